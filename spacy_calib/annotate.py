@@ -1,0 +1,87 @@
+"""Calibrated marginals of a batch of Docs -> one block per Doc."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.tokens import Doc
+
+from .blocks import BLOCK_VERSION, Block
+from .types import Floats, Ints, Marginals
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedBatch:
+    """What the pipe predicted for Docs that follow one another.
+
+    marginals (Marginals): The raw entries above the threshold, of all their tokens. calibrated (Floats): One per entry.
+    extra_rows, extra_labels, extra_raw, extra_calibrated: Tokens that carry a label whose raw score is below the threshold, with it.
+    layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
+    """
+
+    marginals: Marginals
+    calibrated: Floats
+    extra_rows: Ints
+    extra_labels: list[str]
+    extra_raw: Floats
+    extra_calibrated: Floats
+    layer: str
+    labels: tuple[str, ...]
+
+
+def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
+    """A code for the label of each entry, and the label of each code."""
+    names = batch.marginals.names
+    if names is None:
+        return batch.marginals.tags, np.array([*batch.labels, None], dtype=object)[:-1]
+    distinct = list(dict.fromkeys(names))
+    code_of = {name: code for code, name in enumerate(distinct)}
+    return np.array([code_of[name] for name in names], dtype=np.intp), np.array([*distinct, None], dtype=object)[:-1]
+
+
+def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
+    """One block for each Doc, in order. All sums are done once for the whole batch; only the slicing is done per Doc."""
+    marginals = batch.marginals
+    token_ends = np.cumsum([len(doc) for doc in docs])
+    token_starts = token_ends - np.array([len(doc) for doc in docs])
+    indptr = marginals.indptr
+    entry_bounds = indptr[np.append(token_starts, token_ends[-1])]
+
+    # The labels that each Doc mentions, so that a block names its own few labels only.
+    codes, label_of_code = _label_codes(batch)
+    doc_of_entry = np.repeat(np.arange(len(docs)), np.diff(entry_bounds))
+    mentioned, local = np.unique(doc_of_entry * len(label_of_code) + codes, return_inverse=True)
+    mention_bounds = np.searchsorted(mentioned, np.arange(len(docs) + 1) * len(label_of_code))
+    mentioned_labels = label_of_code[mentioned % max(1, len(label_of_code))]
+    local = (local - mention_bounds[doc_of_entry]).astype(np.uint32)
+
+    extra_bounds = np.searchsorted(batch.extra_rows, np.append(token_starts, token_ends[-1]))
+    blocks = []
+    for i, doc in enumerate(docs):
+        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
+        begin, end = entry_bounds[i], entry_bounds[i + 1]
+        block: Block = {
+            "version": BLOCK_VERSION,
+            "layer": batch.layer,
+            "start": place[:, 0].astype(np.uint32),
+            "orth": place[:, 1].copy(),
+            "indptr": (indptr[token_starts[i] : token_ends[i] + 1] - begin).astype(np.uint32),
+            "tag": local[begin:end].copy(),
+            "tags": mentioned_labels[mention_bounds[i] : mention_bounds[i + 1]].tolist(),
+            "raw": marginals.scores[begin:end].copy(),
+            "calibrated": batch.calibrated[begin:end].copy(),
+        }
+        if marginals.names is not None:
+            block["column"] = marginals.tags[begin:end].astype(np.uint32)
+        first, last = extra_bounds[i], extra_bounds[i + 1]
+        if last > first:
+            block["extra"] = {
+                "row": (batch.extra_rows[first:last] - token_starts[i]).astype(np.uint32),
+                "tags": list(batch.extra_labels[first:last]),
+                "raw": batch.extra_raw[first:last].copy(),
+                "calibrated": batch.extra_calibrated[first:last].copy(),
+            }
+        blocks.append(block)
+    return blocks

@@ -1,0 +1,132 @@
+"""What a Doc keeps: one block of arrays per annotated Doc in `doc.user_data`, and how a token finds its own row in it.
+
+spaCy shifts the two offsets of a user_data key along in `Span.as_doc` and `Doc.from_docs`. A block stands under
+("._.", "_<attr>", start, start + print): `start` is 0 where it is written and afterwards says where in the text the block's Doc
+begins, `print` is a checksum of the block. The checksum keeps blocks of different Docs apart that end up at the same start (they would
+overwrite each other, and a leftover could then claim a token that is not its own). A row belongs to a token if start *and* word
+agree; a token that two blocks claim has none.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import numpy as np
+
+Block = dict[str, Any]
+UserData = MutableMapping[Any, Any]
+
+BLOCK_VERSION = 1
+_KEPT = 64
+
+
+def block_name(attr: str) -> str:
+    return f"_{attr}"
+
+
+def write_block(user_data: UserData, attr: str, block: Block) -> None:
+    """Put a block into user_data, in place of all that the same attribute had there."""
+    delete_blocks(user_data, attr)
+    print_ = zlib.crc32(block["calibrated"].tobytes(), zlib.crc32(block["orth"].tobytes(), zlib.crc32(block["raw"].tobytes())))
+    user_data[("._.", block_name(attr), 0, print_)] = block
+
+
+def delete_blocks(user_data: UserData, attr: str) -> None:
+    """Remove every block of this attribute."""
+    for key, _ in list(_find_blocks(user_data, attr)):
+        del user_data[key]
+    _CACHE.pop((id(user_data), attr), None)
+
+
+def _find_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
+    name = block_name(attr)
+    for key, value in user_data.items():
+        if type(key) is tuple and len(key) == 4 and key[1] == name and key[0] == "._.":
+            yield key, value
+
+
+class ParsedBlock:
+    """A block as Python lists, which are several times as fast as arrays to read one item from."""
+
+    __slots__ = ("calibrated", "extra", "indptr", "layer", "orth", "raw", "row_of_start", "tag", "tags")
+
+    def __init__(self, start: int, block: Block):
+        self.layer: str = block["layer"]
+        self.row_of_start = {at + start: row for row, at in enumerate(block["start"].tolist())}
+        self.orth: list[int] = block["orth"].tolist()
+        self.indptr: list[int] = block["indptr"].tolist()
+        self.tag: list[int] = block["tag"].tolist()
+        self.tags: list[str] = list(block["tags"])
+        self.raw: list[float] = block["raw"].tolist()
+        self.calibrated: list[float] = block["calibrated"].tolist()
+        extra = block.get("extra")
+        self.extra: dict[int, tuple[str, float, float]] = {}
+        if extra is not None:
+            columns = (extra["row"].tolist(), extra["tags"], extra["raw"].tolist(), extra["calibrated"].tolist())
+            self.extra = {row: (tag, raw, cal) for row, tag, raw, cal in zip(*columns, strict=True)}
+
+    def score_of(self, row: int, label: str) -> tuple[float, float] | None:
+        """(raw, calibrated) of this label at this row, None where the block has no value for it."""
+        for i in range(self.indptr[row], self.indptr[row + 1]):
+            if self.tags[self.tag[i]] == label:
+                return self.raw[i], self.calibrated[i]
+        extra = self.extra.get(row)
+        return extra[1:] if extra is not None and extra[0] == label else None
+
+    def scores_of(self, row: int) -> dict[str, float]:
+        """Label -> calibrated probability, highest first; equal ones by raw score."""
+        inside = range(self.indptr[row], self.indptr[row + 1])
+        best = sorted(inside, key=lambda i: (-self.calibrated[i], -self.raw[i]))
+        return {self.tags[self.tag[i]]: self.calibrated[i] for i in best}
+
+
+_Entry = tuple[UserData, int, list[tuple[Any, Block, ParsedBlock]]]
+_CACHE: OrderedDict[tuple[int, str], _Entry] = OrderedDict()
+
+
+def parsed_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block, ParsedBlock]]:
+    """(key, block, parsed block) of every block of this attribute; the last Docs that were read are remembered."""
+    place = (id(user_data), attr)
+    entry = _CACHE.get(place)
+    if entry is not None and entry[0] is user_data and entry[1] == len(user_data):
+        for key, block, _ in entry[2]:
+            if user_data.get(key) is not block:
+                break
+        else:
+            return entry[2]
+    found = [(key, block, ParsedBlock(key[2], block)) for key, block in _find_blocks(user_data, attr)]
+    _CACHE[place] = (user_data, len(user_data), found)
+    if len(_CACHE) > _KEPT:
+        _CACHE.popitem(last=False)
+    return found
+
+
+def find_row(user_data: UserData, attr: str, start: int, orth: int) -> tuple[ParsedBlock, int] | None:
+    """The block and row that belong to the token with this start and word; None where no block or more than one claims it."""
+    claim = None
+    for _, _, parsed in parsed_blocks(user_data, attr):
+        row = parsed.row_of_start.get(start)
+        if row is not None and parsed.orth[row] == orth:
+            if claim is not None:
+                return None
+            claim = (parsed, row)
+    return claim
+
+
+def claimed_rows(user_data: UserData, attr: str, starts: Any, orths: Any) -> list[tuple[Block, Any, Any]]:
+    """For all tokens of a Doc at once: (block, tokens, rows) for each block, tokens that two blocks claim left out.
+
+    starts, orths: Character offset and word hash of each token, shape (n,).
+    """
+    matches = []
+    claims = np.zeros(len(starts), dtype=np.intp)
+    for key, block in _find_blocks(user_data, attr):
+        at = block["start"].astype(np.int64) + key[2]
+        rows = np.minimum(np.searchsorted(at, starts), max(0, len(at) - 1))
+        own = (at[rows] == starts) & (block["orth"][rows] == orths) if len(at) else np.zeros(len(starts), dtype=bool)
+        claims += own
+        matches.append((block, own, rows))
+    return [(block, np.flatnonzero(own & (claims == 1)), rows[own & (claims == 1)]) for block, own, rows in matches]

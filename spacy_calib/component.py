@@ -1,0 +1,389 @@
+"""The pipe `calib`: reads marginals, maps them, writes them on the Docs. `predict` touches no Doc, `set_annotations` writes."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from . import saved
+from .about import __version__
+from .annotate import CalibratedBatch, build_blocks
+from .attributes import register
+from .blocks import delete_blocks, write_block
+from .errors import WARNINGS, calib_error
+from .fitting import FitData, collect_fit_data, summarize_fit
+from .grouped import GroupedRecalibrator
+from .layers import Layer, columns_of, label_hashes
+from .lookup import find_component, overwriting_pipe
+from .marginals.base import Source
+from .pairs import check_threshold
+from .recalibrators.base import Recalibrator
+from .types import Floats, Groups, Ints, Marginals
+
+_FILE = "calibration.msgpack"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What predict found: the Docs that could be read, by their place in the batch, and their scores; batch is None where none could."""
+
+    places: list[int]
+    batch: CalibratedBatch | None
+
+
+class Calibrator(Pipe):
+    """Writes a calibrated probability for every token and tag above the threshold.
+
+    source (Source): Where marginals come from. grouping (Callable): (labels, tag counts) -> Groups.
+    recalibrator (Recalibrator): Prototype, copied for every group.
+    maps (GroupedRecalibrator | None): What was fitted; None passes raw probabilities through.
+    fit_info (dict): What it was fitted on: see `fit`.
+    RAISES C001: a setting out of range. C025: another pipe or package uses the attribute prefix.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        name: str = "calib",
+        *,
+        source: Source,
+        grouping: Callable[[Sequence[str], Mapping[str, int]], Groups],
+        recalibrator: Recalibrator,
+        attr: str = "calib",
+        threshold: float = 0.01,
+        normalize: bool = False,
+        scorer: Callable[..., dict[str, Any]] | None = None,
+    ):
+        self.nlp = nlp
+        self.vocab = nlp.vocab
+        self.name = name
+        self.attr = attr
+        self.threshold = check_threshold(threshold)
+        self.normalize = normalize
+        self.source = source
+        self.grouping = grouping
+        self.recalibrator = recalibrator
+        self.scorer = scorer
+        self.maps: GroupedRecalibrator | None = None
+        self.fitted_labels: tuple[str, ...] = ()
+        self.fitted_kind = ""
+        self.fit_info: dict[str, Any] = {}
+        self._warned: set[str] = set()
+        self._check_attr_is_free()
+        register(attr)
+
+    def _check_attr_is_free(self) -> None:
+        for other, pipe in self.nlp.components:
+            if isinstance(pipe, Calibrator) and pipe.attr == self.attr and other != self.name:
+                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
+
+    # Looking up what is read
+
+    @property
+    def fitted(self) -> bool:
+        return self.maps is not None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that the pipe was fitted on; empty before."""
+        return self.fitted_labels
+
+    def source_pipe(self) -> Any:
+        """The component that the source reads, or None where the pipeline has it no more (or the source needs none).
+
+        RAISES C020: its labels were removed or reordered since the fit. C022: it has no head that the source can read.
+        """
+        if not self.source.component:
+            return None
+        pipe = find_component(self.nlp, self.source, self.fitted_kind, self.fitted_labels)
+        if pipe is not None:
+            self._check_labels(pipe)
+        return pipe
+
+    def _check_labels(self, pipe: Any) -> None:
+        labels = self.source.labels(pipe)
+        fitted = self.fitted_labels
+        if labels[: len(fitted)] == fitted:
+            if fitted and len(labels) > len(fitted):
+                self._warn("W003", n=len(labels) - len(fitted), component=self.source.component)
+            return
+        gone = [label for label in fitted if label not in set(labels)]
+        detail = f"'{gone[0]}' is gone" if gone else "their order is another one"
+        raise calib_error("C020", component=self.source.component, name=self.name, detail=detail)
+
+    def _warn(self, code: str, **values: object) -> None:
+        """Say it once."""
+        key = f"{code}{values}"
+        if key not in self._warned:
+            self._warned.add(key)
+            warnings.warn(WARNINGS[code].format(name=self.name, **values), stacklevel=3)
+
+    # Prediction
+
+    def __call__(self, doc: Doc) -> Doc:
+        error_handler = self.get_error_handler()
+        try:
+            self.set_annotations([doc], self.predict([doc]))
+        except Exception as error:
+            error_handler(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate a stream of Docs, batch by batch."""
+        error_handler = self.get_error_handler()
+        for batch in util.minibatch(stream, size=batch_size):
+            docs = list(batch)
+            try:
+                self.set_annotations(docs, self.predict(docs))
+                yield from docs
+            except Exception as error:
+                error_handler(self.name, self, docs, error)
+
+    def predict(self, docs: Sequence[Doc]) -> Reading:
+        """Read and calibrate, without changing the Docs.
+
+        RAISES C020, C022: see `source_pipe`. C024, C040, C041: what the source found is no probability.
+        """
+        if not self.fitted:
+            self._warn("W001")
+        pipe = self.source_pipe()
+        if pipe is None and self.source.component:
+            self._warn("W002", why=f"the pipeline has no component '{self.source.component}'")
+            return Reading([], None)
+        layer = self.source.layer(pipe)
+        places, hashes = self._readable(pipe, layer, docs)
+        if not places:
+            return Reading([], None)
+        scores = self.source.read(pipe, [docs[i] for i in places])
+        marginals = scores.above(self.threshold)
+        labels = self.source.labels(pipe)
+        calibrated = self._calibrate(marginals)
+        carried = self._carried_columns(marginals, np.concatenate(hashes), labels)
+        extra = self._carried_below_threshold(marginals, carried)
+        extra_columns = carried[extra]
+        extra_raw = scores.at(extra, extra_columns)
+        return Reading(
+            places,
+            CalibratedBatch(
+                marginals,
+                calibrated,
+                extra,
+                [labels[column] for column in extra_columns],
+                extra_raw,
+                self._map(extra_raw, extra_columns),
+                layer.name,
+                labels,
+            ),
+        )
+
+    def _readable(self, pipe: Any, layer: Layer, docs: Sequence[Doc]) -> tuple[list[int], list[Any]]:
+        """The Docs with input and annotation, by their place, and the label hashes of each; warns once about the others."""
+        places, hashes = [], []
+        blocker = overwriting_pipe(self.nlp, self.name, self.source, pipe)
+        reasons = [blocker] * len(docs) if blocker else self.source.missing(pipe, docs)
+        for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
+            if not len(doc):
+                continue
+            carried = layer.hashes(doc)
+            if not why and not carried.any():
+                why = f"no token carries a {layer.name} annotation; put the pipe after the component that sets it, and enable that"
+            if why:
+                self._warn("W002", why=why)
+                continue
+            places.append(i)
+            hashes.append(carried)
+        return places, hashes
+
+    def _carried_columns(self, marginals: Marginals, hashes: Any, labels: tuple[str, ...]) -> Ints:
+        if marginals.names is None:
+            return columns_of(hashes, label_hashes(labels))
+        columns = np.full(len(hashes), -1, dtype=np.intp)
+        own = label_hashes(marginals.names) == hashes[marginals.rows]
+        columns[marginals.rows[own]] = marginals.tags[own]
+        return columns
+
+    @staticmethod
+    def _carried_below_threshold(marginals: Marginals, carried: Ints) -> Ints:
+        """Tokens whose label the model knows but did not give the threshold's score (set by somebody else, or kept from before)."""
+        held = np.zeros(marginals.n_tokens, dtype=bool)
+        held[marginals.rows[carried[marginals.rows] == marginals.tags]] = True
+        return np.flatnonzero(~held & (carried >= 0))
+
+    def _map(self, scores: Floats, columns: Ints) -> Floats:
+        return scores.copy() if self.maps is None else self.maps.predict(scores, columns)
+
+    def _calibrate(self, marginals: Marginals) -> Floats:
+        calibrated = self._map(marginals.scores, marginals.tags)
+        if not self.normalize:
+            return calibrated
+        sums = np.bincount(marginals.rows, weights=calibrated, minlength=marginals.n_tokens)[marginals.rows]
+        return np.where(sums > 0, calibrated / np.where(sums > 0, sums, 1), calibrated)
+
+    def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
+        """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
+        for doc in docs:
+            delete_blocks(doc.user_data, self.attr)
+        if reading.batch is not None:
+            read = [docs[i] for i in reading.places]
+            for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
+                write_block(doc.user_data, self.attr, block)
+
+    # Fitting
+
+    def fit(
+        self,
+        examples: Iterable[Example],
+        tag_counts: Mapping[str, int] | None = None,
+        *,
+        min_pairs: int = 1,
+        counted_on: str = "the fit data",
+    ) -> Calibrator:
+        """Learn the maps from held-out gold.
+
+        examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source), `reference` the gold.
+        tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
+        min_pairs (int): Fewer pairs in all are refused. counted_on (str): Where tag_counts come from, for `info`.
+        RAISES C020 to C024: the component. C030 to C032: the gold. C003, C005: too few pairs.
+        """
+        pipe = self._pipe_to_fit()
+        data = collect_fit_data(self.source, pipe, examples, self.threshold)
+        return self.fit_data(data, tag_counts, min_pairs=min_pairs, counted_on=counted_on)
+
+    def fit_data(
+        self,
+        data: FitData,
+        tag_counts: Mapping[str, int] | None = None,
+        *,
+        min_pairs: int = 1,
+        counted_on: str = "the fit data",
+    ) -> Calibrator:
+        """The same from pairs that were collected already."""
+        pipe = self._pipe_to_fit()
+        data.check(self.source.layer(pipe).name, self.source.component or "the source", self.threshold, min_pairs)
+        labels = self.source.labels(pipe)
+        counts = dict(data.counts if tag_counts is None else tag_counts)
+        maps = GroupedRecalibrator(self.recalibrator, self.grouping(labels, counts)).fit(data.pairs)
+        self.maps = maps
+        self.fitted_labels = labels
+        self.fitted_kind = self.source.kind(pipe)
+        self.fit_info = {
+            "component": self.source.component,
+            "layer": self.source.layer(pipe).name,
+            "threshold": self.threshold,
+            "docs": data.n_docs,
+            "tokens": data.pairs.n_units,
+            "unknown_gold": data.n_unknown,
+            "pairs": len(data.pairs),
+            "counted_on": counted_on if tag_counts is not None else "the fit data",
+            "method": self.recalibrator.registered,
+            "table": summarize_fit(data.pairs, maps),
+            "versions": {
+                "spacy-calib": __version__,
+                "spacy": spacy.__version__,
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+            },
+        }
+        return self
+
+    def _pipe_to_fit(self) -> Any:
+        """RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe."""
+        self.fitted_labels, self.fitted_kind = (), ""
+        pipe = self.source_pipe()
+        component = self.source.component
+        if component:
+            if pipe is None:
+                raise calib_error("C021", component=component, available=", ".join(self.nlp.component_names) or "none")
+            order = self.nlp.component_names
+            if self.name in order and component in order and order.index(self.name) < order.index(component):
+                raise calib_error("C028", name=self.name, component=component)
+            if not self.source.labels(pipe):
+                raise calib_error("C023", component=component)
+        return pipe
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+        """Nothing to do: the pipe is fitted after training, not by it."""
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """SMCE, GMCE and the other figures of DESIGN section 6, raw and calibrated; {} without a scorer."""
+        if self.scorer is None:
+            return {}
+        pipe = self.source_pipe()
+        if pipe is None and self.source.component:
+            layer, labels = None, self.fitted_labels
+        else:
+            layer, labels = self.source.layer(pipe), self.source.labels(pipe)
+        groups = None if self.maps is None else self.maps.groups
+        return self.scorer(examples, attr=self.attr, layer=layer, labels=labels, groups=groups)
+
+    # Saving
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "labels": list(self.fitted_labels),
+            "kind": self.fitted_kind,
+            "fit_info": self.fit_info,
+            "maps": None if self.maps is None else self.maps.state(),
+        }
+
+    def _load_state(self, data: bytes, path: str) -> Calibrator:
+        state = saved.load(data, name=self.name, path=path)
+        try:
+            maps = state["maps"]
+            self.maps = (
+                None
+                if maps is None
+                else GroupedRecalibrator.from_state(maps, lambda one: saved.load_recalibrator(one, name=self.name))
+            )
+            self.fitted_labels = tuple(state["labels"])
+            self.fitted_kind = state["kind"]
+            self.fit_info = state["fit_info"]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise calib_error("C010", name=self.name, path=path, why=f"a part is missing: {error!r}") from None
+        if self.maps is not None:
+            self.source_pipe()
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The fitted state as bytes."""
+        return saved.dump(self._state())
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Calibrator:
+        """Take over the state that `to_bytes` gave.
+
+        RAISES C010 to C012: the bytes. C020: the labels of the component are not those that the state was fitted on.
+        """
+        return self._load_state(bytes_data, "the bytes given")
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write the fitted state into a folder."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _FILE).write_bytes(saved.dump(self._state()))
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Calibrator:
+        """Take over the state that `to_disk` wrote.
+
+        RAISES C010 to C012: the file. C020: the labels of the component are not those that the state was fitted on.
+        """
+        file = Path(path) / _FILE
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
+        return self._load_state(data, str(file))
+
+
+__all__ = ["Calibrator", "Reading"]

@@ -1,0 +1,78 @@
+"""Every message of the package, each with a code. An error is one sentence: the thing, what was given, what is wanted, what to do."""
+
+from __future__ import annotations
+
+
+class CalibError(ValueError):
+    """A fault that the user can mend. `code` names the message, `str()` is the sentence that the CLI prints."""
+
+    def __init__(self, code: str, message: str):
+        super().__init__(f"[{code}] {message}")
+        self.code = code
+        self.message = message
+
+    def __reduce__(self):
+        return CalibError, (self.code, self.message)
+
+
+_MESSAGES = {
+    # Arrays and settings
+    "C001": "{name} must be {wanted}, but {given} was given.",
+    "C002": "{what} needs one {first} for every {second}, but got {n_first} and {n_second}; pass arrays of equal length.",
+    "C003": "Cannot fit a {what} on no pairs; give it data with at least one score of {threshold} or more.",
+    "C004": "{what} is not fitted yet; call fit() before predict().",
+    "C005": "Only {n_pairs} pairs reach the threshold {threshold} but {n_bins} bins were asked for; give more data or ask for fewer bins.",
+    # Saved state
+    "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
+    "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
+    "upgrade spacy-calib or fit the pipe again.",
+    "C012": "The calibration data of pipe '{name}' names the recalibrator '{given}', which is not installed; install the package "
+    "that registers it.",
+    # Labels and components
+    "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); fit it again.",
+    "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
+    "C022": "Component '{component}' ({kind}) has no softmax head over tags; calib reads: {supported}.",
+    "C023": "Component '{component}' has no labels; train it before you calibrate it.",
+    "C024": "The logits of component '{component}' hold NaN or infinite values in the document that begins {text!r}; "
+    "check the model's weights, nothing was calibrated.",
+    "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one (attr in the config, --attr on the command line).",
+    "C026": "The pipe '{name}' is not fitted; run `python -m spacy calib fit` first.",
+    "C027": "The pipeline has no fitted calib pipe; it has: {available}. Run `python -m spacy calib fit` first.",
+    "C028": "The pipe '{name}' stands before its source '{component}'; put it directly after it.",
+    # Gold data
+    "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
+    "C031": "None of the {n_tags} gold tags in the data is known to component '{component}'; check that the data and the model use the same tagset.",
+    "C032": "No document in the data could be scored by component '{component}': {why}.",
+    # doc_tensor
+    "C040": "The array at {where} has shape {given}, but {wanted} is wanted: one row per token, one column per label.",
+    "C041": "The array at {where} holds {given}, but probabilities lie in [0, 1]; apply a softmax first.",
+    # Command line
+    "C050": "Cannot load the pipeline '{model}': {why}",
+    "C051": "Data not found: {path}. Give a .spacy file or a folder of them.",
+    "C052": "The data in {path} holds no documents; give a .spacy file made with `spacy convert`.",
+    "C053": "{path} is not a readable DocBin ({why}); make it with `spacy convert`.",
+    "C054": "The output {path} exists already; choose another path or add --force.",
+    "C055": "Cannot write the output {path}: {why}",
+    "C056": "Option {option} must be {wanted}, but {given} was given.",
+    "C057": "Option {option} cannot be combined with --config; set it in the config file.",
+    "C058": "Cannot read the config {path}: {why}",
+    "C059": "The pipe '{name}' already calibrates '{owner}'; give the new one another name with --attr.",
+    "C060": "Cannot use GPU {gpu}: {why}",
+    "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
+}
+
+WARNINGS = {
+    "W001": "[W001] The pipe '{name}' is not fitted: it passes raw probabilities through.",
+    "W002": "[W002] The pipe '{name}' gives no scores: {why}.",
+    "W003": "[W003] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
+}
+
+
+def calib_error(code: str, **values: object) -> CalibError:
+    """Build the error with this code.
+
+    code (str): A key of the message table.
+    values: What the sentence names.
+    RETURNS (CalibError): The error, to be raised by the caller.
+    """
+    return CalibError(code, _MESSAGES[code].format(**values))

@@ -1,0 +1,67 @@
+"""Marginals that somebody else put on the Doc: `doc.tensor`, or an array under a key of `doc.user_data`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..errors import calib_error
+from ..layers import Layer, get_layer
+from ..types import ROUNDING
+from .base import DenseScores, Source, to_numpy
+
+
+class DocTensorSource(Source):
+    """Reads an array (n_tokens, n_labels) of probabilities from each Doc.
+
+    labels (list[str]): The label of each column.
+    key (str): "tensor" for doc.tensor, else a key of doc.user_data.
+    layer (str): Which annotation the labels are of: tag, pos, morph, lemma, sent, dep, ent_type.
+    RAISES C001: no labels, labels that are not distinct, or no such layer.
+    """
+
+    def __init__(self, labels: Sequence[str], key: str = "tensor", layer: str = "tag"):
+        if not labels or len(set(labels)) != len(labels):
+            raise calib_error("C001", name="labels", wanted="a list of distinct labels, one per column", given=list(labels))
+        self._labels = tuple(labels)
+        self._layer = get_layer(layer)
+        self.key = key
+
+    @property
+    def _where(self) -> str:
+        return "doc.tensor" if self.key == "tensor" else f"doc.user_data[{self.key!r}]"
+
+    def layer(self, pipe: Any) -> Layer:
+        return self._layer
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return self._labels
+
+    def _array(self, doc: Doc) -> NDArray[Any]:
+        given = doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ())
+        return to_numpy(given)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
+        """RAISES C040: an array of another shape. C041: values that are no probabilities."""
+        arrays = [self._array(doc) for doc in docs]
+        for doc, array in zip(docs, arrays, strict=True):
+            wanted = (len(doc), len(self._labels))
+            if array.shape != wanted:
+                raise calib_error("C040", where=self._where, given=array.shape, wanted=wanted)
+        whole = np.concatenate(arrays).astype(np.float64)
+        low, high = whole.min(initial=0.0), whole.max(initial=0.0)
+        if not (low >= -ROUNDING and high <= 1 + ROUNDING):
+            raise calib_error("C041", where=self._where, given=f"values from {low} to {high}")
+        return DenseScores(np.clip(whole, 0.0, 1.0))
+
+
+def make_doc_tensor_source(labels: list[str], key: str = "tensor", layer: str = "tag") -> DocTensorSource:
+    """Registered as spacy-calib.DocTensor.v1. See DocTensorSource."""
+    return DocTensorSource(labels, key, layer)

@@ -1,0 +1,20 @@
+"""Scores and hits -> one number. A metric is a function of two arrays of equal length; its name is the field's."""
+
+from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
+from .intervals import calibration_error_interval
+from .noise_floor import noise_floor
+from .proper import accuracy, brier, log_loss
+
+__all__ = [
+    "accuracy",
+    "brier",
+    "calibration_error",
+    "calibration_error_interval",
+    "debiased_calibration_error",
+    "ece",
+    "gmce",
+    "log_loss",
+    "mce",
+    "noise_floor",
+    "smce",
+]

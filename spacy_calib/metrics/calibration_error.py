@@ -1,0 +1,154 @@
+"""Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
+
+Each takes the scores that are judged and their hits. No pairs give None: there is nothing to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..binning import Binner, bin_table, check_count, make_binner
+from ..errors import calib_error
+from ..pairs import top_pairs
+from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities
+
+
+def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
+    """The bins of these pairs, by the bins' own scores.
+
+    RAISES C001: values out of range. C002: lengths differ.
+    """
+    given = as_probabilities("scores", scores)
+    return bin_table(given, as_hits(hits, len(given)).astype(np.float64), binner(given))
+
+
+def error_of_table(table: BinTable, norm: str = "l2") -> float:
+    """sqrt(sum_b |b|/N (mean score - mean hit)^2) for "l2"; sum_b |b|/N |mean score - mean hit| for "l1".
+
+    RAISES C001: another norm.
+    """
+    if norm not in ("l1", "l2"):
+        raise calib_error("C001", name="norm", wanted="'l1' or 'l2'", given=repr(norm))
+    share = table.counts / table.counts.sum()
+    gap = np.abs(table.mean_score - table.mean_hit)
+    return float(np.sum(share * gap)) if norm == "l1" else float(np.sqrt(np.sum(share * gap**2)))
+
+
+def calibration_error(
+    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, norm: str = "l2"
+) -> float | None:
+    """Calibration error over adaptive bins, or CalibErr over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
+
+    scores: n probabilities. hits: n booleans. n_bins (int): Adaptive bins. bin_size (int | None): beta; replaces n_bins.
+    norm (str): "l2" (root mean square) or "l1" (mean absolute).
+    RAISES C001, C002: see `table_of`.
+    """
+    if not np.size(scores):
+        return None
+    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size)), norm)
+
+
+def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, bin_size: int | None = None) -> float | None:
+    """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
+
+    pairs (Pairs): What is judged. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
+    """
+    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size)
+
+
+def gmce(
+    pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10, bin_size: int | None = None
+) -> list[float | None]:
+    """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3) of each group; None for a group without pairs."""
+    judged = pairs.scores if scores is None else np.asarray(scores)
+    of_pair = groups.of(pairs.tags)
+    return [
+        calibration_error(judged[of_pair == g], pairs.hits[of_pair == g], n_bins, bin_size) for g in range(len(groups))
+    ]
+
+
+def mean_of(values: list[float | None]) -> float | None:
+    """Unweighted mean of the values that are there: mean GMCE is taken over the groups that have pairs."""
+    there = [value for value in values if value is not None]
+    return float(np.mean(there)) if there else None
+
+
+def mce(
+    pairs: Pairs,
+    scores: ArrayLike | None = None,
+    n_bins: int = 10,
+    min_pairs: int = 200,
+    debiased: bool = False,
+) -> tuple[float | None, dict[int, float]]:
+    """Marginal calibration error: root mean over tags of the squared error of each (Kumar et al. 2019; the TFG paper's eq. 1).
+
+    min_pairs (int): Tags with fewer pairs are left out. debiased (bool): Use the debiased estimate per tag.
+    RETURNS (tuple): The error (None where no tag has enough pairs) and the error of each tag, by column.
+    RAISES C001: min_pairs is not a whole number of at least 1.
+    """
+    check_count("min_pairs", min_pairs)
+    judged = pairs.scores if scores is None else np.asarray(scores)
+    error = debiased_calibration_error if debiased else calibration_error
+    order = np.argsort(pairs.tags, kind="stable")
+    present, starts, counts = np.unique(pairs.tags[order], return_index=True, return_counts=True)
+    per_tag: dict[int, float] = {}
+    for tag, start, count in zip(present, starts, counts, strict=True):
+        if count >= min_pairs:
+            own = order[start : start + count]
+            value = error(judged[own], pairs.hits[own], n_bins=n_bins)
+            assert value is not None
+            per_tag[int(tag)] = value
+    if not per_tag:
+        return None, per_tag
+    return float(np.sqrt(np.mean(np.square(list(per_tag.values()))))), per_tag
+
+
+def ece(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, norm: str = "l1") -> float | None:
+    """Top-label expected calibration error: each token's highest-scored pair by the raw score (Guo et al. 2017), adaptive bins.
+
+    norm (str): "l1" (the usual ECE) or "l2".
+    """
+    judged = pairs.scores if scores is None else np.asarray(scores)
+    top = top_pairs(pairs)
+    return calibration_error(judged[top], pairs.hits[top], n_bins, norm=norm)
+
+
+def debiased_calibration_error(
+    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None
+) -> float | None:
+    """The l2 error without the bias that sampling adds in every bin (Kumar et al. 2019, section 5).
+
+    sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of hits. A bin of one
+    pair cannot estimate its bias and counts 0.
+    """
+    if not np.size(scores):
+        return None
+    table = table_of(scores, hits, make_binner(n_bins, bin_size))
+    many = table.counts > 1
+    bias = table.mean_hit * (1 - table.mean_hit) / np.where(many, table.counts - 1, 1)
+    squared = np.where(many, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
+    return float(np.sqrt(max(0.0, np.sum(table.counts * squared) / table.counts.sum())))
+
+
+def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
+    """Indices of the pairs of each group."""
+    of_pair = groups.of(pairs.tags)
+    return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
+
+
+Metric = Callable[[Floats, Floats], "float | None"]
+
+
+def make_calibration_error(n_bins: int = 10, bin_size: int | None = None, norm: str = "l2") -> Metric:
+    """Registered as spacy-calib.CalibrationError.v1."""
+    make_binner(n_bins, bin_size)
+    return lambda scores, hits: calibration_error(scores, hits, n_bins, bin_size, norm)
+
+
+def make_debiased_calibration_error(n_bins: int = 10, bin_size: int | None = None) -> Metric:
+    """Registered as spacy-calib.DebiasedCalibrationError.v1."""
+    make_binner(n_bins, bin_size)
+    return lambda scores, hits: debiased_calibration_error(scores, hits, n_bins, bin_size)

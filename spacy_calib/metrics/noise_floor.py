@@ -1,0 +1,61 @@
+"""The error that exactly true scores would still show, because hits are random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..binning import assign, check_count, make_binner
+from ..types import Floats, as_probabilities
+
+_CELLS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """mean and 95 % quantile of the simulated errors."""
+
+    mean: float
+    q95: float
+
+
+def noise_floor(
+    scores: ArrayLike, n_bins: int = 10, bin_size: int | None = None, n_samples: int = 200, seed: int = 0
+) -> NoiseFloor | None:
+    """The l2 error (SMCE, or GMCE over one group's scores) of hits drawn as independent Bernoulli(score) (DESIGN section 2).
+
+    scores: The scores being judged, n of them.
+    n_samples (int): Simulated data sets. seed (int): Of the random numbers.
+    RETURNS (NoiseFloor): A measured error near it cannot be improved. None without scores.
+    RAISES C001: values out of range, n_samples below 1.
+    """
+    given = as_probabilities("scores", scores)
+    if not len(given):
+        return None
+    bins = assign(given, make_binner(n_bins, bin_size)(given))
+    counts = np.bincount(bins)
+    score_sums = np.bincount(bins, weights=given)
+    hit_sums = _draw_hits(given, bins, check_count("n_samples", n_samples), np.random.default_rng(seed))
+    held = counts > 0
+    gaps = (score_sums - hit_sums)[:, held] / counts[held]
+    errors = np.sqrt((gaps**2 * (counts[held] / len(given))).sum(axis=1))
+    return NoiseFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
+
+
+def _draw_hits(scores: Floats, bins: Floats, n_samples: int, rng: np.random.Generator) -> Floats:
+    """Hits per bin of n_samples simulated data sets, shape (n_samples, n_bins).
+
+    Equal scores share a bin, so their hits are drawn at once as a binomial: a map with few output values costs next to nothing.
+    """
+    distinct, first, counts = np.unique(scores, return_index=True, return_counts=True)
+    starts = np.flatnonzero(np.diff(bins[first], prepend=-1))
+    of_bin = bins[first][starts]
+    drawn = np.zeros((n_samples, int(of_bin[-1]) + 1))
+    step = max(1, _CELLS_AT_ONCE // len(distinct))
+    for begin in range(0, n_samples, step):
+        end = min(n_samples, begin + step)
+        hits = rng.binomial(counts, distinct, size=(end - begin, len(distinct)))
+        drawn[begin:end, of_bin] = np.add.reduceat(hits, starts, axis=1)
+    return drawn

@@ -1,0 +1,51 @@
+"""Proper scores per pair (Brier, log loss) and accuracy per token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..pairs import top_pairs
+from ..types import Floats, Pairs, as_hits, as_probabilities
+
+# DESIGN section 2: log loss clips probabilities to this distance from 0 and 1.
+CLIP = 1e-6
+
+
+def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
+    """Mean squared difference of score and hit (Brier 1950), binary, per pair. None without pairs.
+
+    RAISES C001: values out of range. C002: lengths differ.
+    """
+    given = as_probabilities("scores", scores)
+    return float(np.mean((given - as_hits(hits, len(given))) ** 2)) if len(given) else None
+
+
+def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
+    """Mean of -log(score) for hits and -log(1 - score) for misses, scores clipped to [1e-6, 1 - 1e-6]. None without pairs.
+
+    RAISES C001: values out of range. C002: lengths differ.
+    """
+    given = as_probabilities("scores", scores)
+    hit = as_hits(hits, len(given))
+    if not len(given):
+        return None
+    clipped = np.clip(given, CLIP, 1 - CLIP)
+    return float(-np.mean(np.log(np.where(hit, clipped, 1 - clipped))))
+
+
+def accuracy(pairs: Pairs) -> float | None:
+    """Share of tokens whose highest-scored tag is the gold one; a token without any pair counts as wrong. None without tokens."""
+    return float(np.count_nonzero(pairs.hits[top_pairs(pairs)]) / pairs.n_units) if pairs.n_units else None
+
+
+def make_brier() -> Callable[[Floats, Floats], float | None]:
+    """Registered as spacy-calib.Brier.v1."""
+    return brier
+
+
+def make_log_loss() -> Callable[[Floats, Floats], float | None]:
+    """Registered as spacy-calib.LogLoss.v1."""
+    return log_loss

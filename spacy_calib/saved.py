@@ -1,0 +1,55 @@
+"""The saved form of a fitted pipe: msgpack with a format version and a checksum. Never pickle."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import srsly
+
+from .errors import calib_error
+from .recalibrators.base import Recalibrator
+from .registry import registry
+
+FORMAT = "spacy-calib"
+FORMAT_VERSION = 1
+
+
+def dump(state: dict[str, Any]) -> bytes:
+    """Plain data and numpy arrays as bytes."""
+    body = srsly.msgpack_dumps(state)
+    return srsly.msgpack_dumps({"format": FORMAT, "version": FORMAT_VERSION, "crc": zlib.crc32(body), "body": body})
+
+
+def load(data: bytes, *, name: str, path: str) -> dict[str, Any]:
+    """The state that `dump` wrote.
+
+    name (str): The pipe, for the message. path (str): Where the bytes come from, likewise.
+    RAISES C010: not such bytes, truncated or changed. C011: of a later format.
+    """
+    try:
+        outer = srsly.msgpack_loads(data)
+        if outer["format"] != FORMAT:
+            raise ValueError(f"format {outer['format']!r}")
+        version, body, crc = outer["version"], outer["body"], outer["crc"]
+    except Exception as error:
+        raise calib_error("C010", name=name, path=path, why=f"not a whole file of ours: {error}") from None
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise calib_error("C011", name=name, given=version, wanted=FORMAT_VERSION)
+    if zlib.crc32(body) != crc:
+        raise calib_error("C010", name=name, path=path, why="the checksum does not match")
+    return srsly.msgpack_loads(body)
+
+
+def load_recalibrator(state: dict[str, Any], *, name: str) -> Recalibrator:
+    """Rebuild a recalibrator from its `state()` through the registry.
+
+    RAISES C012: nothing of that name is registered.
+    """
+    registered = state["@calib_recalibrators"]
+    if registered not in registry.calib_recalibrators:
+        raise calib_error("C012", name=name, given=registered)
+    settings = dict(state["settings"])
+    if settings.get("scaling") is not None:
+        settings["scaling"] = load_recalibrator(settings["scaling"], name=name)
+    return registry.calib_recalibrators.get(registered)(**settings).load_learned(state["learned"])

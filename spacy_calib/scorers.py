@@ -1,0 +1,109 @@
+"""Examples -> the figures of `spacy evaluate`: a thin call into the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from spacy.training import Example
+
+from .attributes import doc_view
+from .binning import check_count
+from .layers import LAYERS, Layer, columns_of, label_hashes
+from .metrics.calibration_error import ece, gmce, mean_of, smce
+from .metrics.proper import brier, log_loss
+from .pairs import concatenate
+from .types import Floats, Groups, Pairs
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair."""
+
+    pairs: Pairs
+    calibrated: Floats
+
+
+def judge(examples: Iterable[Example], attr: str, labels: Sequence[str], layer: Layer | None = None) -> JudgedPairs:
+    """Compare what a calib pipe wrote on the predicted Docs with the gold.
+
+    attr (str): Prefix of the pipe's attributes. labels (Sequence[str]): Labels of its source, as columns.
+    layer (Layer | None): Which annotation they are of; None takes what the Docs say.
+    """
+    of_labels = label_hashes(labels)
+    parts: list[Pairs] = []
+    calibrated: list[Floats] = []
+    for example in examples:
+        view = doc_view(example.predicted, attr)
+        if view is None:
+            continue
+        gold = (layer or LAYERS[view.layer]).aligned_gold(example)
+        tags, local = np.unique(view.tags.astype(str), return_inverse=True)
+        hashes = label_hashes(tags.tolist())[local]
+        keep = gold[view.rows] != 0
+        columns = np.where(view.columns >= 0, view.columns, columns_of(hashes, of_labels))
+        n_units = int(np.count_nonzero((gold != 0) & view.scored))
+        parts.append(
+            Pairs(view.rows[keep], columns[keep], view.raw[keep], hashes[keep] == gold[view.rows[keep]], n_units)
+        )
+        calibrated.append(view.calibrated[keep])
+    return JudgedPairs(concatenate(parts), np.concatenate(calibrated) if calibrated else np.zeros(0))
+
+
+def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
+    """The figures of DESIGN section 6, each raw and calibrated on the same pairs; None where there is nothing to judge.
+
+    groups (Groups | None): Tag groups for GMCE; None (a pipe that is not fitted) gives no GMCE.
+    """
+    pairs = judged.pairs
+    scores: dict[str, Any] = {}
+    per_group: dict[str, dict[str, Any]] = {}
+    for suffix, values in (("", judged.calibrated), ("_raw", pairs.scores)):
+        scores[f"smce{suffix}"] = smce(pairs, values, n_bins)
+        errors = [] if groups is None else gmce(pairs, groups, values, n_bins)
+        scores[f"gmce{suffix}"] = mean_of(errors)
+        for index, error in enumerate(errors):
+            per_group.setdefault(groups.names[index], {})[f"gmce{suffix}"] = error  # type: ignore[union-attr]
+        scores[f"ece{suffix}"] = ece(pairs, values, n_bins)
+        scores[f"brier{suffix}"] = brier(values, pairs.hits)
+        scores[f"nll{suffix}"] = log_loss(values, pairs.hits)
+    if groups is not None:
+        of_pair = groups.of(pairs.tags)
+        for index, row in enumerate(per_group.values()):
+            row["pairs"] = int(np.count_nonzero(of_pair == index))
+            row["tags"] = groups.sizes[index]
+    scores["gmce_per_group"] = per_group if len(pairs) and groups is not None else None
+    return {f"{attr}_{key}": value for key, value in scores.items()}
+
+
+class CalibScorer:
+    """Scores one calib pipe.
+
+    n_bins (int): Adaptive bins of all errors.
+    RAISES C001: n_bins is not a whole number of at least 1.
+    """
+
+    def __init__(self, n_bins: int = 10):
+        self.n_bins = check_count("n_bins", n_bins)
+
+    def __call__(
+        self,
+        examples: Iterable[Example],
+        *,
+        attr: str = "calib",
+        layer: Layer | None = None,
+        labels: Sequence[str] = (),
+        groups: Groups | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        return calib_scores(judge(examples, attr, labels, layer), groups, attr, self.n_bins)
+
+
+def make_calib_scorer(n_bins: int = 10) -> Callable[..., Mapping[str, Any]]:
+    """Registered as spacy-calib.Scorer.v1.
+
+    n_bins (int): Adaptive bins of all errors.
+    """
+    return CalibScorer(n_bins)

@@ -1,0 +1,182 @@
+"""The nouns of the data flow, as frozen dataclasses over numpy arrays that are checked when built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import calib_error
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+# Scores computed in float64 from float32 logits may pass 1 by a rounding error, never by more.
+ROUNDING = 1e-9
+
+
+def as_probabilities(name: str, values: ArrayLike) -> Floats:
+    """A one-dimensional float64 array with values in [0, 1].
+
+    RAISES C001: wrong number of dimensions, NaN, or a value outside [0, 1].
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise calib_error("C001", name=name, wanted="a one-dimensional array", given=f"one of shape {array.shape}")
+    if array.size:
+        low, high = array.min(), array.max()
+        if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # NaN fails this too
+            raise calib_error("C001", name=name, wanted="numbers in [0, 1]", given=f"a range of {low} to {high}")
+        if low < 0 or high > 1:
+            array = np.clip(array, 0.0, 1.0)
+    return array
+
+
+def as_hits(values: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """A boolean array of length n from booleans or zeros and ones.
+
+    RAISES C001: other values. C002: another length.
+    """
+    array = np.asarray(values)
+    if array.shape != (n,):
+        raise calib_error("C002", what="A set of pairs", first="score", second="hit", n_first=n, n_second=array.size)
+    if array.dtype == np.bool_:
+        return array
+    hits = array.astype(np.bool_)
+    if array.size and not np.array_equal(hits, array):
+        raise calib_error("C001", name="hits", wanted="zeros and ones", given="other values")
+    return hits
+
+
+def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
+    """A float64 array of n weights > 0, or None where there are none.
+
+    RAISES C001: a weight that is not positive and finite. C002: another length.
+    """
+    if values is None:
+        return None
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.shape != (n,):
+        raise calib_error("C002", what="A set of pairs", first="score", second="weight", n_first=n, n_second=weights.size)
+    if n and not (weights.min() > 0 and np.isfinite(weights.max())):
+        raise calib_error("C001", name="weights", wanted="positive and finite", given="other values")
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """P(tag | sentence) of some tokens, sparse: the entries that a source kept, token by token.
+
+    rows (Ints): Token of each entry, ascending, in [0, n_tokens).
+    tags (Ints): Column of each entry's tag in the source's labels.
+    scores (Floats): The marginal, in [0, 1].
+    n_tokens (int): Number of tokens.
+    names (Sequence[str] | None): The label of each entry where it is not labels[tag] (lemmas given by edit trees).
+    """
+
+    rows: Ints
+    tags: Ints
+    scores: Floats
+    n_tokens: int
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.rows) == len(self.tags) == len(self.scores):
+            raise calib_error(
+                "C002", what="Marginals", first="row", second="score", n_first=len(self.rows), n_second=len(self.scores)
+            )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def indptr(self) -> Ints:
+        """Where each token's entries begin: shape (n_tokens + 1,)."""
+        return np.searchsorted(self.rows, np.arange(self.n_tokens + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """(token, tag) pairs with their score and whether the tag is the gold one (DESIGN section 2).
+
+    rows (Ints): The unit (token) of each pair, ascending.
+    tags (Ints): The tag of each pair, as a column of the labels.
+    scores (Floats): The raw marginal, in [0, 1].
+    hits (NDArray[bool]): True if the tag is the gold tag.
+    n_units (int): Tokens that were looked at, with or without a pair.
+    """
+
+    rows: Ints
+    tags: Ints
+    scores: Floats
+    hits: NDArray[np.bool_]
+    n_units: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", as_probabilities("scores", self.scores))
+        object.__setattr__(self, "hits", as_hits(self.hits, len(self.scores)))
+        for name in ("rows", "tags"):
+            if len(getattr(self, name)) != len(self.scores):
+                raise calib_error(
+                    "C002", what="Pairs", first=name[:-1], second="score",
+                    n_first=len(getattr(self, name)), n_second=len(self.scores),
+                )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which group each tag belongs to.
+
+    names (tuple[str, ...]): The groups, in order.
+    of_tag (Ints): Index of each tag's group, shape (n_tags,); -1 where a tag has none and uses the pooled map.
+    counts (Ints): Gold frequency of each tag, shape (n_tags,).
+    """
+
+    names: tuple[str, ...]
+    of_tag: Ints
+    counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of_tag", np.asarray(self.of_tag, dtype=np.intp))
+        counts = np.asarray(self.counts, dtype=np.intp)
+        object.__setattr__(self, "counts", counts if counts.size else np.zeros(len(self.of_tag), dtype=np.intp))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def of(self, tags: Ints) -> Ints:
+        """The group of each of these tags; -1 for tags without one or past the end (labels appended later)."""
+        padded = np.append(self.of_tag, -1)
+        return padded[np.minimum(tags, len(self.of_tag))]
+
+    def tags_in(self, group: int) -> Ints:
+        """The columns of the tags in this group, most frequent first, equal ones by column."""
+        members = np.flatnonzero(self.of_tag == group)
+        return members[np.argsort(-self.counts[members], kind="stable")]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of tags in each group."""
+        return np.bincount(self.of_tag[self.of_tag >= 0], minlength=len(self.names)).tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class BinTable:
+    """What the bins hold; empty bins are left out.
+
+    counts (Floats): Pairs (or their weight) in each bin.
+    mean_score (Floats): Mean score of each bin.
+    mean_hit (Floats): Share of hits in each bin.
+    """
+
+    counts: Floats
+    mean_score: Floats
+    mean_hit: Floats
+
+    def __len__(self) -> int:
+        return len(self.counts)
