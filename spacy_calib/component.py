@@ -23,7 +23,7 @@ from .annotate import CalibratedBatch, build_blocks
 from .attributes import register
 from .blocks import delete_blocks, write_block
 from .errors import WARNINGS, calib_error
-from .fitting import FitData, collect_fit_data, summarize_fit
+from .fitting import collect_fit_data, summarize_fit
 from .grouped import GroupedRecalibrator
 from .layers import Layer, columns_of, label_hashes
 from .lookup import find_component, overwriting_pipe
@@ -249,28 +249,18 @@ class Calibrator(Pipe):
         *,
         min_pairs: int = 1,
         counted_on: str = "the fit data",
+        n_bins: int = 10,
     ) -> Calibrator:
         """Learn the maps from held-out gold.
 
         examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source), `reference` the gold.
         tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
         min_pairs (int): Fewer pairs in all are refused. counted_on (str): Where tag_counts come from, for `info`.
+        n_bins (int): Adaptive bins of the errors in the fit table.
         RAISES C020 to C024: the component. C030 to C032: the gold. C003, C005: too few pairs.
         """
         pipe = self._pipe_to_fit()
         data = collect_fit_data(self.source, pipe, examples, self.threshold)
-        return self.fit_data(data, tag_counts, min_pairs=min_pairs, counted_on=counted_on)
-
-    def fit_data(
-        self,
-        data: FitData,
-        tag_counts: Mapping[str, int] | None = None,
-        *,
-        min_pairs: int = 1,
-        counted_on: str = "the fit data",
-    ) -> Calibrator:
-        """The same from pairs that were collected already."""
-        pipe = self._pipe_to_fit()
         data.check(self.source.layer(pipe).name, self.source.component or "the source", self.threshold, min_pairs)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
@@ -288,7 +278,7 @@ class Calibrator(Pipe):
             "pairs": len(data.pairs),
             "counted_on": counted_on if tag_counts is not None else "the fit data",
             "method": self.recalibrator.registered,
-            "table": summarize_fit(data.pairs, maps),
+            "table": summarize_fit(data.pairs, maps, n_bins),
             "versions": {
                 "spacy-calib": __version__,
                 "spacy": spacy.__version__,
@@ -320,13 +310,14 @@ class Calibrator(Pipe):
         """SMCE, GMCE and the other figures of DESIGN section 6, raw and calibrated; {} without a scorer."""
         if self.scorer is None:
             return {}
-        pipe = self.source_pipe()
-        if pipe is None and self.source.component:
-            layer, labels = None, self.fitted_labels
-        else:
-            layer, labels = self.source.layer(pipe), self.source.labels(pipe)
         groups = None if self.maps is None else self.maps.groups
-        return self.scorer(examples, attr=self.attr, layer=layer, labels=labels, groups=groups)
+        return self.scorer(examples, attr=self.attr, labels=self.source_labels(), groups=groups)
+
+    def source_labels(self) -> tuple[str, ...]:
+        """The labels that the source has now; those fitted where its component is missing."""
+        pipe = self.source_pipe()
+        missing = pipe is None and self.source.component
+        return self.fitted_labels if missing else self.source.labels(pipe)
 
     # Saving
 

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from .attributes import doc_view
 from .binning import check_count
-from .layers import LAYERS, Layer, columns_of, label_hashes
+from .layers import columns_of, get_layer, label_hashes
 from .metrics.calibration_error import ece, gmce, mean_of, smce
 from .metrics.proper import brier, log_loss
 from .pairs import concatenate
@@ -26,11 +26,10 @@ class JudgedPairs:
     calibrated: Floats
 
 
-def judge(examples: Iterable[Example], attr: str, labels: Sequence[str], layer: Layer | None = None) -> JudgedPairs:
+def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedPairs:
     """Compare what a calib pipe wrote on the predicted Docs with the gold.
 
     attr (str): Prefix of the pipe's attributes. labels (Sequence[str]): Labels of its source, as columns.
-    layer (Layer | None): Which annotation they are of; None takes what the Docs say.
     """
     of_labels = label_hashes(labels)
     parts: list[Pairs] = []
@@ -39,7 +38,7 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str], layer: 
         view = doc_view(example.predicted, attr)
         if view is None:
             continue
-        gold = (layer or LAYERS[view.layer]).aligned_gold(example)
+        gold = get_layer(view.layer).aligned_gold(example)
         tags, local = np.unique(view.tags.astype(str), return_inverse=True)
         hashes = label_hashes(tags.tolist())[local]
         keep = gold[view.rows] != 0
@@ -93,12 +92,11 @@ class CalibScorer:
         examples: Iterable[Example],
         *,
         attr: str = "calib",
-        layer: Layer | None = None,
         labels: Sequence[str] = (),
         groups: Groups | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        return calib_scores(judge(examples, attr, labels, layer), groups, attr, self.n_bins)
+        return calib_scores(judge(examples, attr, labels), groups, attr, self.n_bins)
 
 
 def make_calib_scorer(n_bins: int = 10) -> Callable[..., Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,7 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
     bounds, columns, masses = trees.indptr.tolist(), trees.tags.tolist(), trees.scores.tolist()
     entries: list[tuple[int, int, float, str]] = []
 
-    @lru_cache(maxsize=None)
+    @cache
     def lemma_of(column: int, word: str) -> str | None:
         return pipe.trees.apply(tree_ids[column], word)
 

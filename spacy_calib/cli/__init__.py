@@ -1,0 +1,18 @@
+"""`python -m spacy calib ...`: one command per file. Imported by every `python -m spacy`, so nothing heavy is imported here."""
+
+import typer
+from spacy.cli._util import app
+
+from .evaluate import evaluate_cli
+from .fit import fit_cli
+from .info import info_cli
+
+HELP = """Calibrated probabilities for the tokens of a trained pipeline: fit them on
+held-out gold, evaluate them, and look at what a fitted pipe holds.
+"""
+
+calib_cli = typer.Typer(name="calib", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+calib_cli.command("fit")(fit_cli)
+calib_cli.command("evaluate")(evaluate_cli)
+calib_cli.command("info")(info_cli)
+app.add_typer(calib_cli, name="calib")

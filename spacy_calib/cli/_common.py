@@ -1,0 +1,159 @@
+"""What the commands share: loading, reading data, and turning a user's error into one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CalibError, calib_error
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ..component import Calibrator
+
+
+@contextlib.contextmanager
+def user_errors() -> Iterator[None]:
+    """Print a CalibError as one sentence and exit with 1."""
+    from wasabi import msg
+
+    try:
+        yield
+    except CalibError as error:
+        msg.fail(error.message)
+        raise SystemExit(1) from None
+
+
+def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
+    """RAISES C056: the option's value is out of range."""
+    if not ok:
+        raise calib_error("C056", option=option, wanted=wanted, given=given)
+
+
+def import_user_code(code: Path | None) -> None:
+    """RAISES C058: the file cannot be imported."""
+    if code is not None:
+        from spacy.util import import_file
+
+        try:
+            import_file("python_code", code)
+        except Exception as error:
+            raise calib_error("C058", path=code, why=first_line(error)) from None
+
+
+def use_gpu(gpu_id: int) -> None:
+    """RAISES C060: there is no such GPU."""
+    if gpu_id >= 0:
+        from thinc.api import require_gpu
+
+        try:
+            require_gpu(gpu_id)
+        except Exception as error:
+            raise calib_error("C060", gpu=gpu_id, why=first_line(error)) from None
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an exception's message, or its type."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def load_pipeline(model: str) -> Language:
+    """RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read."""
+    from spacy.util import load_model
+
+    try:
+        return load_model(model)
+    except CalibError:
+        raise
+    except OSError as error:
+        why = "no package, shortcut or folder of this name" if "E050" in str(error) else first_line(error)
+        raise calib_error("C050", model=model, why=why + "; install it, or give the path of a pipeline.") from None
+    except Exception as error:
+        raise calib_error("C050", model=model, why=first_line(error)) from None
+
+
+def data_files(path: Path) -> list[Path]:
+    """The .spacy files at a path.
+
+    RAISES C051: the path does not exist. C052: a folder without .spacy files. C053: an empty file, or one of another kind.
+    """
+    if not path.exists():
+        raise calib_error("C051", path=path)
+    if path.is_dir():
+        files = sorted(f for f in path.rglob("*.spacy") if not any(part.startswith(".") for part in f.relative_to(path).parts))
+        if not files:
+            raise calib_error("C052", path=path)
+        return files
+    if path.suffix != ".spacy":
+        raise calib_error("C053", path=path, why="its name does not end in .spacy")
+    return [path]
+
+
+def read_examples(nlp: Language, path: Path, gold_preproc: bool) -> list[Example]:
+    """The examples of a .spacy file or a folder of them, as `spacy evaluate` reads them.
+
+    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents.
+    """
+    from spacy.training import Corpus
+
+    examples: list[Example] = []
+    for file in data_files(path):
+        if not file.stat().st_size:
+            raise calib_error("C053", path=file, why="it is empty")
+        try:
+            examples += Corpus(file, gold_preproc=gold_preproc)(nlp)
+        except Exception as error:
+            raise calib_error("C053", path=file, why=first_line(error)) from None
+    if not examples:
+        raise calib_error("C052", path=path)
+    return examples
+
+
+def run_pipes(nlp: Language, examples: list[Example], names: Iterable[str], *, silent: bool, what: str) -> Iterator[Example]:
+    """Run the named pipes over the predicted Docs, batch by batch, with a progress bar; yields each example when its Doc is ready."""
+    from tqdm import tqdm
+
+    with nlp.select_pipes(enable=list(names)), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"\[W121\]")
+        docs = nlp.pipe(example.predicted for example in examples)
+        for example, doc in tqdm(zip(examples, docs, strict=True), total=len(examples), desc=what, unit="doc", disable=silent):
+            example.predicted = doc
+            yield example
+
+
+def fitted_pipes(nlp: Language) -> list[Calibrator]:
+    """RAISES C027: there is none."""
+    from ..component import Calibrator
+
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    if not pipes:
+        raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
+    return pipes
+
+
+def write_json(path: Path, data: Any) -> None:
+    """RAISES C055: the file cannot be written. An older file stays until the new one is whole."""
+    import os
+
+    import srsly
+
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        srsly.write_json(partial, data)
+        partial.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise calib_error("C055", path=path, why=error.strerror or error) from None
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure for a table; a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"

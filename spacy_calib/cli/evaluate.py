@@ -1,0 +1,122 @@
+"""`spacy calib evaluate`: the calibration table of a fitted pipeline on gold data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ._common import (
+    check_option,
+    data_files,
+    fitted_pipes,
+    import_user_code,
+    load_pipeline,
+    number,
+    read_examples,
+    run_pipes,
+    use_gpu,
+    user_errors,
+    write_json,
+)
+
+
+def evaluate_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
+    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the figures", dir_okay=False),
+    bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
+    seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
+    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Show how true the calibrated probabilities of a pipeline are: calibration
+    error raw and calibrated, over all tags and by group, with the noise floor
+    (what exactly true scores would show) and 95 % intervals.
+    """
+    with user_errors():
+        evaluate(
+            model, data, output=output, bins=bins, seed=seed, gold_preproc=gold_preproc, gpu_id=gpu_id, code=code, silent=silent
+        )
+
+
+def evaluate(
+    model: str,
+    data: Path,
+    *,
+    output: Path | None = None,
+    bins: int | None = None,
+    seed: int = 0,
+    gold_preproc: bool = False,
+    gpu_id: int = -1,
+    code: Path | None = None,
+    silent: bool = True,
+) -> dict[str, Any]:
+    """What the command does.
+
+    RETURNS (dict): By pipe name, see `report.tables.calibration_table`.
+    RAISES CalibError: every fault of the input.
+    """
+    from ..report.tables import calibration_table
+    from ..scorers import judge
+
+    check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
+    import_user_code(code)
+    data_files(data)
+    use_gpu(gpu_id)
+    nlp = load_pipeline(model)
+    pipes = fitted_pipes(nlp)
+    examples = read_examples(nlp, data, gold_preproc)
+    order = nlp.pipe_names
+    last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
+    done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating"))
+    result = {}
+    for pipe in pipes:
+        assert pipe.maps is not None
+        judged = judge(done, pipe.attr, pipe.source_labels())
+        n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
+        table = calibration_table(judged.pairs, judged.calibrated, pipe.maps.groups, n_bins, seed)
+        result[pipe.name] = {"component": pipe.source.component, "bins": n_bins, **table}
+    if output is not None:
+        write_json(output, result)
+    if not silent:
+        for name, table in result.items():
+            show_table(name, table)
+    return result
+
+
+def show_table(name: str, table: dict[str, Any]) -> None:
+    """Print one pipe's table."""
+    from wasabi import msg
+
+    msg.divider(f"{name} ({table['component'] or 'Doc'})")
+    if not table["pairs"]:
+        msg.warn("Nothing to judge: no token has both gold and a score.")
+        return
+    share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
+    msg.text(f"{table['tokens']:,} tokens, {table['pairs']:,} pairs, accuracy {share} %, {table['bins']} bins")
+    rows = [
+        (
+            {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(row["group"], row["group"]),
+            f"{row['tags']:,}",
+            f"{row['pairs']:,}",
+            number(row["raw"]),
+            number(row["calibrated"]),
+            "-" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
+            number(row["floor"]),
+            number(row["floor95"]),
+        )
+        for row in table["errors"]
+    ]
+    header = ("Group", "Tags", "Pairs", "Raw", "Calibrated", "95 % interval", "Floor", "Floor 95 %")
+    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrrr"))
+    names = {"ece": "ECE (top label)", "brier": "Brier", "nll": "Log loss"}
+    scores = [(names[key], number(row["raw"]), number(row["calibrated"])) for key, row in table["scores"].items()]
+    msg.table(scores, header=("Score", "Raw", "Calibrated"), divider=True, aligns=("l", "r", "r"))
+    msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")

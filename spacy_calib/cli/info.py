@@ -1,0 +1,92 @@
+"""`spacy calib info`: what the fitted pipes of a pipeline hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ._common import fitted_pipes, import_user_code, load_pipeline, user_errors, write_json
+from .fit import print_fit_table
+
+if TYPE_CHECKING:
+    from ..component import Calibrator
+
+_TAGS_SHOWN = 8
+
+
+def info_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    output: Path = typer.Option(None, "--output", "-o", help="JSON file for what is shown", dir_okay=False),
+    all_tags: bool = typer.Option(False, "--all-tags", help="Name every tag of every group"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Show what the fitted calib pipes of a pipeline hold: source, groups with
+    their tags and frequencies, method, size of the fit data, versions.
+    """
+    with user_errors():
+        info(model, output=output, all_tags=all_tags, code=code, silent=silent)
+
+
+def info(
+    model: str, *, output: Path | None = None, all_tags: bool = False, code: Path | None = None, silent: bool = True
+) -> dict[str, Any]:
+    """What the command does.
+
+    RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
+    RAISES CalibError: every fault of the input.
+    """
+    import_user_code(code)
+    result = {pipe.name: describe(pipe) for pipe in fitted_pipes(load_pipeline(model))}
+    if output is not None:
+        write_json(output, result)
+    if not silent:
+        for name, held in result.items():
+            show(name, held, all_tags)
+    return result
+
+
+def describe(pipe: Calibrator) -> dict[str, Any]:
+    """What one pipe holds, as plain data."""
+    assert pipe.maps is not None
+    groups = pipe.maps.groups
+    held = [
+        {
+            "group": name,
+            "fallback": pipe.maps.fits_[index].fallback,
+            "pairs": pipe.maps.fits_[index].pairs,
+            "tags": {pipe.fitted_labels[i]: int(groups.counts[i]) for i in groups.tags_in(index)},
+        }
+        for index, name in enumerate(groups.names)
+    ]
+    settings = {"attr": pipe.attr, "normalize": pipe.normalize, "source_found": pipe.source_pipe() is not None}
+    return {**settings, **pipe.fit_info, "groups": held}
+
+
+def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
+    """Print what one pipe holds."""
+    from wasabi import msg
+
+    msg.divider(name)
+    facts = {
+        "Component": f"{held['component'] or '-'} ({held['layer']})" + ("" if held["source_found"] else ", not in the pipeline"),
+        "Attributes": f"Token._.{held['attr']}_score, _raw, _scores; Doc._.{held['attr']}",
+        "Method": held["method"],
+        "Threshold": held["threshold"],
+        "Normalized": "yes" if held["normalize"] else "no",
+        "Fitted on": f"{held['docs']:,} documents, {held['tokens']:,} tokens, {held['pairs']:,} pairs",
+        "Frequencies": f"counted on {held['counted_on']}",
+        "Versions": ", ".join(f"{package} {version}" for package, version in held["versions"].items()),
+    }
+    msg.table(facts)
+    for group in held["groups"]:
+        tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
+        shown = tags if all_tags else tags[:_TAGS_SHOWN]
+        more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
+        msg.text(f"Group {group['group']} ({len(tags)} tags): {', '.join(shown)}{more}")
+    print_fit_table(held["table"])

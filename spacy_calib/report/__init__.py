@@ -1,0 +1,1 @@
+"""Pairs -> rows -> tables and pictures. Sees arrays and rows, never Docs."""
