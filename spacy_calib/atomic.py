@@ -25,7 +25,9 @@ def check_target(target: Path, force: bool) -> None:
         raise calib_error("C054", path=target)
     is_empty = target.is_dir() and not any(target.iterdir())
     if not is_empty and not (target / "meta.json").is_file():
-        raise calib_error("C055", path=target, why="it holds something that is not a spaCy pipeline, which --force would delete")
+        raise calib_error(
+            "C055", path=target, why="it holds something that is not a spaCy pipeline, which --force would delete"
+        )
 
 
 def write_folder(target: Path, write: Callable[[Path], None], force: bool = False) -> None:

@@ -99,15 +99,15 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         first = np.cumsum(lengths) - lengths
         entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
         names = np.array([*block["tags"], None], dtype=object)[:-1]
-        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1)
+        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
         parts.append((np.repeat(tokens, lengths), names[block["tag"][entries]], block["raw"][entries],
                       block["calibrated"][entries], columns))  # fmt: skip
-    rows, tags, raw, calibrated, columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(rows, kind="stable")
-    arrays = [array[order] for array in (rows, tags, raw, calibrated, columns.astype(np.intp))]
-    for array in (*arrays, scored):
+    columns_of_parts: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns_of_parts[0], kind="stable")
+    rows, tags, raw, calibrated, columns = (array[order] for array in columns_of_parts)
+    for array in (rows, tags, raw, calibrated, columns, scored):
         array.flags.writeable = False
-    return DocCalib(*arrays, layer=matches[0][0]["layer"], scored=scored)
+    return DocCalib(rows, tags, raw, calibrated, columns, matches[0][0]["layer"], scored)
 
 
 _TOKEN_GETTERS = {"score": token_score, "raw": token_raw, "scores": token_scores}

@@ -8,8 +8,10 @@ binner never saw has one too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import calib_error
 from .types import BinTable, Floats, Ints
@@ -38,7 +40,7 @@ def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
     return lambda scores, weights=None: adaptive_edges(scores, bins, weights)
 
 
-def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats]:
+def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
     """Distinct scores, ascending, with the mass below and the mass at each of them. Integers where there are no weights."""
     if weights is None:
         distinct, at = np.unique(scores, return_counts=True)
@@ -48,7 +50,7 @@ def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floa
     return distinct, np.cumsum(at) - at, at
 
 
-def _edges_of_rule(distinct: Floats, at_value: Floats, after_value: Floats, n_bins: int) -> Floats:
+def _edges_of_rule(distinct: Floats, at_value: NDArray[Any], after_value: NDArray[Any], n_bins: int) -> Floats:
     """Turn a rule for bins into edges.
 
     distinct (Floats): The distinct scores, ascending.
@@ -122,7 +124,7 @@ def bin_table(scores: Floats, hits: Floats, edges: Floats, weights: Floats | Non
     bins = assign(scores, edges)
     size = len(edges) + 1
     mass = np.ones(len(scores)) if weights is None else weights
-    counts = np.bincount(bins, weights=mass, minlength=size)
+    counts = np.bincount(bins, weights=mass, minlength=size).astype(np.float64)
     held = counts > 0
     counts_held = counts[held]
     score_sum = np.bincount(bins, weights=mass * scores, minlength=size)[held]

@@ -122,7 +122,7 @@ class MorphLayer(Layer):
 
 
 class SentLayer(Layer):
-    """"S" where a sentence starts, "I" inside."""
+    """ "S" where a sentence starts, "I" inside."""
 
     name = "sent"
     starts = {1: "S", -1: "I"}

@@ -23,9 +23,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
         if not source.supports(pipe):
             from .marginals.softmax import SUPPORTED
 
-            raise calib_error(
-                "C022", component=source.component, kind=type(pipe).__name__, supported=", ".join(SUPPORTED)
-            )
+            raise calib_error("C022", component=source.component, kind=type(pipe).__name__, supported=", ".join(SUPPORTED))
         return pipe
     if not labels:
         return None

@@ -77,9 +77,7 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
     of_row = wanted[marginals.rows]
     keep = of_row != -2
     hits = of_row[keep] == marginals.tags[keep]
-    return Pairs(
-        marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, int(np.count_nonzero(wanted != -2))
-    )
+    return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, int(np.count_nonzero(wanted != -2)))
 
 
 def concatenate(parts: Sequence[Pairs]) -> Pairs:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import catalogue
-from spacy.util import registry
+from spacy import util
+
+registry: Any = util.registry
 
 # registry.create would use thinc's namespace, and with it another entry point group.
 _NAMES = ("calib_sources", "calib_groupings", "calib_recalibrators", "calib_metrics")

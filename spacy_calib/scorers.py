@@ -44,9 +44,7 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
         keep = gold[view.rows] != 0
         columns = np.where(view.columns >= 0, view.columns, columns_of(hashes, of_labels))
         n_units = int(np.count_nonzero((gold != 0) & view.scored))
-        parts.append(
-            Pairs(view.rows[keep], columns[keep], view.raw[keep], hashes[keep] == gold[view.rows[keep]], n_units)
-        )
+        parts.append(Pairs(view.rows[keep], columns[keep], view.raw[keep], hashes[keep] == gold[view.rows[keep]], n_units))
         calibrated.append(view.calibrated[keep])
     return JudgedPairs(concatenate(parts), np.concatenate(calibrated) if calibrated else np.zeros(0))
 

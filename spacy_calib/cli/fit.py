@@ -46,8 +46,16 @@ def fit_cli(
     component: str = typer.Option(None, "--component", "-C", help="Component to calibrate", show_default="tagger"),
     train_data: Path = typer.Option(None, "--train-data", "-t", help="Training gold, for tag frequencies; else those of DATA"),
     groups: int = typer.Option(None, "--groups", "-G", help="Tag frequency groups; 1 pools all tags", show_default="5"),
-    method: str = typer.Option(None, "--method", "-m", help="isotonic, histogram, scaling-binning, identity, or a registered name", show_default="isotonic"),
-    config: Path = typer.Option(None, "--config", "-c", help="Config with a [components.calib] block, instead of the options above and below"),
+    method: str = typer.Option(
+        None,
+        "--method",
+        "-m",
+        help="isotonic, histogram, scaling-binning, identity, or a registered name",
+        show_default="isotonic",
+    ),
+    config: Path = typer.Option(
+        None, "--config", "-c", help="Config with a [components.calib] block, instead of the options above and below"
+    ),
     bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10"),
     threshold: float = typer.Option(None, "--threshold", help="Scores below it take no part", show_default="0.01"),
     attr: str = typer.Option(None, "--attr", help="Name of the pipe and prefix of its attributes", show_default="calib"),
@@ -158,7 +166,7 @@ def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[s
         raise calib_error("C058", path=path, why=first_line(error)) from None
     blocks = {name: block for name, block in components.items() if block.get("factory") == "calib"}
     if not blocks:
-        raise calib_error("C058", path=path, why="it has no [components.calib] block with factory = \"calib\"")
+        raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib"')
     name, block = next(iter(blocks.items()))
     settings = {key: value for key, value in block.items() if key != "factory"}
     if "component" in options:
@@ -187,7 +195,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
         nlp.remove_pipe(name)
     try:
         place = {"after": component} if component else {"last": True}
-        return nlp.add_pipe("calib", name=name, config=settings, **place)  # type: ignore[return-value, arg-type]
+        return nlp.add_pipe("calib", name=name, config=settings, **place)  # type: ignore[return-value]
     except CalibError:
         raise
     except Exception as error:
@@ -233,7 +241,9 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     msg.good(f"Calibrated {info['component'] or 'the source'} on {info['tokens']:,} tokens ({info['pairs']:,} pairs): {output}")
     msg.info(f"Tag frequencies counted on {info['counted_on']}")
     if info["unknown_gold"]:
-        msg.warn(f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses")
+        msg.warn(
+            f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"
+        )
     print_fit_table(info["table"])
 
 

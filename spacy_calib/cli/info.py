@@ -74,7 +74,8 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
 
     msg.divider(name)
     facts = {
-        "Component": f"{held['component'] or '-'} ({held['layer']})" + ("" if held["source_found"] else ", not in the pipeline"),
+        "Component": f"{held['component'] or '-'} ({held['layer']})"
+        + ("" if held["source_found"] else ", not in the pipeline"),
         "Attributes": f"Token._.{held['attr']}_score, _raw, _scores; Doc._.{held['attr']}",
         "Method": held["method"],
         "Threshold": held["threshold"],

@@ -69,9 +69,7 @@ class LogitScores:
 
     def above(self, threshold: float) -> Marginals:
         step = max(1, self._CELLS // max(1, self.logits.shape[1]))
-        parts = [
-            from_dense(self._softmax(self.logits[at : at + step]), threshold) for at in range(0, self.n_tokens, step)
-        ]
+        parts = [from_dense(self._softmax(self.logits[at : at + step]), threshold) for at in range(0, self.n_tokens, step)]
         return stack(parts)
 
     def at(self, rows: Ints, columns: Ints) -> Floats:
@@ -88,7 +86,7 @@ class SparseScores:
     def above(self, threshold: float) -> Marginals:
         whole = self.marginals
         keep = np.flatnonzero(whole.scores >= threshold)
-        names = None if whole.names is None else [whole.names[i] for i in keep]
+        names = None if whole.names is None else [whole.names[i] for i in keep.tolist()]
         return Marginals(whole.rows[keep], whole.tags[keep], whole.scores[keep], whole.n_tokens, names)
 
     def at(self, rows: Ints, columns: Ints) -> Floats:

@@ -152,4 +152,3 @@ def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
 def make_softmax_source(component: str = "tagger", normalized: bool | None = None) -> SoftmaxSource:
     """Registered as spacy-calib.Softmax.v1. See SoftmaxSource."""
     return SoftmaxSource(component, normalized)
-

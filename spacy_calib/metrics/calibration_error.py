@@ -65,9 +65,7 @@ def gmce(
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3) of each group; None for a group without pairs."""
     judged = pairs.scores if scores is None else np.asarray(scores)
     of_pair = groups.of(pairs.tags)
-    return [
-        calibration_error(judged[of_pair == g], pairs.hits[of_pair == g], n_bins, bin_size) for g in range(len(groups))
-    ]
+    return [calibration_error(judged[of_pair == g], pairs.hits[of_pair == g], n_bins, bin_size) for g in range(len(groups))]
 
 
 def mean_of(values: list[float | None]) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..binning import assign, check_count, make_binner
-from ..types import Floats, as_probabilities
+from ..types import Floats, Ints, as_probabilities
 
 _CELLS_AT_ONCE = 1 << 22
 
@@ -44,7 +44,7 @@ def noise_floor(
     return NoiseFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 
-def _draw_hits(scores: Floats, bins: Floats, n_samples: int, rng: np.random.Generator) -> Floats:
+def _draw_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator) -> Floats:
     """Hits per bin of n_samples simulated data sets, shape (n_samples, n_bins).
 
     Equal scores share a bin, so their hits are drawn at once as a binomial: a map with few output values costs next to nothing.

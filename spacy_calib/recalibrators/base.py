@@ -31,7 +31,7 @@ class Recalibrator(ABC):
 
     @property
     def fitted(self) -> bool:
-        return all(getattr(self, name, None) is not None for name in self._learned)
+        return all(hasattr(self, name) for name in self._learned)
 
     def fit(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> Recalibrator:
         """Learn the map.
@@ -60,7 +60,7 @@ class Recalibrator(ABC):
         """A new one with the same settings, not fitted."""
         fresh = copy.copy(self)
         for name in self._learned:
-            setattr(fresh, name, None)
+            fresh.__dict__.pop(name, None)
         return fresh
 
     def settings(self) -> dict[str, Any]:
@@ -76,7 +76,8 @@ class Recalibrator(ABC):
         """Take over the learned arrays of a saved state."""
         for name in self._learned:
             value = learned[name]
-            setattr(self, name, None if value is None else np.array(value, dtype=np.float64))
+            if value is not None:
+                setattr(self, name, np.array(value, dtype=np.float64))
         return self
 
     @abstractmethod

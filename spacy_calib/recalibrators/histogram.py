@@ -12,7 +12,7 @@ from ..types import Floats
 from .base import Recalibrator
 
 
-def fill_empty_bins(values: Floats, counts: Floats) -> Floats:
+def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:
     """Give each empty bin the value of the nearest bin that holds pairs, of two equally near ones the lower."""
     held = np.flatnonzero(counts > 0)
     nearest = held[np.abs(held[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
@@ -40,13 +40,13 @@ class HistogramBinning(Recalibrator):
     registered = "spacy-calib.Histogram.v1"
     monotone = False
     _learned = ("edges_", "values_")
+    edges_: Floats
+    values_: Floats
 
     def __init__(self, n_bins: int = 10, bin_size: int | None = None):
         self.n_bins = n_bins
         self.bin_size = bin_size
         make_binner(n_bins, bin_size)
-        self.edges_: Floats | None = None
-        self.values_: Floats | None = None
 
     @property
     def min_pairs(self) -> int:
@@ -60,7 +60,6 @@ class HistogramBinning(Recalibrator):
         self.values_ = mean_per_bin(scores, hits.astype(np.float64), self.edges_, weights)
 
     def _predict(self, scores: Floats) -> Floats:
-        assert self.edges_ is not None and self.values_ is not None
         return self.values_[assign(scores, self.edges_)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,10 +20,10 @@ def _collapse_sorted_keys(scores: Floats, hits: NDArray[np.bool_]) -> tuple[Floa
     narrow = scores.astype(np.float32)
     fits = bool((narrow == scores).all())
     # Adding 0.0 turns -0.0 into 0.0, whose bits sort first.
-    keys = (narrow + np.float32(0)).view(np.uint32) if fits else (scores + 0.0).view(np.uint64)
+    keys: NDArray[Any] = (narrow + np.float32(0)).view(np.uint32) if fits else (scores + 0.0).view(np.uint64)
     del narrow
-    keys <<= 1
-    keys |= hits
+    np.left_shift(keys, 1, out=keys)
+    np.bitwise_or(keys, hits, out=keys)
     keys.sort()
     is_last = np.empty(len(keys), dtype=bool)
     is_last[-1] = True
@@ -47,8 +49,8 @@ def collapse(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = N
     if weights is None:
         return _collapse_sorted_keys(scores, hits)
     distinct, inverse = np.unique(scores, return_inverse=True)
-    mass = np.bincount(inverse, weights=weights)
-    return distinct, mass, np.bincount(inverse, weights=weights * hits, minlength=len(distinct))
+    mass = np.bincount(inverse, weights=weights).astype(np.float64)
+    return distinct, mass, np.bincount(inverse, weights=weights * hits, minlength=len(distinct)).astype(np.float64)
 
 
 class IsotonicRegression(Recalibrator):
@@ -59,10 +61,8 @@ class IsotonicRegression(Recalibrator):
 
     registered = "spacy-calib.Isotonic.v1"
     _learned = ("x_", "y_")
-
-    def __init__(self) -> None:
-        self.x_: Floats | None = None
-        self.y_: Floats | None = None
+    x_: Floats
+    y_: Floats
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
         from sklearn.isotonic import isotonic_regression
@@ -75,7 +75,6 @@ class IsotonicRegression(Recalibrator):
         self.x_, self.y_ = x[keep], y[keep]
 
     def _predict(self, scores: Floats) -> Floats:
-        assert self.x_ is not None and self.y_ is not None
         return np.interp(scores, self.x_, self.y_)
 
 

@@ -27,14 +27,14 @@ class ScalingBinning(Recalibrator):
 
     registered = "spacy-calib.ScalingBinning.v1"
     _learned = ("edges_", "values_")
+    edges_: Floats
+    values_: Floats
 
     def __init__(self, n_bins: int = 10, bin_size: int | None = None, scaling: Recalibrator | None = None):
         self.n_bins = n_bins
         self.bin_size = bin_size
         self.scaling = IsotonicRegression() if scaling is None else scaling
         make_binner(n_bins, bin_size)
-        self.edges_: Floats | None = None
-        self.values_: Floats | None = None
 
     @property
     def min_pairs(self) -> int:
@@ -49,12 +49,9 @@ class ScalingBinning(Recalibrator):
         self.values_ = mean_per_bin(scores, scaled, self.edges_, weights)
 
     def _predict(self, scores: Floats) -> Floats:
-        assert self.edges_ is not None and self.values_ is not None
         return self.values_[assign(scores, self.edges_)]
 
 
-def make_scaling_binning(
-    n_bins: int = 10, bin_size: int | None = None, scaling: Recalibrator | None = None
-) -> ScalingBinning:
+def make_scaling_binning(n_bins: int = 10, bin_size: int | None = None, scaling: Recalibrator | None = None) -> ScalingBinning:
     """Registered as spacy-calib.ScalingBinning.v1. See ScalingBinning."""
     return ScalingBinning(n_bins, bin_size, scaling)

@@ -36,7 +36,7 @@ class ErrorRow:
 def error_row(group: str, tags: int, pairs: Pairs, calibrated: Floats, where: Any, n_bins: int, seed: int) -> ErrorRow:
     """The row of the pairs at `where`."""
     raw, new, hits = pairs.scores[where], calibrated[where], pairs.hits[where]
-    interval = calibration_error_interval(new, hits, n_bins, seed=seed) or (None, None)
+    low, high = calibration_error_interval(new, hits, n_bins, seed=seed) or (None, None)
     floor = noise_floor(new, n_bins, seed=seed)
     return ErrorRow(
         group,
@@ -44,7 +44,8 @@ def error_row(group: str, tags: int, pairs: Pairs, calibrated: Floats, where: An
         len(raw),
         calibration_error(raw, hits, n_bins),
         calibration_error(new, hits, n_bins),
-        *interval,
+        low,
+        high,
         floor.mean if floor else None,
         floor.q95 if floor else None,
     )
