@@ -290,17 +290,17 @@ class Calibrator(Pipe):
 
     def _pipe_to_fit(self) -> Any:
         """RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe."""
-        self.fitted_labels, self.fitted_kind = (), ""
-        pipe = self.source_pipe()
         component = self.source.component
-        if component:
-            if pipe is None:
-                raise calib_error("C021", component=component, available=", ".join(self.nlp.component_names) or "none")
-            order = self.nlp.component_names
-            if self.name in order and component in order and order.index(self.name) < order.index(component):
-                raise calib_error("C028", name=self.name, component=component)
-            if not self.source.labels(pipe):
-                raise calib_error("C023", component=component)
+        if not component:
+            return None
+        pipe = find_component(self.nlp, self.source, self.fitted_kind, self.fitted_labels)
+        if pipe is None:
+            raise calib_error("C021", component=component, available=", ".join(self.nlp.component_names) or "none")
+        order = self.nlp.component_names
+        if self.name in order and component in order and order.index(self.name) < order.index(component):
+            raise calib_error("C028", name=self.name, component=component)
+        if not self.source.labels(pipe):
+            raise calib_error("C023", component=component)
         return pipe
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:

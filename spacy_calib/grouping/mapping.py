@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -34,4 +35,4 @@ def make_mapping_grouping(mapping: dict[str, str]) -> Callable[[Sequence[str], M
 
     mapping (Dict[str, str]): Tag -> name of its group.
     """
-    return lambda labels, counts: mapped_groups(labels, counts, mapping)
+    return partial(mapped_groups, mapping=mapping)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -42,4 +43,4 @@ def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], M
     n_groups (int): G, at least 1.
     """
     check_count("n_groups", n_groups)
-    return lambda labels, counts: tag_frequency_groups(labels, counts, n_groups)
+    return partial(tag_frequency_groups, n_groups=n_groups)

@@ -6,6 +6,7 @@ Each takes the scores that are judged and their hits. No pairs give None: there 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -143,10 +144,10 @@ Metric = Callable[[Floats, Floats], "float | None"]
 def make_calibration_error(n_bins: int = 10, bin_size: int | None = None, norm: str = "l2") -> Metric:
     """Registered as spacy-calib.CalibrationError.v1."""
     make_binner(n_bins, bin_size)
-    return lambda scores, hits: calibration_error(scores, hits, n_bins, bin_size, norm)
+    return partial(calibration_error, n_bins=n_bins, bin_size=bin_size, norm=norm)
 
 
 def make_debiased_calibration_error(n_bins: int = 10, bin_size: int | None = None) -> Metric:
     """Registered as spacy-calib.DebiasedCalibrationError.v1."""
     make_binner(n_bins, bin_size)
-    return lambda scores, hits: debiased_calibration_error(scores, hits, n_bins, bin_size)
+    return partial(debiased_calibration_error, n_bins=n_bins, bin_size=bin_size)

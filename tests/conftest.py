@@ -1,0 +1,120 @@
+"""Small pipelines and Docs that the tests of the spaCy shell share."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+WORDS = {
+    "DET": ["the", "a", "this", "every"],
+    "NOUN": ["dog", "cat", "duck", "saw", "run", "light"],
+    "VERB": ["saw", "run", "light", "duck", "eats"],
+    "ADJ": ["light", "red", "old"],
+    "PUNCT": ["."],
+}
+PATTERNS = [
+    ["DET", "NOUN", "VERB", "PUNCT"],
+    ["DET", "ADJ", "NOUN", "VERB", "DET", "NOUN", "PUNCT"],
+    ["NOUN", "VERB", "ADJ", "PUNCT"],
+]
+FEATS = {"NOUN": "Number=Sing", "VERB": "Tense=Past|VerbForm=Fin"}
+
+
+def made_up_sentences(n: int, seed: int) -> list[list[tuple[str, str]]]:
+    """n sentences as (word, tag), some words with several tags so that a tagger cannot be sure."""
+    rng = random.Random(seed)
+    return [[(rng.choice(WORDS[tag]), tag) for tag in rng.choice(PATTERNS)] for _ in range(n)]
+
+
+def gold_doc(vocab, sentence: list[tuple[str, str]]) -> Doc:
+    words, tags = zip(*sentence, strict=True)
+    return Doc(
+        vocab,
+        words=words,
+        tags=tags,
+        pos=tags,
+        morphs=[FEATS.get(tag, "") for tag in tags],
+        lemmas=[word.rstrip("s") for word in words],
+        sent_starts=[i == 0 for i in range(len(words))],
+    )
+
+
+def examples_for(nlp: Language, n: int, seed: int) -> list[Example]:
+    """Examples with an unannotated predicted Doc and gold tags, parts of speech, features, lemmas and sentence starts."""
+    references = [gold_doc(nlp.vocab, sentence) for sentence in made_up_sentences(n, seed)]
+    return [Example(Doc(nlp.vocab, words=[t.text for t in ref]), ref) for ref in references]
+
+
+def run_upstream(nlp: Language, examples: list[Example]) -> list[Example]:
+    """Run the whole pipeline over the predicted Docs, as `fit` wants them."""
+    for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+        example.predicted = doc
+    return examples
+
+
+TOK2VEC = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 16, "depth": 1, "embed_size": 200, "window_size": 1,
+           "maxout_pieces": 2, "subword_features": False, "pretrained_vectors": None}  # fmt: skip
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+
+
+def train_pipeline(components: list[str], listener: bool = True, steps: int = 6) -> Language:
+    """A pipeline trained for a moment on made-up sentences: labels, and scores that are neither 0 nor 1."""
+    fix_random_seed(0)
+    nlp = spacy.blank("en")
+    if listener:
+        nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
+    for name in components:
+        model = {"tok2vec": LISTENER if listener else TOK2VEC}
+        nlp.add_pipe(name, config={"model": model, "min_tree_freq": 1} if name == "trainable_lemmatizer" else {"model": model})
+    examples = examples_for(nlp, 60, seed=1)
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(steps):
+        nlp.update(examples, sgd=optimizer)
+    return nlp
+
+
+@pytest.fixture(scope="session")
+def trained_bytes() -> dict[str, object]:
+    """Trained once for the whole run."""
+    nlp = train_pipeline(["tagger", "morphologizer", "senter", "trainable_lemmatizer"])
+    return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+
+
+def revive(saved: dict[str, object], **kwargs) -> Language:
+    nlp = spacy.blank("en").from_config(saved["config"], **kwargs)
+    return nlp.from_bytes(saved["bytes"])
+
+
+@pytest.fixture
+def nlp(trained_bytes) -> Language:
+    """tok2vec, tagger, morphologizer, senter, trainable_lemmatizer; the heads listen to the tok2vec."""
+    return revive(trained_bytes)
+
+
+@pytest.fixture
+def fitted(nlp) -> Language:
+    """The same with a fitted calib pipe behind the tagger."""
+    calib = nlp.add_pipe(
+        "calib", after="tagger", config={"grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}}
+    )
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
+    calib.fit(examples)
+    return nlp
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data sets, where there is one."""
+    folder = os.environ.get("SPACY_CALIB_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("SPACY_CALIB_DATA does not name the folder of real data sets")
+    return Path(folder)
