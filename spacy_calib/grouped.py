@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .collapsing import WeightedPairs, collapse, join
 from .errors import calib_error
 from .recalibrators.base import Recalibrator
 from .recalibrators.identity import Identity
@@ -54,18 +55,26 @@ class GroupedRecalibrator:
             raise calib_error("C003", what=type(self.prototype).__name__, threshold="the threshold")
         if len(pairs) < self.prototype.min_pairs:
             raise calib_error("C005", n_pairs=len(pairs), threshold="", n_bins=self.prototype.min_pairs)
-        whole = _fit_of(pairs.hits, self.prototype, otherwise="identity")
-        self.pooled_ = Identity() if whole.fallback else self.prototype.clone().fit(pairs.scores, pairs.hits)
-        self.pooled_fit_ = whole
-        self.maps_, self.fits_ = [], []
-        groups = self.groups.of(pairs.tags)
-        for index in range(len(self.groups)):
-            inside = groups == index
-            scores, hits = pairs.scores[inside], pairs.hits[inside]
-            fit = _fit_of(hits, self.prototype, otherwise="pooled map")
-            self.fits_.append(fit)
-            self.maps_.append(None if fit.fallback else self.prototype.clone().fit(scores, hits))
+        of_pair = self.groups.of(pairs.tags)
+        # Equal pairs are counted once, group by group; the pooled map is fitted on the counts of all groups.
+        parts = [
+            collapse(pairs.scores[inside], pairs.hits[inside])
+            for inside in (of_pair == index for index in range(-1, len(self.groups)))
+        ]
+        self.pooled_, self.pooled_fit_ = self._fit_map(join(parts), otherwise="identity")
+        self.pooled_ = self.pooled_ or Identity()
+        fitted = [self._fit_map(part, otherwise="pooled map") for part in parts[1:]]
+        self.maps_ = [own for own, _ in fitted]
+        self.fits_ = [fit for _, fit in fitted]
         return self
+
+    def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
+        """A map of these pairs, or None and why they cannot be fitted alone."""
+        n, n_hits = int(pairs.weights.sum()), int(pairs.weights[pairs.hits].sum())
+        why = _why_not(n, n_hits, self.prototype.min_pairs)
+        if why:
+            return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
+        return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
         """The calibrated probabilities of n pairs; each depends only on its own score and tag.
@@ -116,18 +125,14 @@ class GroupedRecalibrator:
         return made
 
 
-def _fit_of(hits: Any, prototype: Recalibrator, otherwise: str) -> GroupFit:
-    """Whether these hits can be fitted alone, and if not, why."""
-    n, n_hits = len(hits), int(np.count_nonzero(hits))
-    why = ""
-    if prototype.min_pairs == 0:
-        pass
-    elif n == 0:
-        why = "no pairs"
-    elif n < prototype.min_pairs:
-        why = "one pair" if n == 1 else f"{n} pairs, {prototype.min_pairs} needed"
-    elif n_hits == 0:
-        why = "no pair hits"
-    elif n_hits == n:
-        why = "every pair hits"
-    return GroupFit(n, n_hits, f"{otherwise}: {why}" if why else "")
+def _why_not(n: int, n_hits: int, min_pairs: int) -> str:
+    """Why n pairs with so many hits cannot be fitted alone; "" if they can."""
+    if min_pairs == 0:
+        return ""
+    if n == 0:
+        return "no pairs"
+    if n < min_pairs:
+        return "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
+    if n_hits == 0:
+        return "no pair hits"
+    return "every pair hits" if n_hits == n else ""

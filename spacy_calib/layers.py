@@ -139,7 +139,8 @@ class SentLayer(Layer):
         return hashes
 
     def label(self, token: Token) -> str:
-        return self.starts.get(token.sent_start, "") if token.sent_start is not None else ""
+        is_start = token.is_sent_start
+        return "" if is_start is None else self.starts[1 if is_start else -1]
 
     def _string(self, key: int, strings: object) -> str:
         return "S" if key == get_string_id("S") else "I"

@@ -149,10 +149,13 @@ class Groups:
     def __len__(self) -> int:
         return len(self.names)
 
-    def of(self, tags: Ints) -> Ints:
+    def of(self, tags: Ints) -> NDArray[np.signedinteger]:
         """The group of each of these tags; -1 for tags without one or past the end (labels appended later)."""
-        padded = np.append(self.of_tag, -1)
-        return padded[np.minimum(tags, len(self.of_tag))]
+        # Small integers compare and sort several times as fast as wide ones.
+        padded = np.append(self.of_tag, -1).astype(np.int16 if len(self) < 1 << 15 else np.intp)
+        if len(tags) and tags.max() > len(self.of_tag):
+            tags = np.minimum(tags, len(self.of_tag))
+        return padded[tags]
 
     def tags_in(self, group: int) -> Ints:
         """The columns of the tags in this group, most frequent first, equal ones by column."""

