@@ -257,7 +257,7 @@ class Calibrator(Pipe):
         tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
         min_pairs (int): Fewer pairs in all are refused. counted_on (str): Where tag_counts come from, for `info`.
         n_bins (int): Adaptive bins of the errors in the fit table.
-        RAISES C020 to C024: the component. C030 to C032: the gold. C003, C005: too few pairs.
+        RAISES C021 to C024, C028: the component. C030 to C032: the gold. C003, C005, C006: too few pairs.
         """
         pipe = self._pipe_to_fit()
         data = collect_fit_data(self.source, pipe, examples, self.threshold)
@@ -299,7 +299,7 @@ class Calibrator(Pipe):
         order = self.nlp.component_names
         if self.name in order and component in order and order.index(self.name) < order.index(component):
             raise calib_error("C028", name=self.name, component=component)
-        if not self.source.labels(pipe):
+        if not self.source.is_trained(pipe):
             raise calib_error("C023", component=component)
         return pipe
 
@@ -343,8 +343,10 @@ class Calibrator(Pipe):
             self.fit_info = state["fit_info"]
         except (KeyError, TypeError, AttributeError) as error:
             raise calib_error("C010", name=self.name, path=path, why=f"a part is missing: {error!r}") from None
-        if self.maps is not None:
-            self.source_pipe()
+        pipe = find_component(self.nlp, self.source, self.fitted_kind, self.fitted_labels) if self.source.component else None
+        # A component behind this one, or one that was excluded, is not loaded yet: it is looked at when it is read.
+        if self.maps is not None and pipe is not None and self.source.is_trained(pipe):
+            self._check_labels(pipe)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

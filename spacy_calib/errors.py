@@ -19,9 +19,10 @@ _MESSAGES = {
     # Arrays and settings
     "C001": "{name} must be {wanted}, but {given} was given.",
     "C002": "{what} needs one {first} for every {second}, but got {n_first} and {n_second}; pass arrays of equal length.",
-    "C003": "Cannot fit a {what} on no pairs; give it data with at least one score of {threshold} or more.",
+    "C003": "Cannot fit a {what} on no pairs; give it data with scores at or above the threshold.",
     "C004": "{what} is not fitted yet; call fit() before predict().",
     "C005": "Only {n_pairs} pairs reach the threshold {threshold} but {n_bins} bins were asked for; give more data or ask for fewer bins.",
+    "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs {wanted}; give more data or ask for fewer bins.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
@@ -32,7 +33,7 @@ _MESSAGES = {
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); fit it again.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
     "C022": "Component '{component}' ({kind}) has no softmax head over tags; calib reads: {supported}.",
-    "C023": "Component '{component}' has no labels; train it before you calibrate it.",
+    "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
     "C024": "The logits of component '{component}' hold NaN or infinite values in the document that begins {text!r}; "
     "check the model's weights, nothing was calibrated.",
     "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one (attr in the config, --attr on the command line).",

@@ -24,7 +24,11 @@ DEFAULT_CONFIG: dict[str, Any] = {
 }
 
 
-@Language.factory("calib", default_config=DEFAULT_CONFIG)
+@Language.factory(
+    "calib",
+    default_config=DEFAULT_CONFIG,
+    assigns=["doc._.calib", "token._.calib_score", "token._.calib_raw", "token._.calib_scores"],
+)
 def make_calib(
     nlp: Language,
     name: str,

@@ -49,12 +49,13 @@ class GroupedRecalibrator:
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
         """Fit the pooled map and the map of every group.
 
-        RAISES C003: no pairs at all. C005: fewer pairs in all than the method needs.
+        RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
         """
         if not len(pairs):
-            raise calib_error("C003", what=type(self.prototype).__name__, threshold="the threshold")
+            raise calib_error("C003", what=type(self.prototype).__name__)
         if len(pairs) < self.prototype.min_pairs:
-            raise calib_error("C005", n_pairs=len(pairs), threshold="", n_bins=self.prototype.min_pairs)
+            what = type(self.prototype).__name__
+            raise calib_error("C006", n_pairs=len(pairs), what=what, wanted=self.prototype.min_pairs)
         of_pair = self.groups.of(pairs.tags)
         # Equal pairs are counted once, group by group; the pooled map is fitted on the counts of all groups.
         parts = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -149,7 +150,7 @@ class Groups:
     def __len__(self) -> int:
         return len(self.names)
 
-    def of(self, tags: Ints) -> NDArray[np.signedinteger]:
+    def of(self, tags: Ints) -> NDArray[Any]:
         """The group of each of these tags; -1 for tags without one or past the end (labels appended later)."""
         # Small integers compare and sort several times as fast as wide ones.
         padded = np.append(self.of_tag, -1).astype(np.int16 if len(self) < 1 << 15 else np.intp)

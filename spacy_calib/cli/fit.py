@@ -239,7 +239,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
 
     info = calib.fit_info
     msg.good(f"Calibrated {info['component'] or 'the source'} on {info['tokens']:,} tokens ({info['pairs']:,} pairs): {output}")
-    msg.info(f"Tag frequencies counted on {info['counted_on']}")
+    why = " (no --train-data was given)" if info["counted_on"] == "the fit data" else ""
+    msg.info(f"Tag frequencies were counted on {info['counted_on']}{why}")
     if info["unknown_gold"]:
         msg.warn(
             f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"

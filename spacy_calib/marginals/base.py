@@ -148,6 +148,10 @@ class Source(ABC):
     def labels(self, pipe: Any) -> tuple[str, ...]:
         """The labels, one per column."""
 
+    def is_trained(self, pipe: Any) -> bool:
+        """Whether the component has labels and weights."""
+        return bool(self.labels(pipe))
+
     @abstractmethod
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         """Why each Doc cannot be read, "" if it can."""

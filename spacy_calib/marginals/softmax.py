@@ -55,6 +55,10 @@ class SoftmaxSource(Source):
             return _tree_names(pipe)
         return tuple(pipe.labels)
 
+    def is_trained(self, pipe: Any) -> bool:
+        weights = (node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+        return bool(pipe.labels) and all(weights)
+
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         listeners = [node for node in pipe.model.walk() if node.name in _LISTENERS]
         return [next(filter(None, (_LISTENERS[node.name](node, doc) for node in listeners)), "") for doc in docs]
