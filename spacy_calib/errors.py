@@ -19,7 +19,7 @@ _MESSAGES = {
     # Arrays and settings
     "C001": "{name} must be {wanted}, but {given} was given.",
     "C002": "{what} needs one {first} for every {second}, but got {n_first} and {n_second}; pass arrays of equal length.",
-    "C003": "Cannot fit a {what} on no pairs; give it data with scores at or above the threshold.",
+    "C003": "Cannot fit a {what} on no pairs; give it data with scores at or above {threshold}.",
     "C004": "{what} is not fitted yet; call fit() before predict().",
     "C005": "Only {n_pairs} pairs reach the threshold {threshold} but {n_bins} bins were asked for; give more data or ask for fewer bins.",
     "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs {wanted}; give more data or ask for fewer bins.",
@@ -37,7 +37,6 @@ _MESSAGES = {
     "C024": "The logits of component '{component}' hold NaN or infinite values in the document that begins {text!r}; "
     "check the model's weights, nothing was calibrated.",
     "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one (attr in the config, --attr on the command line).",
-    "C026": "The pipe '{name}' is not fitted; run `python -m spacy calib fit` first.",
     "C027": "The pipeline has no fitted calib pipe; it has: {available}. Run `python -m spacy calib fit` first.",
     "C028": "The pipe '{name}' stands before its source '{component}'; put it directly after it.",
     # Gold data
@@ -57,8 +56,10 @@ _MESSAGES = {
     "C056": "Option {option} must be {wanted}, but {given} was given.",
     "C057": "Option {option} cannot be combined with --config; set it in the config file.",
     "C058": "Cannot read the config {path}: {why}",
-    "C059": "The pipe '{name}' already calibrates '{owner}'; give the new one another name with --attr.",
+    "C059": "The pipeline has a component '{name}' already ({owner}); give the new pipe another name with --attr.",
     "C060": "Cannot use GPU {gpu}: {why}",
+    "C062": "Cannot import the code in {path}: {why}",
+    "C063": "The settings of the pipe cannot be used: {why}",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
 }
 

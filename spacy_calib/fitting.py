@@ -47,7 +47,7 @@ class FitData:
         if self.n_unknown == self.n_gold:
             raise calib_error("C031", n_tags=len(self.counts), component=component)
         if not len(self.pairs):
-            raise calib_error("C003", what="calibrator")
+            raise calib_error("C003", what="calibrator", threshold=threshold)
         if len(self.pairs) < min_pairs:
             raise calib_error("C005", n_pairs=len(self.pairs), threshold=threshold, n_bins=min_pairs)
 

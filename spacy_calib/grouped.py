@@ -52,7 +52,7 @@ class GroupedRecalibrator:
         RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
         """
         if not len(pairs):
-            raise calib_error("C003", what=type(self.prototype).__name__)
+            raise calib_error("C003", what=type(self.prototype).__name__, threshold="the threshold")
         if len(pairs) < self.prototype.min_pairs:
             what = type(self.prototype).__name__
             raise calib_error("C006", n_pairs=len(pairs), what=what, wanted=self.prototype.min_pairs)

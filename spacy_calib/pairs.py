@@ -37,7 +37,8 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
     for start in range(0, max(1, len(scores)), step):
         block = scores[start : start + step]
         # flatnonzero on the flat view: several times as fast as nonzero in two dimensions
-        flat = np.flatnonzero(block.ravel() >= threshold)
+        # and the threshold as a float64 scalar, so that float32 scores are not compared with a rounded threshold
+        flat = np.flatnonzero(block.ravel() >= np.float64(threshold))
         row, tag = np.divmod(flat, max(1, scores.shape[1]))
         rows.append(row + start)
         tags.append(tag)
@@ -97,10 +98,10 @@ def concatenate(parts: Sequence[Pairs]) -> Pairs:
 
 
 def top_pairs(pairs: Pairs) -> Ints:
-    """Index of the highest-scored pair of each unit that has one; the first of equals (what argmax would choose)."""
+    """Index of the highest-scored pair of each unit that has one; of equals that of the lowest column (what argmax chooses)."""
     if not len(pairs):
         return np.zeros(0, dtype=np.intp)
-    order = np.lexsort((np.arange(len(pairs)), -pairs.scores, pairs.rows))
+    order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))
     first = np.ones(len(order), dtype=bool)
     first[1:] = np.diff(pairs.rows[order]) != 0
     return order[first]

@@ -36,14 +36,14 @@ def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
 
 
 def import_user_code(code: Path | None) -> None:
-    """RAISES C058: the file cannot be imported."""
+    """RAISES C062: the file cannot be imported."""
     if code is not None:
         from spacy.util import import_file
 
         try:
             import_file("python_code", code)
         except Exception as error:
-            raise calib_error("C058", path=code, why=first_line(error)) from None
+            raise calib_error("C062", path=code, why=reason(error)) from None
 
 
 def use_gpu(gpu_id: int) -> None:
@@ -54,11 +54,17 @@ def use_gpu(gpu_id: int) -> None:
         try:
             require_gpu(gpu_id)
         except Exception as error:
-            raise calib_error("C060", gpu=gpu_id, why=first_line(error)) from None
+            raise calib_error("C060", gpu=gpu_id, why=reason(error)) from None
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an exception's message, or its type."""
+def reason(error: BaseException) -> str:
+    """What an exception says, in one line: the faults of a config error, else the first line of its message, else its type."""
+    from thinc.api import ConfigValidationError
+
+    if isinstance(error, ConfigValidationError):
+        faults = [f"{' -> '.join(map(str, fault.get('loc', ())))}: {fault.get('msg', '')}" for fault in error.errors or ()]
+        text = "; ".join(fault.strip(": ") for fault in faults) or " ".join(f"{error.title or ''} {error.desc or ''}".split())
+        return text or type(error).__name__
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -72,10 +78,10 @@ def load_pipeline(model: str) -> Language:
     except CalibError:
         raise
     except OSError as error:
-        why = "no package, shortcut or folder of this name" if "E050" in str(error) else first_line(error)
+        why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         raise calib_error("C050", model=model, why=why + "; install it, or give the path of a pipeline.") from None
     except Exception as error:
-        raise calib_error("C050", model=model, why=first_line(error)) from None
+        raise calib_error("C050", model=model, why=reason(error)) from None
 
 
 def data_files(path: Path) -> list[Path]:
@@ -109,7 +115,7 @@ def read_examples(nlp: Language, path: Path, gold_preproc: bool) -> list[Example
         try:
             examples += Corpus(file, gold_preproc=gold_preproc)(nlp)
         except Exception as error:
-            raise calib_error("C053", path=file, why=first_line(error)) from None
+            raise calib_error("C053", path=file, why=reason(error)) from None
     if not examples:
         raise calib_error("C052", path=path)
     return examples

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from ..errors import calib_error
 from ._common import (
     check_option,
     data_files,
@@ -67,6 +68,7 @@ def evaluate(
     from ..scorers import judge
 
     check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
+    check_option("--seed", seed >= 0, "at least 0", seed)
     import_user_code(code)
     data_files(data)
     use_gpu(gpu_id)
@@ -83,6 +85,9 @@ def evaluate(
         n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
         table = calibration_table(judged.pairs, judged.calibrated, pipe.maps.groups, n_bins, seed)
         result[pipe.name] = {"component": pipe.source.component, "bins": n_bins, **table}
+    if not any(table["tokens"] for table in result.values()):
+        component = pipes[0].source.component or "the source"
+        raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=component)
     if output is not None:
         write_json(output, result)
     if not silent:

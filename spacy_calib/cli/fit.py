@@ -11,11 +11,11 @@ from ..errors import calib_error
 from ._common import (
     check_option,
     data_files,
-    first_line,
     import_user_code,
     load_pipeline,
     number,
     read_examples,
+    reason,
     run_pipes,
     use_gpu,
     user_errors,
@@ -128,6 +128,7 @@ def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, di
                 raise calib_error("C057", option=f"--{option}")
         return settings_from_file(config, options)
     chosen = {**_DEFAULTS, **options}
+    check_option("--component", bool(chosen["component"]), "the name of a component", "an empty string")
     check_option("--groups", chosen["groups"] >= 1, "at least 1", chosen["groups"])
     check_option("--bins", chosen["bins"] >= 1, "at least 1", chosen["bins"])
     check_option("--threshold", 0 <= chosen["threshold"] < 1, "at least 0 and below 1", chosen["threshold"])
@@ -163,8 +164,9 @@ def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[s
     try:
         components = Config().from_disk(path).interpolate().get("components", {})
     except Exception as error:
-        raise calib_error("C058", path=path, why=first_line(error)) from None
-    blocks = {name: block for name, block in components.items() if block.get("factory") == "calib"}
+        raise calib_error("C058", path=path, why=reason(error)) from None
+    components = components if isinstance(components, dict) else {}
+    blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}
     if not blocks:
         raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib"')
     name, block = next(iter(blocks.items()))
@@ -179,18 +181,21 @@ def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[s
 def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
     """Put a new calib pipe directly after the component that it reads; an older one for the same component makes way.
 
-    RAISES C021: the component is missing. C058: settings that do not fit. C059: the name belongs to another component's pipe.
+    RAISES C021: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
     """
     from ..component import Calibrator
     from ..errors import CalibError
 
-    component = settings.get("source", {}).get("component", "")
+    source = settings.get("source", {})
+    if not isinstance(source, dict):
+        raise calib_error("C063", why=f"source is {source!r}, but a block with @calib_sources is wanted")
+    component = source.get("component", "")
     if component and component not in nlp.component_names:
         raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "no components")
     if name in nlp.component_names:
         older = nlp.get_pipe(name)
         if not isinstance(older, Calibrator) or older.source.component != component:
-            owner = older.source.component if isinstance(older, Calibrator) else name
+            owner = f"it calibrates '{older.source.component}'" if isinstance(older, Calibrator) else "it is no calib pipe"
             raise calib_error("C059", name=name, owner=owner)
         nlp.remove_pipe(name)
     try:
@@ -199,7 +204,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
     except CalibError:
         raise
     except Exception as error:
-        raise calib_error("C058", path="of the pipe", why=" ".join(str(error).split())[:400]) from None
+        raise calib_error("C063", why=reason(error)) from None
 
 
 def count_tags(nlp: Language, calib: Calibrator, path: Path) -> dict[str, int]:

@@ -43,7 +43,7 @@ class Recalibrator(ABC):
         """
         given = as_probabilities("scores", scores)
         if not len(given):
-            raise calib_error("C003", what=type(self).__name__)
+            raise calib_error("C003", what=type(self).__name__, threshold="the threshold")
         self._fit(given, as_hits(hits, len(given)), as_weights(weights, len(given)))
         return self
 

@@ -44,7 +44,11 @@ class IsotonicRegression(Recalibrator):
         self.x_, self.y_ = x[keep], y[keep]
 
     def _predict(self, scores: Floats) -> Floats:
-        return np.interp(scores, self.x_, self.y_)
+        calibrated = np.interp(scores, self.x_, self.y_)
+        # Between points that are denormal numbers apart the slope overflows: there the upper point's value stands.
+        overflown = np.flatnonzero(~np.isfinite(calibrated))
+        calibrated[overflown] = self.y_[np.searchsorted(self.x_, scores[overflown])]
+        return calibrated
 
 
 def make_isotonic() -> IsotonicRegression:

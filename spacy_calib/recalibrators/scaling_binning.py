@@ -40,6 +40,10 @@ class ScalingBinning(Recalibrator):
     def min_pairs(self) -> int:
         return max(self.n_bins if self.bin_size is None else self.bin_size, self.scaling.min_pairs)
 
+    @property
+    def monotone(self) -> bool:  # type: ignore[override]
+        return self.scaling.monotone
+
     def settings(self) -> dict[str, Any]:
         return {"n_bins": self.n_bins, "bin_size": self.bin_size, "scaling": self.scaling.clone().state()}
 
@@ -47,6 +51,8 @@ class ScalingBinning(Recalibrator):
         scaled = self.scaling.clone().fit(scores, hits, weights).predict(scores)
         self.edges_ = make_binner(self.n_bins, self.bin_size)(scores, weights)
         self.values_ = mean_per_bin(scores, scaled, self.edges_, weights)
+        if self.monotone:  # the means of equal numbers may differ by a rounding error
+            self.values_ = np.maximum.accumulate(self.values_)
 
     def _predict(self, scores: Floats) -> Floats:
         return self.values_[assign(scores, self.edges_)]

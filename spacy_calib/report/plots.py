@@ -49,7 +49,9 @@ def compare_reliability(panels: list[dict[str, Any]], title: str = "") -> Any:
     RAISES C061: matplotlib is not installed.
     """
     plt = require_matplotlib()
-    figure, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.9), sharey=True, squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(3.6 * len(panels), 4.4), sharey=True, squeeze=False, layout="constrained"
+    )
     for ax, panel in zip(axes[0], panels, strict=True):
         ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--", zorder=0)
         for key, color in (("raw", RAW_COLOR), ("calibrated", CALIBRATED_COLOR)):
@@ -60,5 +62,4 @@ def compare_reliability(panels: list[dict[str, Any]], title: str = "") -> Any:
     axes[0][0].set_ylabel("share that is right")
     if title:
         figure.suptitle(title)
-    figure.tight_layout()
     return figure

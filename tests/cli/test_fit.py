@@ -12,7 +12,7 @@ from tests.cli.conftest import calib, refuses, save_docs, save_gold, spacy_proce
 OPTIONS = {
     "fit": [
         "--component -C", "--train-data -t", "--groups -G", "--method -m", "--config -c", "--bins -b", "--threshold",
-        "--attr", "--gold-preproc", "--gpu-id -g", "--code", "--force -F", "--silent", "tagger", "isotonic", "0.01",
+        "--attr", "--gold-preproc", "--gpu-id -g", "--code", "--force -F", "--silent", "(tagger)", "(isotonic)", "(0.01)", "(5)", "(10)",
     ],
     "evaluate": ["--output -o", "--bins -b", "--seed", "--gold-preproc", "--gpu-id -g", "--code", "--silent"],
     "info": ["--output -o", "--all-tags", "--code", "--silent"],
@@ -160,8 +160,10 @@ def test_the_other_components_stay_byte_for_byte(model, calibrated):
     before, after = loaded(model), loaded(calibrated)
     assert [name for name in after.pipe_names if name != "calib"] == before.pipe_names
     for name in before.pipe_names:
-        assert before.get_pipe(name).to_bytes() == after.get_pipe(name).to_bytes()
         assert before.config["components"][name] == after.config["components"][name]
+        files = sorted(file.relative_to(model) for file in (model / name).rglob("*") if file.is_file())
+        assert files
+        assert all((model / file).read_bytes() == (calibrated / file).read_bytes() for file in files)
     attributes = ["TAG", "POS", "MORPH", "LEMMA", "SENT_START"]
     for plain, with_calib in zip(before.pipe(some_docs(before, 30)), after.pipe(some_docs(after, 30)), strict=True):
         assert (plain.to_array(attributes) == with_calib.to_array(attributes)).all()
@@ -267,8 +269,10 @@ def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_
     outcome = calib("fit", model, data, tmp_path / "out", "-m", "histogram", "-b", 12, "-G", 5)
     assert outcome.code == 0
     fits = loaded(tmp_path / "out").get_pipe("calib").maps.fits_
-    assert all(0 < fit.pairs < 12 and fit.fallback for fit in fits)
-    assert f"pooled map: {fits[0].pairs} pairs, 12 needed" in outcome.text
+    few = [fit for fit in fits if 1 < fit.pairs < 12]
+    assert few
+    assert all(fit.fallback == f"pooled map: {fit.pairs} pairs, 12 needed" for fit in few)
+    assert all(fit.fallback in outcome.text for fit in few)
 
 
 def test_gold_tags_that_the_model_does_not_know_are_counted_aloud(model, dev, tmp_path):
