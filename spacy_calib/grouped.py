@@ -81,10 +81,12 @@ class GroupedRecalibrator:
         """The calibrated probabilities of n pairs; each depends only on its own score and tag.
 
         scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the pooled map.
-        RAISES C004: not fitted.
+        RAISES C002: lengths differ. C004: not fitted.
         """
         if self.pooled_ is None:
             raise calib_error("C004", what="GroupedRecalibrator")
+        if len(scores) != len(tags):
+            raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
         groups = self.groups.of(tags)
         if not len(groups):
             return np.zeros(0)
@@ -128,10 +130,10 @@ class GroupedRecalibrator:
 
 def _why_not(n: int, n_hits: int, min_pairs: int) -> str:
     """Why n pairs with so many hits cannot be fitted alone; "" if they can."""
-    if min_pairs == 0:
-        return ""
     if n == 0:
         return "no pairs"
+    if min_pairs == 0:
+        return ""
     if n < min_pairs:
         return "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
     if n_hits == 0:

@@ -55,7 +55,7 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
     csr = matrix.tocsr(copy=True)
     csr.sum_duplicates()
     coo = csr.tocoo()
-    keep = coo.data >= threshold
+    keep = coo.data >= np.float64(threshold)
     return Marginals(
         coo.row[keep].astype(np.intp), coo.col[keep].astype(np.intp), coo.data[keep].astype(np.float64), matrix.shape[0]
     )
