@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # a child process in the peers' environment does not have the
 
 PEERS = ("netcal", "uncertainty-calibration")
 TARGET_SPEED, TARGET_MEMORY, TARGET_DIFFERENCE = 4.0, 4.0, 1e-9
+KINDS = ("float32", "float32 spread", "float64")
 N_BINS = 10
 GRID = np.linspace(0.0, 1.0, 1001)
 
@@ -219,7 +220,9 @@ def child(who: str, method: str, folder: Path, traced: bool) -> dict[str, Any]:
     return {"seconds": seconds, "grown": grown, "values": values}
 
 
-def run_child(python: str, who: str, method: str, folder: Path, *, traced: bool = False, timeout: float = 600) -> dict[str, Any]:
+def run_child(
+    python: str, who: str, method: str, folder: Path, *, traced: bool = False, timeout: float = 600
+) -> dict[str, Any]:
     """Do one job in a process of its own; a process that dies is a failure with its last line."""
     command = [python, __file__, "--child", who, method, str(folder), *(["--traced"] if traced else [])]
     try:
@@ -266,7 +269,9 @@ def peers_environment(folder: Path) -> str:
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     for wanted in (["torch"], list(PEERS)):  # netcal needs torch; it comes first so that pip settles on one build of it
         if subprocess.run([python, "-m", "pip", "install", "-q", *wanted], stdout=sys.stderr).returncode:
-            raise SystemExit(f"pip could not install {' and '.join(wanted)}; name an environment that has them with --peers-python.")
+            raise SystemExit(
+                f"pip could not install {' and '.join(wanted)}; name an environment that has them with --peers-python."
+            )
     return str(python)
 
 
@@ -292,7 +297,9 @@ def show_peers(pairs: Pairs, groups: Groups, python: str, folder: Path, repeats:
                 apart = np.abs(np.array(result["values"]) - np.array(ours["values"]))
                 difference = f"{apart.mean():.2g}, {apart.max():.2g}"
             factor = result["seconds"] / ours["seconds"]
-            remark = result.get("failed") or ("Platt scaling, not isotonic" if (who, method) == (PEERS[1], "scaling binning") else "")
+            remark = result.get("failed") or (
+                "Platt scaling, not isotonic" if (who, method) == (PEERS[1], "scaling binning") else ""
+            )
             grown = 1 + result["grown"] / weighs
             print(f"| {method} | {who} | {result['seconds']:.2f} | {factor:.1f} | {grown:.1f} | {difference} | {remark} |")
 
@@ -320,8 +327,8 @@ def main() -> int:
     print(f"{options.pairs:,} pairs from {len(source):,} of EWT, seed {options.seed}, {options.repeats} runs in turns\n")
     print("| scores | distinct | ours s | scikit-learn s | ratio | lowest to highest | largest difference, one group |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    reached = True
-    for kind in ("float32", "float32 spread", "float64"):
+    missed = []
+    for kind in KINDS:
         pairs = resample(source, options.pairs, kind, options.seed)
         got = race(pairs, groups, one_group, options.repeats)
         print(
@@ -329,28 +336,31 @@ def main() -> int:
             f"| {got['low']:.2f} to {got['high']:.2f} | {got['difference']:.1g} |",
             flush=True,
         )
-        reached = reached and got["difference"] <= TARGET_DIFFERENCE and (kind != "float32" or got["ratio"] >= TARGET_SPEED)
-    print("\n| scores | input (rows, tags, scores, hits) | peak / input, resident | allocated | allocated, input = scores and hits |")
+        missed += [f"function ({kind})"] * (got["difference"] > TARGET_DIFFERENCE)
+        missed += [f"speed ({kind})"] * (kind == "float32" and got["ratio"] < TARGET_SPEED)
+    print(
+        "\n| scores | input (rows, tags, scores, hits) | peak / input, resident | allocated | allocated, input = scores and hits |"
+    )
     print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as temporary:
-        for kind in ("float32", "float32 spread", "float64"):
+        for kind in KINDS:
             used = memory(resample(source, options.pairs, kind, options.seed), groups, Path(temporary))
             print(
                 f"| {kind} | {used['input'] / 1e6:.0f} MB | {used['resident']:.2f} | {used['allocated']:.2f} "
                 f"| {used['allocated_narrow']:.2f} |",
                 flush=True,
             )
-            reached = reached and max(used["resident"], used["allocated"]) < TARGET_MEMORY
+            missed += [f"memory ({kind})"] * (max(used["resident"], used["allocated"]) >= TARGET_MEMORY)
     print(
-        f"\nTargets {'reached' if reached else 'MISSED'}: at least {TARGET_SPEED:.0f} times scikit-learn's speed (float32 scores), the same "
-        f"function to {TARGET_DIFFERENCE:g} (all scores), under {TARGET_MEMORY:.0f} times the input (itself counted)."
+        f"\nTargets {'MISSED: ' + ', '.join(missed) if missed else 'reached'}. They are: at least {TARGET_SPEED:.0f} times scikit-learn's speed (float32 scores), the same "
+        f"function to {TARGET_DIFFERENCE:g} (all scores), under {TARGET_MEMORY:.0f} times the input, itself counted (all scores)."
     )
     if options.peers or options.peers_python:
         with tempfile.TemporaryDirectory() as temporary:
             python = options.peers_python or peers_environment(Path(temporary) / "peers")
             pairs = resample(source, options.peer_pairs, "float32", options.seed)
             show_peers(pairs, groups, python, Path(temporary) / "arrays", min(3, options.repeats))
-    return 0 if reached else 1
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -119,7 +119,9 @@ def ewt(cache: Path) -> DataSet:
     nlp = spacy.load(MODEL)
     fit, counts = read_pairs(nlp, ewt_file("dev", cache))
     test, _ = read_pairs(nlp, ewt_file("test", cache))
-    return DataSet("UD English EWT", f"{MODEL}, tag counts from dev", tuple(nlp.get_pipe("tagger").labels), counts, fit, test)
+    return DataSet(
+        "UD English EWT", f"The tagger of {MODEL}, tag counts from dev", tuple(nlp.get_pipe("tagger").labels), counts, fit, test
+    )
 
 
 # Brown
@@ -197,7 +199,10 @@ def brown(cache: Path, n_documents: int, max_steps: int) -> DataSet:
     counts = Counter(token.tag_ for doc in gold for token in doc)
     fit, _ = read_pairs(nlp, folder / "dev.spacy")
     test, _ = read_pairs(nlp, folder / "test.spacy")
-    about = f"tagger trained with configs/train_tok2vec.cfg on {n_documents} documents ({counts.total():,} tokens), tag counts from them"
+    about = (
+        f"A tagger trained with configs/train_tok2vec.cfg on {n_documents} documents ({counts.total():,} tokens) for at most "
+        f"{max_steps:,} steps; tag counts from those documents"
+    )
     return DataSet("Brown", about, tuple(nlp.get_pipe("tagger").labels), counts, fit, test)
 
 
@@ -273,7 +278,9 @@ def show(data: DataSet) -> bool:
         f"groups of {', '.join(map(str, groups.sizes))} tags; accuracy {accuracy(data.test):.4f}. "
         "In brackets: 95 % quantile of the noise floor of the scores in that row.\n"
     )
-    print(f"| scores | SMCE | mean GMCE | group {last} GMCE | GMCE per group | Brier | log loss |\n| --- | --- | --- | --- | --- | --- | --- |")
+    print(
+        f"| scores | SMCE | mean GMCE | group {last} GMCE | GMCE per group | Brier | log loss |\n| --- | --- | --- | --- | --- | --- | --- |"
+    )
     for row in rows:
         errors = [f"{value:.4f} ({floor:.4f})" for value, floor in (row.smce, row.mean_gmce, row.last_gmce)]
         per_group = " ".join("-" if value is None else f"{value:.4f}" for value in row.per_group)
@@ -292,7 +299,10 @@ def verdict(rows: list[Row], last: str) -> bool:
     ):
         halved, within = after <= before / 2, after <= floor
         reached = reached and (halved or within)
-        why = " and ".join(["halved"] * halved + ["within the floor's 95 %"] * within) or "NEITHER halved nor within the floor's 95 %"
+        why = (
+            " and ".join(["halved"] * halved + ["within the floor's 95 %"] * within)
+            or "NEITHER halved nor within the floor's 95 %"
+        )
         said.append(f"{name} {before:.4f} to {after:.4f} ({after / before:.2f} of raw, floor {floor:.4f}): {why}")
     print(f"\nTFG isotonic against raw, target {'reached' if reached else 'MISSED'}: {'; '.join(said)}.\n")
     return reached
@@ -303,7 +313,7 @@ def main() -> int:
     parser.add_argument("--data", nargs="+", choices=("ewt", "brown"), default=["ewt", "brown"], help="Data sets")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for converted data and trained models")
     parser.add_argument("--documents", type=int, default=120, help="Documents of Brown to train on (of 400)")
-    parser.add_argument("--max-steps", type=int, default=1200, help="Training steps on Brown")
+    parser.add_argument("--max-steps", type=int, default=4000, help="Training steps on Brown (1,200 see each word once)")
     options = parser.parse_args()
     data_folder()
     if options.cache.resolve().is_relative_to(ROOT):

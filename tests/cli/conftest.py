@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import spacy_calib.cli  # noqa: F401  (adds `calib` to spaCy's app, as the entry point does for `python -m spacy`)
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
+import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
 from tests.conftest import gold_doc, made_up_sentences, revive
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")

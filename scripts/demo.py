@@ -1,0 +1,249 @@
+"""`make demo`: train a Portuguese morphologizer, calibrate it, and see how true its probabilities are at home and abroad.
+
+python scripts/demo.py [OUTPUT]
+
+Data: the package dante-corpora (`pip install --no-deps dante-corpora`), which carries three treebanks as dante/data/NAME/annotated.conllu:
+- porttinari: Porttinari-base, news. Split by document: the part of sent_id before _SENT (FOLHA_DOC000001_SENT003 is of FOLHA_DOC000001), so
+  that no text is in two parts. A seeded shuffle of the 1,073 documents gives 65 % to train, 5 % to choose the training step, 15 % to fit
+  and 15 % to test.
+- petrogold: PetroGold, theses on oil and gas. dantestocks: DANTEStocks, tweets on the stock market. Both only to test, out of domain.
+A few features in FEATS are malformed (XXX, Foreign=YesNumber=Inv): they are skipped.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import spacy
+import typer
+from conllu import Sentence, document_of, gold_docs, read_sentences
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+from tqdm import tqdm
+from wasabi import msg
+
+from spacy_calib.cli._common import read_examples, run_pipes
+from spacy_calib.cli.fit import METHODS, fit
+from spacy_calib.grouped import GroupedRecalibrator
+from spacy_calib.grouping.shared import shared_group
+from spacy_calib.metrics.proper import accuracy
+from spacy_calib.registry import registry
+from spacy_calib.report.plots import compare_reliability
+from spacy_calib.report.tables import calibration_table
+from spacy_calib.scorers import JudgedPairs, judge
+from spacy_calib.types import Floats, Groups, Pairs
+
+CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"
+SHARES = {"train": 0.65, "dev": 0.05, "fit": 0.15, "test": 0.15}
+# Test set -> what the table and what the picture call it
+TESTS = {
+    "test": ("IN DOMAIN: Porttinari-base, news", "In domain: news"),
+    "petrogold": ("OUT OF DOMAIN: PetroGold, theses", "Out of domain: theses"),
+    "dantestocks": ("OUT OF DOMAIN: DANTEStocks, tweets", "Out of domain: tweets"),
+}
+EXAMPLE = "O banco fecha cedo hoje, mas a bolsa abre amanhã."
+MISSING = "This demo needs the package dante-corpora: pip install --no-deps dante-corpora"
+
+
+class Map(NamedTuple):
+    """A way to turn raw scores into calibrated ones; maps is None for the raw scores themselves."""
+
+    name: str
+    maps: GroupedRecalibrator | None
+
+    def calibrate(self, pairs: Pairs) -> Floats:
+        return pairs.scores if self.maps is None else self.maps.predict(pairs.scores, pairs.tags)
+
+
+def corpus_file(name: str) -> Path:
+    """Where dante-corpora keeps a treebank. The package is not imported: that would need pandas."""
+    spec = importlib.util.find_spec("dante")
+    if spec is None or not spec.submodule_search_locations:
+        msg.fail(MISSING, exits=1)
+    return Path(next(iter(spec.submodule_search_locations))) / "data" / name / "annotated.conllu"
+
+
+def split_by_document(sentences: list[Sentence], shares: dict[str, float], seed: int = 0) -> dict[str, list[Sentence]]:
+    """The sentences of each part, in their order; all sentences of a document go into the same one.
+
+    shares (dict): Part -> share of the documents; the last part takes what is left.
+    """
+    documents = sorted({document_of(sentence.sent_id) for sentence in sentences})
+    random.Random(seed).shuffle(documents)
+    *parts, last = shares
+    part_of = dict.fromkeys(documents, last)
+    start = done = 0.0
+    for part in parts:
+        done += shares[part]
+        part_of.update(dict.fromkeys(documents[round(start * len(documents)) : round(done * len(documents))], part))
+        start = done
+    split: dict[str, list[Sentence]] = {part: [] for part in shares}
+    for sentence in sentences:
+        split[part_of[document_of(sentence.sent_id)]].append(sentence)
+    return split
+
+
+def prepare(corpus: Path) -> None:
+    """Write the parts as .spacy files, and say what they hold."""
+    skipped: Counter[str] = Counter()
+    parts = split_by_document(list(read_sentences(corpus_file("porttinari"), skipped)), SHARES)
+    for name in ("petrogold", "dantestocks"):
+        parts[name] = list(read_sentences(corpus_file(name), skipped))
+    rows = []
+    for name, sentences in parts.items():
+        docs = list(gold_docs(sentences, Vocab()))
+        DocBin(docs=docs).to_disk(corpus / f"{name}.spacy")
+        documents = len({document_of(sentence.sent_id) for sentence in sentences})
+        rows.append((name, f"{documents:,}", f"{len(sentences):,}", f"{sum(map(len, docs)):,}"))
+    msg.table(rows, header=("Part", "Documents", "Sentences", "Words"), divider=True, aligns=("l", "r", "r", "r"))
+    msg.text(f"Skipped {skipped.total()} malformed features: {', '.join(repr(feature) for feature in sorted(skipped))}")
+
+
+def train_pipeline(corpus: Path, output: Path, max_steps: int | None) -> Path:
+    """Train with the project's config. RETURNS (Path): The best pipeline."""
+    from spacy.cli.train import train
+
+    overrides = {"paths.train": str(corpus / "train.spacy"), "paths.dev": str(corpus / "dev.spacy")}
+    if max_steps is not None:
+        overrides |= {"training.max_steps": max_steps, "training.eval_frequency": max_steps}
+    train(CONFIG, output, overrides=overrides)
+    return output / "model-best"
+
+
+def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
+    """Run the calibrated pipeline over gold; pairs of (token, label), with the raw and the calibrated score."""
+    pipe = nlp.get_pipe("calib")
+    examples = read_examples(nlp, path, gold_preproc=False)
+    return judge(run_pipes(nlp, examples, nlp.pipe_names, silent=False, what=path.stem), pipe.attr, pipe.fitted_labels)
+
+
+def fit_maps(pairs: Pairs, by_frequency: Groups, labels: tuple[str, ...]) -> list[Map]:
+    """Raw, and SCW and TFG with each of the three methods, all fitted on the same pairs."""
+    counts = dict(zip(labels, by_frequency.counts.tolist(), strict=True))
+    groupings = {"SCW": shared_group(labels, counts), "TFG": by_frequency}
+    maps = [Map("raw", None)]
+    for grouping, groups in groupings.items():
+        for method in ("isotonic", "histogram", "scaling-binning"):
+            prototype = registry.calib_recalibrators.get(METHODS[method])()
+            maps.append(Map(f"{grouping} {method}", GroupedRecalibrator(prototype, groups).fit(pairs)))
+    return maps
+
+
+def figures(one: Map, pairs: Pairs, by_frequency: Groups) -> tuple[str, ...]:
+    """A line of the big table."""
+    table = calibration_table(pairs, one.calibrate(pairs), by_frequency)
+    whole, *groups, mean = table["errors"]
+    cells = [value for error in (whole, mean, groups[-1]) for value in (error["calibrated"], error["floor"])]
+    return (one.name, *("-" if cell is None else f"{cell:.4f}" for cell in (*cells, table["scores"]["nll"]["calibrated"])))
+
+
+def show_comparison(judged: dict[str, JudgedPairs], maps: list[Map], by_frequency: Groups) -> None:
+    """Print the table: every map on every test set."""
+    last = by_frequency.names[-1]
+    rows: list[tuple[str, ...]] = []
+    with tqdm(total=len(TESTS) * len(maps), desc="Judging", unit="map") as progress:
+        for name, (title, _) in TESTS.items():
+            pairs = judged[name].pairs
+            rows.append(("",))
+            rows.append((f"{title} ({pairs.n_units:,} words, accuracy {100 * (accuracy(pairs) or 0):.1f} %)",))
+            for one in maps:
+                rows.append(figures(one, pairs, by_frequency))
+                progress.update()
+    header = ("SMCE", "floor", "GMCE", "floor", f"group {last}", "floor", "log loss")
+    msg.divider("Calibration error: lower is better")
+    print(as_table(rows, header) + "\n")
+    msg.text(
+        f"SMCE: over all labels. GMCE: mean over {len(by_frequency)} groups of labels by frequency; group {last} holds the rarest. "
+        "Floor: what exactly true scores would show by chance; nothing can be much below it. "
+        "Rank the methods by log loss: SMCE and GMCE favour maps with few values."
+    )
+
+
+def as_table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
+    """Lay out rows of figures, and rows of one cell as headings that run over the columns."""
+    width = max(len(row[0]) for row in rows if len(row) > 1) + 2
+    lines = [" " * width + "".join(f"{name:>8}" for name in header[:-1]) + f"{header[-1]:>10}"]
+    for first, *cells in rows:
+        figures_ = "".join(f"{cell:>8}" for cell in cells[:-1]) + f"{cells[-1]:>10}" if cells else ""
+        lines.append(f"  {first:<{width - 2}}{figures_}" if cells else first)
+    return "\n".join(lines)
+
+
+def draw(judged: dict[str, JudgedPairs], path: Path) -> None:
+    """Write the reliability diagrams of the three test sets."""
+    panels = [
+        {
+            "title": title,
+            "hits": judged[name].pairs.hits,
+            "raw": judged[name].pairs.scores,
+            "calibrated": judged[name].calibrated,
+        }
+        for name, (_, title) in TESTS.items()
+    ]
+    figure = compare_reliability(panels, title="Portuguese parts of speech and features: TFG isotonic, fitted on news")
+    figure.savefig(path, dpi=150)
+
+
+def show_example(nlp: spacy.Language) -> None:
+    """Print the scores of one sentence."""
+    rows = [(token.text, token.pos_, f"{token._.calib_raw:.3f}", f"{token._.calib_score:.3f}") for token in nlp(EXAMPLE)]
+    header = ("Word", "Part of speech", "_.calib_raw", "_.calib_score")
+    msg.table(rows, header=header, divider=True, aligns=("l", "l", "r", "r"))
+
+
+def main(
+    output: Path = typer.Argument(Path("demo"), help="Folder to write to"),
+    max_steps: int = typer.Option(None, help="Train for fewer steps, to try things out"),
+) -> None:
+    """Train, calibrate and judge a Portuguese morphologizer on the treebanks of dante-corpora; a few minutes on two cores."""
+    began = time.perf_counter()
+
+    def step(title: str) -> None:
+        msg.divider(f"{title} ({time.perf_counter() - began:.0f} s)")
+
+    corpus = output / "corpus"
+    corpus.mkdir(parents=True, exist_ok=True)
+    step("1. Data")
+    prepare(corpus)
+    step("2. Training")
+    trained = train_pipeline(corpus, output / "training", max_steps)
+    step("3. Calibration: python -m spacy calib fit --component morphologizer")
+    calibrated = output / "pipeline"
+    fit(
+        str(trained),
+        corpus / "fit.spacy",
+        calibrated,
+        component="morphologizer",
+        train_data=corpus / "train.spacy",
+        force=True,
+        silent=False,
+    )
+    step("4. Reading the scores on the fit part and the three test sets")
+    nlp = spacy.load(calibrated)
+    pipe = nlp.get_pipe("calib")
+    judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in ("fit", *TESTS)}
+    step("5. Raw scores against six maps fitted on the fit part")
+    groups = pipe.maps.groups
+    show_comparison(judged, fit_maps(judged["fit"].pairs, groups, pipe.fitted_labels), groups)
+    draw(judged, output / "reliability.png")
+    step("6. One sentence")
+    show_example(nlp)
+    msg.divider(f"Done in {time.perf_counter() - began:.0f} s")
+    msg.good(f"Reliability diagrams: {output / 'reliability.png'}")
+    msg.good(f"Calibrated pipeline: {calibrated}")
+    msg.text("Next, in Python (.venv/bin/python):")
+    print(
+        f'\n    import spacy\n    nlp = spacy.load("{calibrated}")\n    doc = nlp("{EXAMPLE}")\n'
+        "    for token in doc:\n        print(token, token.pos_, token._.calib_score)  # P(part of speech and features are right)\n"
+    )
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message=r"\[W095\]")
+    typer.run(main)

@@ -1,0 +1,226 @@
+"""The output of `spacy calib fit`: never half, never somebody else's folder, and the old one until the new one is whole."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.language import Language
+
+from tests.cli.conftest import calib, quiet_environment, refuses
+
+
+def contents(folder):
+    """Every file below a folder, with its bytes."""
+    return {file.relative_to(folder): file.read_bytes() for file in sorted(Path(folder).rglob("*")) if file.is_file()}
+
+
+@pytest.fixture
+def old(calibrated, tmp_path):
+    """An output of an earlier fit, alone in its folder."""
+    return Path(shutil.copytree(calibrated, tmp_path / "place" / "old"))
+
+
+def is_alone_and_unchanged(old, calibrated):
+    assert [file.name for file in old.parent.iterdir()] == ["old"]
+    assert contents(old) == contents(calibrated)
+    assert spacy.load(old)("the dog")[0]._.calib_score is not None
+
+
+def test_an_output_that_exists_stays_without_force(model, test_file, old, calibrated):
+    refuses(calib("fit", model, test_file, old), "exists already; choose another path or add --force.")
+    is_alone_and_unchanged(old, calibrated)
+
+
+def test_force_replaces_a_pipeline_whole(model, test_file, old):
+    (old / "left_over.txt").write_text("from the old pipeline")
+    assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
+    assert [file.name for file in old.parent.iterdir()] == ["old"]
+    assert not (old / "left_over.txt").exists()
+    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+
+
+def test_force_may_fill_an_empty_folder(model, test_file, tmp_path):
+    (tmp_path / "empty").mkdir()
+    refuses(calib("fit", model, test_file, tmp_path / "empty"), "exists already")
+    assert calib("fit", model, test_file, tmp_path / "empty", "--force", "--silent").code == 0
+    assert spacy.load(tmp_path / "empty").get_pipe("calib").fitted
+
+
+def test_force_does_not_delete_a_folder_that_is_no_pipeline(model, test_file, tmp_path):
+    folder = tmp_path / "thesis"
+    (folder / "figures").mkdir(parents=True)
+    (folder / "figures" / "a.txt").write_text("years of work")
+    before = contents(folder)
+    refuses(calib("fit", model, test_file, folder, "--force"), "it holds something that is not a spaCy pipeline")
+    assert contents(folder) == before
+
+
+def test_force_does_not_delete_a_file(model, test_file, tmp_path):
+    file = tmp_path / "thesis.txt"
+    file.write_text("years of work")
+    refuses(calib("fit", model, test_file, file), "exists already")
+    refuses(calib("fit", model, test_file, file, "--force"), "not a spaCy pipeline")
+    assert file.read_text() == "years of work"
+
+
+def test_folders_above_the_output_are_made(model, test_file, tmp_path):
+    assert calib("fit", model, test_file, tmp_path / "a" / "b" / "out", "--silent").code == 0
+    assert spacy.load(tmp_path / "a" / "b" / "out").get_pipe("calib").fitted
+
+
+def test_an_output_below_a_file_is_refused_before_the_work(model, test_file, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr("spacy_calib.cli.fit.fit_pipe", lambda *args, **kwargs: pytest.fail("the fit was done in vain"))
+    for output in (tmp_path / "file" / "out", tmp_path / "file" / "deeper" / "out"):
+        refuses(calib("fit", model, test_file, output), "Cannot write the output")
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_an_output_that_may_not_be_written_is_refused(model, test_file, tmp_path):
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    folder.chmod(0o555)
+    try:
+        refuses(calib("fit", model, test_file, folder / "out"), "Permission denied")
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_name_that_is_too_long_is_refused(model, test_file, tmp_path):
+    refuses(calib("fit", model, test_file, tmp_path / ("x" * 300)), "File name too long")
+
+
+def test_an_output_through_a_link_replaces_what_the_link_names(model, test_file, old):
+    link = old.parent / "link"
+    link.symlink_to("old")
+    assert calib("fit", model, test_file, link, "--force", "--silent").code == 0
+    assert sorted(file.name for file in old.parent.iterdir()) == ["link", "old"]
+    assert link.is_symlink()
+    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+
+
+def test_the_output_may_be_the_empty_working_folder(model, test_file, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert calib("fit", model, test_file, ".", "--force", "--silent").code == 0
+    assert spacy.load(tmp_path / "here").get_pipe("calib").fitted
+    assert [file.name for file in tmp_path.iterdir()] == ["here"]
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_a_disk_that_fills_up(options, model, test_file, old, calibrated, monkeypatch):
+    """The write stops midway, as on a full disk."""
+    output = old if options else old.parent / "new"
+
+    def to_disk(nlp, path, **kwargs):
+        nlp.tokenizer.to_disk(Path(path) / "tokenizer")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Language, "to_disk", to_disk)
+    refuses(calib("fit", model, test_file, output, *options), "No space left on device")
+    monkeypatch.undo()
+    is_alone_and_unchanged(old, calibrated)
+
+
+FULL_DISK = """
+import shutil, subprocess, sys
+from pathlib import Path
+model, data, disk = sys.argv[1:]
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", disk], check=True)
+print("mounted", flush=True)
+from tests.cli.conftest import calib
+from tests.cli.test_atomic_output import contents
+import spacy
+old = Path(disk) / "old"
+first = calib("fit", model, data, old, "--silent")
+before = contents(old)
+(Path(disk) / "filler").write_bytes(bytes(int(shutil.disk_usage(disk).free) - 65536))
+second = calib("fit", model, data, old, "--force")
+assert first.code == 0, first.text
+assert second.code == 1, second.text
+assert "No space left on device" in second.text, second.text
+assert "Traceback" not in second.printed
+assert sorted(path.name for path in Path(disk).iterdir()) == ["filler", "old"]
+assert contents(old) == before
+assert spacy.load(old)("the dog")[0]._.calib_score is not None
+print("old output intact", flush=True)
+"""
+
+
+def test_a_disk_that_is_really_full(model, test_file, tmp_path):
+    """A small file system in a mount namespace of its own, which goes away with the process."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("there is no unshare command here")
+    (tmp_path / "disk").mkdir()
+    command = [unshare, "--mount", sys.executable, "-c", FULL_DISK, str(model), str(test_file), str(tmp_path / "disk")]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=quiet_environment()
+    )
+    if "mounted" not in done.stdout:
+        pytest.skip("mounting a small file system is not allowed here")
+    assert "old output intact" in done.stdout, done.stdout
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from spacy.language import Language
+
+whole = Language.to_disk
+
+def half(nlp, path, **kwargs):
+    whole(nlp, path, **kwargs)
+    (Path(path) / "meta.json").unlink()
+    print("half written", flush=True)
+    time.sleep(600)
+
+Language.to_disk = half
+from spacy_calib.cli.fit import fit
+fit(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), force=True)
+"""
+
+
+def test_a_run_that_is_killed_midway(model, test_file, old, calibrated):
+    command = [sys.executable, "-c", KILLED, str(model), str(test_file), str(old)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=quiet_environment())
+    try:
+        assert process.stdout.readline().strip() == "half written"
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    assert contents(old) == contents(calibrated)
+    assert spacy.load(old)("the dog")[0]._.calib_score is not None
+    # What the dead run left does not stand in the way of the next one.
+    assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
+    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+
+
+@pytest.mark.parametrize("command", ["evaluate", "info"])
+def test_the_json_output_cannot_be_written(command, calibrated, test_file, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    arguments = [calibrated, test_file] if command == "evaluate" else [calibrated]
+    refuses(calib(command, *arguments, "--output", tmp_path / "file" / "x.json"), "Cannot write the output")
+    refuses(calib(command, *arguments, "--output", tmp_path), "is a directory", code=2)
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_json_file_stays_when_the_disk_is_full(calibrated, tmp_path, monkeypatch):
+    (tmp_path / "info.json").write_text("old")
+
+    def write_json(path, data):
+        Path(path).write_text("{")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("srsly.write_json", write_json)
+    refuses(calib("info", calibrated, "--output", tmp_path / "info.json"), "No space left on device")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("info.json", "old")]

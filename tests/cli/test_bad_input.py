@@ -1,0 +1,578 @@
+"""Every fault of a user's input: exit code 1 (2 where typer itself rejects an option) and one sentence, never a traceback."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.util import import_file
+from thinc.api import get_current_ops, set_current_ops
+
+from spacy_calib import CalibError, saved
+from tests.cli.conftest import calib, refuses, save_docs, save_gold
+from tests.conftest import gold_doc, made_up_sentences, revive
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Where no failed run may leave anything."""
+    yield tmp_path / "out"
+    assert not list(tmp_path.glob("*out*"))
+
+
+def blank_vocab():
+    return spacy.blank("en").vocab
+
+
+# The pipeline
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "info"])
+def test_the_model_is_not_there(command, dev, tmp_path):
+    arguments = {"fit": [dev, tmp_path / "out"], "evaluate": [dev], "info": []}[command]
+    refuses(
+        calib(command, "no_such_model", *arguments), "Cannot load the pipeline 'no_such_model': no package, shortcut or folder"
+    )
+    refuses(calib(command, tmp_path / "nowhere", *arguments), "Cannot load the pipeline")
+
+
+def test_the_model_is_a_folder_without_a_pipeline(dev, tmp_path, out):
+    (tmp_path / "empty").mkdir()
+    refuses(calib("fit", tmp_path / "empty", dev, out), "Cannot load the pipeline")
+    refuses(calib("fit", dev, dev, out), "Cannot load the pipeline")
+
+
+def test_the_model_has_a_broken_config(model, dev, tmp_path, out):
+    broken = Path(shutil.copytree(model, tmp_path / "broken"))
+    (broken / "config.cfg").write_text("[nlp\n")
+    refuses(calib("fit", broken, dev, out), "Cannot load the pipeline")
+
+
+def test_the_component_is_missing(model, dev, out):
+    refuses(calib("fit", model, dev, out, "-C", "nope"), "has no component 'nope'; it has: tok2vec, tagger")
+
+
+def test_the_component_is_the_empty_string(model, dev, out):
+    refuses(calib("fit", model, dev, out, "-C", ""), "Option --component must be the name of a component")
+
+
+@pytest.mark.parametrize("factory", ["sentencizer", "attribute_ruler", "entity_ruler"])
+def test_the_component_cannot_be_trained(factory, changed_model, dev, out):
+    path = changed_model(lambda nlp: nlp.add_pipe(factory))
+    refuses(calib("fit", path, dev, out, "-C", factory), f"Component '{factory}' (")
+    refuses(calib("fit", path, dev, out, "-C", factory), "has no softmax head over tags; calib reads: tagger, morphologizer")
+
+
+def test_the_component_is_trained_but_has_no_softmax_head(model, dev, out):
+    refuses(calib("fit", model, dev, out, "-C", "tok2vec"), "Component 'tok2vec' (Tok2Vec) has no softmax head")
+
+
+@pytest.mark.parametrize("factory", ["tagger", "morphologizer", "trainable_lemmatizer"])
+def test_the_component_has_no_labels(factory, changed_model, dev, out):
+    path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
+    refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels")
+
+
+# The data
+
+
+def test_the_data_is_not_there(model, calibrated, tmp_path, out):
+    missing = tmp_path / "missing.spacy"
+    refuses(calib("fit", model, missing, out), "Data not found:")
+    refuses(calib("evaluate", calibrated, missing), "Data not found:")
+
+
+def write_empty_file(path):
+    path.write_bytes(b"")
+
+
+def write_text(path):
+    path.write_text("1\tthe\tDET\n")
+
+
+def write_half(path):
+    save_gold(path, 5, 1)
+    path.write_bytes(path.read_bytes()[:100])
+
+
+FILES = {
+    "is not a readable DocBin (it is empty)": write_empty_file,
+    "is not a readable DocBin (": write_text,
+    "is not a readable DocBin ([E1014]": write_half,
+    "holds no documents": lambda path: save_docs(path, []),
+}
+
+
+@pytest.mark.parametrize("sentence", FILES)
+def test_the_data_cannot_be_read(sentence, model, dev, calibrated, tmp_path, out):
+    FILES[sentence](tmp_path / "bad.spacy")
+    refuses(calib("fit", model, tmp_path / "bad.spacy", out), sentence)
+    refuses(calib("fit", model, dev, out, "--train-data", tmp_path / "bad.spacy"), sentence)
+    refuses(calib("evaluate", calibrated, tmp_path / "bad.spacy"), sentence)
+
+
+def test_the_data_has_another_suffix(model, dev, tmp_path, out):
+    path = tmp_path / "gold.conllu"
+    path.write_bytes(dev.read_bytes())
+    refuses(calib("fit", model, path, out), "is not a readable DocBin (its name does not end in .spacy)")
+
+
+def test_the_data_is_a_folder_without_spacy_files(model, calibrated, tmp_path, out):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "gold.txt").write_text("the dog")
+    refuses(calib("fit", model, folder, out), "holds no documents; give a .spacy file")
+    refuses(calib("evaluate", calibrated, folder), "holds no documents; give a .spacy file")
+
+
+def test_one_file_of_a_folder_cannot_be_read(model, dev, tmp_path, out):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    shutil.copy(dev, folder / "a.spacy")
+    write_text(folder / "b.spacy")
+    refuses(calib("fit", model, folder, out), "b.spacy is not a readable DocBin")
+
+
+@pytest.mark.parametrize(
+    ("component", "layer"),
+    [("tagger", "tag"), ("morphologizer", "morph"), ("senter", "sent"), ("trainable_lemmatizer", "lemma")],
+)
+def test_the_data_has_no_gold_for_the_component(component, layer, model, dev, tmp_path, out):
+    bare = save_docs(tmp_path / "bare.spacy", [Doc(blank_vocab(), words=["the", "dog", "."])] * 5)
+    sentence = f"has no gold {layer} annotation for component '{component}'"
+    refuses(calib("fit", model, bare, out, "-C", component), sentence)
+    refuses(calib("fit", model, dev, out, "-C", component, "--train-data", bare), sentence)
+
+
+def test_no_gold_tag_is_known_to_the_model(model, tmp_path, out):
+    docs = [Doc(blank_vocab(), words=["the", "dog"], tags=["X1", "X2"])] * 10
+    outcome = calib("fit", model, save_docs(tmp_path / "other.spacy", docs), out)
+    refuses(outcome, "None of the 2 gold tags in the data is known to component 'tagger'; check that")
+
+
+def test_the_data_has_documents_without_tokens_only(model, calibrated, tmp_path, out):
+    empty = save_docs(tmp_path / "empty.spacy", [Doc(blank_vocab()), Doc(blank_vocab())])
+    refuses(calib("fit", model, empty, out), "holds no documents")
+    refuses(calib("evaluate", calibrated, empty), "holds no documents")
+
+
+def test_the_data_has_documents_of_spaces_only(model, calibrated, tmp_path, out):
+    doc = Doc(blank_vocab(), words=["  ", "\n"], spaces=[False, False], tags=["DET", "NOUN"])
+    spaces = save_docs(tmp_path / "spaces.spacy", [doc] * 3)
+    refuses(calib("fit", model, spaces, out), "has no gold tag annotation")
+    refuses(calib("evaluate", calibrated, spaces), "has no gold tag annotation")
+
+
+def test_fewer_pairs_than_bins(model, tmp_path, out):
+    one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
+    refuses(
+        calib("fit", model, one, out, "-b", 10), "pairs reach the threshold 0.01 but 10 bins were asked for; give more data"
+    )
+
+
+def test_no_pair_reaches_the_threshold(model, tmp_path, out):
+    one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
+    refuses(calib("fit", model, one, out, "--threshold", 0.999), "on no pairs; give it data with scores at or above 0.999.")
+
+
+# The options
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--groups", 0], "Option --groups must be at least 1, but 0 was given."),
+        (["--groups", -3], "Option --groups must be at least 1, but -3 was given."),
+        (["--bins", 0], "Option --bins must be at least 1, but 0 was given."),
+        (["--threshold", 1], "Option --threshold must be at least 0 and below 1, but 1.0 was given."),
+        (["--threshold", -0.1], "Option --threshold must be at least 0 and below 1, but -0.1 was given."),
+        (["--threshold", "nan"], "Option --threshold must be at least 0 and below 1, but nan was given."),
+        (["--method", "isotonik"], "Option --method must be one of isotonic, histogram, scaling-binning, identity or"),
+        (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
+        (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
+    ],
+)
+def test_an_option_of_fit_is_out_of_range(options, sentence, model, dev, out):
+    refuses(calib("fit", model, dev, out, *options), sentence)
+
+
+def test_there_is_no_such_gpu(model, dev, out):
+    ops = get_current_ops()
+    try:
+        refuses(calib("fit", model, dev, out, "--gpu-id", 99), "Cannot use GPU 99:")
+    finally:
+        set_current_ops(ops)  # where there is a GPU, thinc has switched to it before it finds that it has not that many
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--bins", 0], "Option --bins must be at least 1, but 0 was given."),
+        (["--seed", -1], "Option --seed must be at least 0, but -1 was given."),
+    ],
+)
+def test_an_option_of_evaluate_is_out_of_range(options, sentence, calibrated, test_file):
+    refuses(calib("evaluate", calibrated, test_file, *options), sentence)
+
+
+@pytest.mark.parametrize(
+    "options", [["--bins", "ten"], ["--groups", "2.5"], ["--threshold", "low"], ["--no-such-option"], ["-b"]]
+)
+def test_typer_rejects_an_option(options, model, dev, out):
+    outcome = calib("fit", model, dev, out, *options)
+    refuses(outcome, options[0], code=2)
+    assert "Error:" in outcome.text
+
+
+def test_typer_rejects_a_missing_argument(model, dev):
+    refuses(calib("fit", model, dev), "Missing argument", code=2)
+    refuses(calib("calibrate"), "No such command", code=2)
+
+
+def test_the_code_file_is_missing_or_broken(model, dev, tmp_path, out):
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
+    outcome = calib("fit", model, dev, out, "--code", tmp_path / "broken.py")
+    refuses(outcome, "No module named 'nothing_of_this_name'")
+    missing = calib("evaluate", model, dev, "--code", tmp_path / "missing.py")
+    refuses(missing, "No such file or directory")
+    assert "Cannot import the code in" in outcome.text
+    assert "Cannot import the code in" in missing.text
+
+
+# The config file
+
+BLOCK = '[components]\n[components.calib]\nfactory = "calib"\n'
+CONFIGS = {
+    "not a config": ("the dog sat\n", "Cannot read the config"),
+    "not text": (b"\xff\xfe\x00\x01", "Cannot read the config"),
+    "no components": ("[nlp]\nx = 1\n", "it has no [components.calib] block"),
+    "an attribute that is a number": (BLOCK + "attr = 5\n", "attr must be a Python identifier, but 5 was given."),
+    "another factory": ('[components]\n[components.calib]\nfactory = "tagger"\n', "it has no [components.calib] block"),
+    "a component that is a number": ("[components]\ncalib = 3\n", "it has no [components.calib] block"),
+    "an open variable": (BLOCK + "threshold = ${nothing.here}\n", "nothing.here"),
+    "an unknown key": (BLOCK + "treshold = 0.1\n", "treshold"),
+    "an unknown method": (BLOCK + '[components.calib.recalibrator]\n@calib_recalibrators = "None.v1"\n', "None.v1"),
+    "a source that is a word": (BLOCK + 'source = "tagger"\n', "source"),
+    "a component that is missing": (BLOCK + '[components.calib.source]\n@calib_sources = "spacy-calib.Softmax.v1"\ncomponent = "x"\n',
+                                    "The pipeline has no component 'x'"),
+    "a threshold out of range": (BLOCK + "threshold = 2\n", "threshold must be a number in [0, 1), but 2 was given."),
+    "bins out of range": (BLOCK + '[components.calib.recalibrator]\n@calib_recalibrators = "spacy-calib.Histogram.v1"\nn_bins = 0\n',
+                          "n_bins must be a whole number of at least 1, but 0 was given."),
+    "groups out of range": (BLOCK + '[components.calib.grouping]\n@calib_groupings = "spacy-calib.TFG.v1"\nn_groups = 0\n',
+                            "n_groups must be a whole number of at least 1, but 0 was given."),
+    "a mapping of other tags": (BLOCK + '[components.calib.grouping]\n@calib_groupings = "spacy-calib.Mapping.v1"\nmapping = {"X": "1"}\n',
+                                "mapping must be a mapping from labels such as"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", CONFIGS)
+def test_the_config_cannot_be_used(fault, model, dev, tmp_path, out):
+    content, sentence = CONFIGS[fault]
+    path = tmp_path / "fit.cfg"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    outcome = calib("fit", model, dev, out, "--config", path)
+    refuses(outcome, sentence)
+    assert len(outcome.text) < 500 + len(str(path))  # no whole config is poured out
+    assert not outcome.text.endswith(("error", ":"))
+
+
+def test_the_config_has_a_source_that_is_a_word_beside_component(model, dev, tmp_path, out):
+    (tmp_path / "fit.cfg").write_text(BLOCK + 'source = "tagger"\n')
+    refuses(calib("fit", model, dev, out, "--config", tmp_path / "fit.cfg", "-C", "senter"), "source is 'tagger', but a block")
+
+
+def test_the_config_is_missing_or_a_folder(model, dev, tmp_path, out):
+    refuses(calib("fit", model, dev, out, "--config", tmp_path / "missing.cfg"), "No such file or directory")
+    refuses(calib("fit", model, dev, out, "--config", tmp_path), "Is a directory")
+
+
+@pytest.mark.parametrize("options", [["--method", "histogram"], ["--bins", 5], ["--groups", 2], ["--threshold", 0.1]])
+def test_an_option_stands_beside_a_config(options, model, dev, tmp_path, out):
+    (tmp_path / "fit.cfg").write_text(BLOCK)
+    outcome = calib("fit", model, dev, out, "--config", tmp_path / "fit.cfg", *options)
+    refuses(outcome, f"Option {options[0]} cannot be combined with --config; set it in the config file.")
+
+
+# The name of the pipe
+
+
+def test_the_name_belongs_to_the_pipe_of_another_component(calibrated, dev, out):
+    outcome = calib("fit", calibrated, dev, out, "-C", "morphologizer")
+    refuses(outcome, "a component 'calib' already (it calibrates 'tagger'); give the new pipe another name with --attr.")
+
+
+def test_the_name_belongs_to_a_component(model, dev, out):
+    outcome = calib("fit", model, dev, out, "--attr", "senter")
+    refuses(outcome, "a component 'senter' already (it is no calib pipe); give the new pipe another name with --attr.")
+
+
+def test_the_attribute_belongs_to_another_package(model, dev, out):
+    Doc.set_extension("somebodys", default=None)
+    try:
+        outcome = calib("fit", model, dev, out, "--attr", "somebodys")
+    finally:
+        Doc.remove_extension("somebodys")
+    refuses(outcome, "The attribute prefix 'somebodys' is already used by the extension Doc._.somebodys")
+
+
+# Weights that are no numbers
+
+
+def poison(value):
+    def alter(nlp):
+        head = nlp.get_pipe("tagger").model.get_ref("output_layer")
+        bias = head.get_param("b").copy()
+        bias[0] = value
+        head.set_param("b", bias)
+
+    return alter
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_the_logits_are_no_numbers(value, changed_model, calibrated, dev, tmp_path, out):
+    poisoned = changed_model(poison(value))
+    sentence = "The logits of component 'tagger' hold NaN or infinite values in the document that begins"
+    refuses(calib("fit", poisoned, dev, out), sentence)
+    nlp = spacy.load(calibrated)
+    poison(value)(nlp)
+    nlp.to_disk(tmp_path / "poisoned")
+    refuses(calib("evaluate", tmp_path / "poisoned", dev), sentence)
+    with pytest.raises(CalibError, match="NaN or infinite values in the document that begins 'the dog'"):
+        nlp("the dog")
+
+
+# The folder of the fitted pipe
+
+
+def flip_a_byte(file, monkeypatch):
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def cut_in_half(file, monkeypatch):
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+
+
+def make_empty(file, monkeypatch):
+    file.write_bytes(b"")
+
+
+def remove_file(file, monkeypatch):
+    file.unlink()
+
+
+def remove_folder(file, monkeypatch):
+    shutil.rmtree(file.parent)
+
+
+def write_something_else(file, monkeypatch):
+    file.write_text("{}")
+
+
+def write_next_version(file, monkeypatch):
+    state = saved.load(file.read_bytes(), name="calib", path=str(file))
+    with monkeypatch.context() as patch:
+        patch.setattr(saved, "FORMAT_VERSION", saved.FORMAT_VERSION + 1)
+        file.write_bytes(saved.dump(state))
+
+
+def drop_a_part(file, monkeypatch):
+    state = saved.load(file.read_bytes(), name="calib", path=str(file))
+    del state["maps"]["pooled"]
+    file.write_bytes(saved.dump(state))
+
+
+def name_a_missing_method(file, monkeypatch):
+    state = saved.load(file.read_bytes(), name="calib", path=str(file))
+    state["maps"]["pooled"]["@calib_recalibrators"] = "Elsewhere.v1"
+    file.write_bytes(saved.dump(state))
+
+
+UNREADABLE = "The calibration data of pipe 'calib' in"
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (flip_a_byte, "cannot be read (the checksum does not match)"),
+        (cut_in_half, "cannot be read (not a whole file of ours"),
+        (make_empty, "cannot be read (not a whole file of ours"),
+        (write_something_else, "cannot be read (not a whole file of ours"),
+        (remove_file, "cannot be read (No such file or directory); fit the pipe again"),
+        (remove_folder, "cannot be read (No such file or directory); fit the pipe again"),
+        (drop_a_part, "cannot be read (a part is missing: KeyError('pooled'))"),
+        (write_next_version, "has format version 2, but this spacy-calib reads up to version 1; upgrade spacy-calib"),
+        (name_a_missing_method, "names the recalibrator 'Elsewhere.v1', which is not installed"),
+    ],
+)
+def test_the_folder_of_the_pipe_is_damaged(damage, sentence, calibrated_copy, test_file, monkeypatch):
+    damage(calibrated_copy / "calib" / "calibration.msgpack", monkeypatch)
+    for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
+        refuses(outcome, sentence)
+        assert "of pipe 'calib'" in outcome.text
+    with pytest.raises(CalibError):
+        spacy.load(calibrated_copy)
+
+
+# Labels that changed after the fit
+
+
+def change_labels(path, change):
+    cfg = json.loads((path / "tagger" / "cfg").read_text())
+    change(cfg["labels"])
+    (path / "tagger" / "cfg").write_text(json.dumps(cfg))
+
+
+def test_a_label_was_removed(calibrated_copy, test_file):
+    change_labels(calibrated_copy, lambda labels: labels.remove("NOUN"))
+    for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
+        refuses(outcome, "The labels of component 'tagger' were removed or reordered since 'calib' was fitted ('NOUN' is gone)")
+
+
+def test_the_labels_were_reordered(calibrated_copy, test_file):
+    change_labels(calibrated_copy, lambda labels: labels.reverse())
+    for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
+        refuses(outcome, "since 'calib' was fitted (their order is another one); fit it again.")
+
+
+def test_fit_does_not_load_a_pipe_whose_labels_changed_either(calibrated_copy, dev, out):
+    change_labels(calibrated_copy, lambda labels: labels.reverse())
+    refuses(calib("fit", calibrated_copy, dev, out), "were removed or reordered since 'calib' was fitted")
+
+
+def append_a_label(nlp):
+    """One more column for the tagger, as likely as the first."""
+    tagger = nlp.get_pipe("tagger")
+    head = tagger.model.get_ref("output_layer")
+    W, b = head.get_param("W"), head.get_param("b")
+    head._dims["nO"] = len(b) + 1  # set_dim refuses a change once the weights are there
+    head.set_param("W", np.concatenate([W, W[:1]]))
+    head.set_param("b", np.append(b, b[0]).astype(b.dtype))
+    tagger.cfg["labels"].append("NEW")
+
+
+def test_a_label_was_appended(calibrated, test_file, tmp_path):
+    nlp = spacy.load(calibrated)
+    append_a_label(nlp)
+    nlp.to_disk(tmp_path / "grown")
+    with pytest.warns(UserWarning, match=r"\[W003\] 1 labels of component 'tagger' were added after 'calib' was fitted"):
+        assert calib("evaluate", tmp_path / "grown", test_file, "--silent").code == 0
+    with pytest.warns(UserWarning, match=r"\[W003\]"):
+        nlp = spacy.load(tmp_path / "grown")
+    view = nlp("the old dog saw a duck .")._.calib
+    new = view.tags == "NEW"
+    pooled = nlp.get_pipe("calib").maps.pooled_
+    assert new.any()
+    assert view.calibrated[new].tolist() == pooled.predict(view.raw[new]).tolist()
+
+
+# Probabilities that another component put on the Doc
+
+CODE = '''
+import numpy as np
+from spacy.language import Language
+
+@Language.factory("spacy_calib_test_probabilities", default_config={"mode": "good"})
+def make(nlp, name, mode):
+    return Probabilities(mode)
+
+class Probabilities:
+    """Five probabilities a token under doc.user_data["probabilities"], or what the mode says."""
+
+    def __init__(self, mode):
+        self.mode = mode
+
+    def __call__(self, doc):
+        rng = np.random.default_rng(len(doc))
+        array = rng.dirichlet(np.ones(5), size=len(doc)).reshape(len(doc), 5)
+        doc.user_data["probabilities"] = {
+            "good": array,
+            "columns": array[:, :4],
+            "rows": array[1:],
+            "flat": array.ravel(),
+            "above": array * 7 + 1,
+            "below": array - 2,
+            "nan": array * np.nan,
+        }[self.mode]
+        return doc
+'''
+
+TENSOR_CONFIG = (
+    BLOCK
+    + """[components.calib.source]
+@calib_sources = "spacy-calib.DocTensor.v1"
+labels = ["DET", "NOUN", "VERB", "ADJ", "PUNCT"]
+key = "probabilities"
+"""
+)
+WHERE = "The array at doc.user_data['probabilities'] "
+
+
+@pytest.fixture(scope="module")
+def tensor_code(tmp_path_factory):
+    """One file for all: spaCy refuses a factory of the same name from another file."""
+    code = tmp_path_factory.mktemp("code") / "probabilities.py"
+    code.write_text(CODE)
+    import_file("python_code", code)
+    return code
+
+
+@pytest.fixture(scope="module")
+def tensor_files(tensor_code, trained_bytes, dev, test_file, tmp_path_factory):
+    """(pipeline, the same with a fitted pipe, config); their probabilities come from a component in a file of the user's."""
+    folder = tmp_path_factory.mktemp("tensor")
+    pipeline, fitted, config = (folder / name for name in ("pipeline", "fitted", "tensor.cfg"))
+    nlp = revive(trained_bytes)
+    nlp.add_pipe("spacy_calib_test_probabilities")
+    nlp.to_disk(pipeline)
+    config.write_text(TENSOR_CONFIG)
+    outcome = calib("fit", pipeline, dev, fitted, "--config", config, "--code", tensor_code)
+    assert outcome.code == 0, outcome.text
+    assert calib("evaluate", fitted, test_file, "--code", tensor_code, "--silent").code == 0
+    return pipeline, fitted, config
+
+
+def in_mode(pipeline, mode, copy):
+    """A copy of a pipeline whose component gives other arrays."""
+    shutil.copytree(pipeline, copy)
+    text = (copy / "config.cfg").read_text()
+    assert 'mode = "good"' in text
+    (copy / "config.cfg").write_text(text.replace('mode = "good"', f'mode = "{mode}"'))
+    return copy
+
+
+MODES = {
+    "columns": WHERE + "has shape (",
+    "rows": WHERE + "has shape (",
+    "flat": WHERE + "has shape (",
+    "above": WHERE + "holds values from",
+    "below": WHERE + "holds values from",
+    "nan": WHERE + "holds values from nan to nan, but probabilities lie in [0, 1]; apply a softmax first.",
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_doc_tensor_is_of_the_wrong_shape_or_no_probability(mode, tensor_files, tensor_code, dev, test_file, tmp_path, out):
+    pipeline, fitted, config = tensor_files
+    bad = in_mode(pipeline, mode, tmp_path / "bad")
+    refuses(calib("fit", bad, dev, out, "--config", config, "--code", tensor_code), MODES[mode])
+    bad = in_mode(fitted, mode, tmp_path / "bad_fitted")
+    refuses(calib("evaluate", bad, test_file, "--code", tensor_code), MODES[mode])
+    with pytest.raises(CalibError, match=r"doc\.user_data\['probabilities'\]"):
+        spacy.load(bad)("the old dog")
+
+
+def test_a_doc_tensor_is_missing(tensor_files, model, dev, out):
+    outcome = calib("fit", model, dev, out, "--config", tensor_files[2])
+    refuses(outcome, "No document in the data could be scored")
+    assert "there is no array at doc.user_data['probabilities']" in outcome.text
+
+
+def test_the_made_up_sentences_hold_every_tag():
+    """What the other tests rely on."""
+    assert {tag for sentence in made_up_sentences(120, 12) for _, tag in sentence} == {"DET", "NOUN", "VERB", "ADJ", "PUNCT"}

@@ -1,0 +1,206 @@
+"""`spacy calib evaluate`: its table, its JSON, and the whole way from `fit` to a token's score in processes of their own."""
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Corpus
+
+from tests.cli.conftest import calib, refuses, save_docs, save_gold, spacy_process
+from tests.conftest import gold_doc
+
+# srsly writes ten digits behind the point.
+WRITTEN = 1e-9
+SCORES = ["smce", "gmce", "ece", "brier", "nll"]
+
+
+def figures(path):
+    return json.loads(path.read_text())
+
+
+def scored_by_spacy(path, data):
+    nlp = spacy.load(path)
+    return nlp.evaluate(list(Corpus(data)(nlp)))
+
+
+def leaves(value):
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from leaves(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from leaves(one)
+    else:
+        yield value
+
+
+def test_from_fit_to_a_score_through_processes_of_their_own(model, dev, test_file, tmp_path):
+    """DESIGN section 1, line by line; no --code anywhere."""
+    fit = spacy_process("calib", "fit", model, dev, "./calibrated", "--train-data", dev.parent / "train.spacy", cwd=tmp_path)
+    assert fit.code == 0, fit.text
+    assert "Calibrated tagger on" in fit.text
+    assert "counted on train.spacy" in fit.text
+
+    scored = spacy_process("evaluate", "./calibrated", test_file, "--output", "metrics.json", cwd=tmp_path)
+    assert scored.code == 0, scored.text
+    metrics = figures(tmp_path / "metrics.json")
+    assert 0 < metrics["tag_acc"] < 1
+    for score in SCORES:
+        assert type(metrics[f"calib_{score}"]) is float
+        assert type(metrics[f"calib_{score}_raw"]) is float
+    per_group = metrics["calib_gmce_per_group"]
+    assert list(per_group) == [str(i + 1) for i in range(len(per_group))]
+    assert all(set(row) == {"gmce", "gmce_raw", "pairs", "tags"} for row in per_group.values())
+    assert sum(row["tags"] for row in per_group.values()) == 5
+    assert metrics["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]), abs=WRITTEN)
+
+    table = spacy_process("calib", "evaluate", "./calibrated", test_file, "--output", "table.json", cwd=tmp_path)
+    assert table.code == 0, table.text
+    assert "all (SMCE)" in table.text
+    result = figures(tmp_path / "table.json")["calib"]
+    whole = next(row for row in result["errors"] if row["group"] == "all")
+    assert whole["calibrated"] == pytest.approx(metrics["calib_smce"], abs=WRITTEN)
+    assert whole["raw"] == pytest.approx(metrics["calib_smce_raw"], abs=WRITTEN)
+    assert result["accuracy"] == pytest.approx(metrics["tag_acc"], abs=WRITTEN)
+
+    info = spacy_process("calib", "info", "./calibrated", cwd=tmp_path)
+    assert info.code == 0, info.text
+    assert "counted on train.spacy" in info.text
+
+    nlp = spacy.load(tmp_path / "calibrated")
+    doc = nlp("the old dog saw a duck .")
+    assert all(type(token._.calib_score) is float for token in doc)
+
+
+def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_file):
+    outcome = calib("evaluate", calibrated, test_file)
+    assert outcome.code == 0
+    n_groups = len(spacy.load(calibrated).get_pipe("calib").maps.groups)
+    assert "Group Tags Pairs Raw Calibrated 95 % interval Floor Floor 95 %" in outcome.text
+    firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
+    rows = firsts[firsts.index("all") :]
+    assert rows[: n_groups + 2] == ["all", *(str(i + 1) for i in range(n_groups)), "mean"]
+    assert all(name in outcome.text for name in ("ECE (top label)", "Brier", "Log loss"))
+
+
+def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated, test_file, tmp_path):
+    assert calib("evaluate", calibrated, test_file, "--silent", "--output", tmp_path / "new" / "table.json").code == 0
+    result = figures(tmp_path / "new" / "table.json")["calib"]
+    assert set(result) == {"component", "bins", "tokens", "pairs", "accuracy", "errors", "scores"}
+    assert all(type(leaf) in (str, int, float, type(None)) for leaf in leaves(result))
+    expected = scored_by_spacy(calibrated, test_file)
+    assert all(
+        type(leaf) in (int, float, type(None)) for key, value in expected.items() if "calib" in key for leaf in leaves(value)
+    )
+    rows = {row["group"]: row for row in result["errors"]}
+    for group, score in (("all", "smce"), ("mean", "gmce")):
+        assert rows[group]["calibrated"] == pytest.approx(expected[f"calib_{score}"], abs=WRITTEN)
+        assert rows[group]["raw"] == pytest.approx(expected[f"calib_{score}_raw"], abs=WRITTEN)
+    for group, row in expected["calib_gmce_per_group"].items():
+        assert rows[group]["calibrated"] == pytest.approx(row["gmce"], abs=WRITTEN)
+        assert (rows[group]["pairs"], rows[group]["tags"]) == (row["pairs"], row["tags"])
+    for score in ("ece", "brier", "nll"):
+        assert result["scores"][score]["calibrated"] == pytest.approx(expected[f"calib_{score}"], abs=WRITTEN)
+        assert result["scores"][score]["raw"] == pytest.approx(expected[f"calib_{score}_raw"], abs=WRITTEN)
+    assert all(
+        row["low"] <= row["high"] and 0 <= row["floor"] <= row["floor95"] for row in rows.values() if row["low"] is not None
+    )
+
+
+def test_bins_replace_those_of_the_fit(model, dev, test_file, tmp_path):
+    assert calib("fit", model, dev, tmp_path / "out", "-b", 4, "--silent").code == 0
+    errors = {}
+    for options in ((), ("-b", 4), ("-b", 1)):
+        path = tmp_path / "table.json"
+        assert calib("evaluate", tmp_path / "out", test_file, "--silent", "-o", path, *options).code == 0
+        result = figures(path)["calib"]
+        errors[options] = (result["bins"], result["errors"][0]["raw"])
+    assert errors[()] == errors["-b", 4]
+    assert errors[()] == (4, pytest.approx(scored_by_spacy(tmp_path / "out", test_file)["calib_smce_raw"], abs=WRITTEN))
+    # One bin: the raw scores of a softmax sum to 1 but for the threshold, and so do the hits, so that the error nearly vanishes.
+    assert errors["-b", 1][0] == 1
+    assert errors["-b", 1][1] < errors["-b", 4][1]
+
+
+def test_the_seed_repeats_the_simulated_figures(calibrated, test_file, tmp_path):
+    results = []
+    for i, seed in enumerate((3, 3, 4)):
+        assert calib("evaluate", calibrated, test_file, "--silent", "--seed", seed, "-o", tmp_path / f"{i}.json").code == 0
+        results.append(figures(tmp_path / f"{i}.json"))
+    assert results[0] == results[1]
+    assert results[0] != results[2]
+    assert results[0]["calib"]["scores"] == results[2]["calib"]["scores"]
+
+
+def test_a_json_file_that_is_there_is_replaced(calibrated, test_file, tmp_path):
+    (tmp_path / "table.json").write_text("old")
+    assert calib("evaluate", calibrated, test_file, "--silent", "-o", tmp_path / "table.json").code == 0
+    assert "calib" in figures(tmp_path / "table.json")
+    assert [file.name for file in tmp_path.iterdir()] == ["table.json"]
+
+
+def test_documents_without_words_change_no_figure(model, calibrated, test_file, tmp_path):
+    vocab = spacy.blank("en").vocab
+    folder = tmp_path / "gold"
+    folder.mkdir()
+    empty = [Doc(vocab), Doc(vocab, words=["  ", "\n"], spaces=[False, False], tags=["_SP", "_SP"])]
+    (folder / "a.spacy").write_bytes(test_file.read_bytes())
+    save_docs(folder / "b.spacy", empty)
+    for name, data in (("words", test_file), ("all", folder)):
+        assert calib("evaluate", calibrated, data, "--silent", "-o", tmp_path / f"{name}.json").code == 0
+        assert calib("fit", model, data, tmp_path / name, "--silent").code == 0
+    assert figures(tmp_path / "words.json") == figures(tmp_path / "all.json")
+    fits = [spacy.load(tmp_path / name).get_pipe("calib").maps.fits_ for name in ("words", "all")]
+    assert fits[0] == fits[1]
+
+
+def test_a_document_of_100000_tokens(model, tmp_path):
+    sentence = [("the", "DET"), ("old", "ADJ"), ("dog", "NOUN"), ("saw", "VERB"), (".", "PUNCT")]
+    long = save_docs(tmp_path / "long.spacy", [gold_doc(spacy.blank("en").vocab, sentence * 20_000)])
+    assert calib("fit", model, long, tmp_path / "out", "--silent").code == 0
+    assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info["tokens"] == 100_000
+    assert calib("evaluate", tmp_path / "out", long, "--silent", "-o", tmp_path / "table.json").code == 0
+    result = figures(tmp_path / "table.json")["calib"]
+    assert result["tokens"] == 100_000
+    assert 0 <= result["accuracy"] <= 1
+
+
+def test_run_time_documents_without_tokens_with_spaces_only_and_very_long(calibrated):
+    nlp = spacy.load(calibrated)
+    words = ["the", "old", "dog", "saw", "."] * 20_000
+    empty, spaces, long, short = nlp.pipe([Doc(nlp.vocab), "  \n ", Doc(nlp.vocab, words=words), "the dog"])
+    assert len(empty) == 0
+    assert empty._.calib is None or len(empty._.calib) == 0
+    assert spaces[0].is_space
+    assert all(token._.calib_score is None or 0 <= token._.calib_score <= 1 for token in spaces)
+    assert long[99_999]._.calib_score is not None
+    assert len(long._.calib.scored) == 100_000
+    assert all(token._.calib_score is not None for token in short)
+    assert len(nlp("")) == 0
+
+
+def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrated, dev, tmp_path):
+    both = tmp_path / "both"
+    assert calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent").code == 0
+    vocab = spacy.blank("en").vocab
+    tags_only = save_docs(tmp_path / "tags.spacy", [Doc(vocab, words=["the", "dog"], tags=["DET", "NOUN"])] * 10)
+    outcome = calib("evaluate", both, tags_only, "-o", tmp_path / "table.json")
+    assert outcome.code == 0
+    assert "Nothing to judge: no token has both gold and a score." in outcome.text
+    result = figures(tmp_path / "table.json")
+    assert result["calib"]["tokens"] == 20
+    assert result["morph_calib"]["pairs"] == 0
+    assert result["morph_calib"]["scores"]["brier"] == {"raw": None, "calibrated": None}
+
+
+def test_data_without_any_gold_is_refused(calibrated, tmp_path):
+    bare = save_docs(tmp_path / "bare.spacy", [Doc(spacy.blank("en").vocab, words=["the", "dog"])])
+    refuses(calib("evaluate", calibrated, bare, "--silent"), "has no gold tag annotation for component 'tagger'")
+
+
+def test_more_bins_than_pairs_are_refused(calibrated, tmp_path):
+    """A number that is far out of range fills the memory, so that the process is killed without a sentence."""
+    data = save_gold(tmp_path / "few.spacy", 3, seed=1)
+    refuses(calib("evaluate", calibrated, data, "--silent", "-b", 10_000), "but 10000 bins were asked for")

@@ -1,0 +1,70 @@
+"""`spacy calib info`: what the fitted pipes of a pipeline hold."""
+
+import json
+
+import spacy
+
+from spacy_calib.about import __version__
+from tests.cli.conftest import calib, refuses
+from tests.conftest import made_up_sentences
+
+
+def test_info_says_what_the_pipe_holds(calibrated):
+    outcome = calib("info", calibrated)
+    assert outcome.code == 0
+    n_tokens = sum(map(len, made_up_sentences(120, 12)))
+    for part in (
+        "Component tagger (tag)",
+        "Attributes Token._.calib_score, _raw, _scores; Doc._.calib",
+        "Method spacy-calib.Isotonic.v1",
+        "Threshold 0.01",
+        "Normalized no",
+        f"120 documents, {n_tokens} tokens",
+        "Frequencies counted on the fit data",
+        f"spacy-calib {__version__}, spacy {spacy.__version__}",
+        "on the FIT data",
+    ):
+        assert part in outcome.text
+
+
+def test_info_as_json(calibrated, tmp_path):
+    assert calib("info", calibrated, "--silent", "-o", tmp_path / "info.json").code == 0
+    (name, held), *others = json.loads((tmp_path / "info.json").read_text()).items()
+    assert (name, others) == ("calib", [])
+    assert (held["component"], held["layer"], held["attr"]) == ("tagger", "tag", "calib")
+    assert (held["threshold"], held["normalize"], held["source_found"]) == (0.01, False, True)
+    counts = {}
+    for sentence in made_up_sentences(120, 12):
+        for _, tag in sentence:
+            counts[tag] = counts.get(tag, 0) + 1
+    assert {tag: n for group in held["groups"] for tag, n in group["tags"].items()} == counts
+    assert sum(group["pairs"] for group in held["groups"]) == held["pairs"]
+    assert [row["group"] for row in held["table"]] == ["all", *(group["group"] for group in held["groups"])]
+    assert held["versions"]["spacy-calib"] == __version__
+
+
+def test_many_tags_are_shown_in_part_and_named_in_full_on_request(model, dev, tmp_path):
+    assert calib("fit", model, dev, tmp_path / "out", "-C", "trainable_lemmatizer", "-G", 1, "--silent").code == 0
+    labels = spacy.load(tmp_path / "out").get_pipe("calib").labels
+    short, whole = calib("info", tmp_path / "out"), calib("info", tmp_path / "out", "--all-tags")
+    assert (short.code, whole.code) == (0, 0)
+    assert f"Group 1 ({len(labels)} tags)" in whole.text
+    assert "more" not in whole.text
+    assert len(labels) <= 8 or f"and {len(labels) - 8} more" in short.text
+
+
+def test_info_shows_a_pipe_whose_source_is_gone(calibrated, tmp_path):
+    nlp = spacy.load(calibrated, exclude=["tagger"])
+    nlp.to_disk(tmp_path / "bare")
+    outcome = calib("info", tmp_path / "bare", "-o", tmp_path / "info.json")
+    assert outcome.code == 0
+    assert "tagger (tag), not in the pipeline" in outcome.text
+    assert json.loads((tmp_path / "info.json").read_text())["calib"]["source_found"] is False
+
+
+def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
+    refuses(calib("info", model), "no fitted calib pipe; it has: tok2vec, tagger")
+    nlp = spacy.load(model)
+    nlp.add_pipe("calib", after="tagger")
+    nlp.to_disk(tmp_path / "unfitted")
+    refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")

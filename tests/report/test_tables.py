@@ -1,0 +1,106 @@
+"""The rows of a calibration table."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from spacy_calib.metrics import accuracy, brier, calibration_error_interval, ece, gmce, log_loss, noise_floor, smce
+from spacy_calib.report.tables import calibration_table
+from spacy_calib.types import Groups
+
+from ..strategies import make_pairs
+
+# Tags 0 and 1 in group a, tag 2 in b, tag 3 in c (without pairs), tag 4 in none.
+GROUPS = Groups(("a", "b", "c"), np.array([0, 0, 1, 2, -1]))
+
+
+@pytest.fixture
+def pairs():
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(200), 2)
+    scores = rng.random(400)
+    tags = np.tile([0, 2], 200) + (np.arange(400) % 4 == 0)  # 1, 2, 0, 2
+    tags[-1] = 4
+    return make_pairs(scores, rng.random(400) < scores**2, tags=tags, rows=rows, n_units=210)
+
+
+def test_worked_by_hand():
+    # Two tokens of one pair each. Raw 0.6 (hit, tag 0) and 0.8 (miss, tag 2); calibrated 0.9 and 0.3. One bin.
+    made = calibration_table(make_pairs([0.6, 0.8], [1, 0], tags=[0, 2]), np.array([0.9, 0.3]), GROUPS, n_bins=1)
+    assert (made["tokens"], made["pairs"], made["accuracy"]) == (2, 2, 0.5)
+    rows = {row["group"]: row for row in made["errors"]}
+    assert list(rows) == ["all", "a", "b", "c", "mean"]
+    # Means 0.7 and 0.6 against one hit of two.
+    assert rows["all"]["raw"] == pytest.approx(0.2)
+    assert rows["all"]["calibrated"] == pytest.approx(0.1)
+    assert (rows["a"]["raw"], rows["a"]["calibrated"]) == pytest.approx((0.4, 0.1))
+    assert (rows["b"]["raw"], rows["b"]["calibrated"]) == pytest.approx((0.8, 0.3))
+    # Unweighted over the groups that have pairs.
+    assert (rows["mean"]["raw"], rows["mean"]["calibrated"]) == pytest.approx((0.6, 0.2))
+    assert [(row["tags"], row["pairs"]) for row in made["errors"]] == [(5, 2), (2, 1), (1, 1), (1, 0), (4, 2)]
+    assert made["scores"]["brier"] == pytest.approx({"raw": (0.16 + 0.64) / 2, "calibrated": (0.01 + 0.09) / 2})
+    assert made["scores"]["ece"] == pytest.approx({"raw": 0.2, "calibrated": 0.1})
+
+
+def test_rows_hold_the_metrics(pairs):
+    calibrated = pairs.scores**2
+    made = calibration_table(pairs, calibrated, GROUPS, n_bins=5, seed=3)
+    whole, *groups, mean = made["errors"]
+    assert whole["raw"] == smce(pairs, n_bins=5)
+    assert whole["calibrated"] == smce(pairs, calibrated, n_bins=5)
+    assert (whole["low"], whole["high"]) == calibration_error_interval(calibrated, pairs.hits, n_bins=5, seed=3)
+    floor = noise_floor(calibrated, n_bins=5, seed=3)
+    assert (whole["floor"], whole["floor95"]) == (floor.mean, floor.q95)
+    assert [row["raw"] for row in groups] == gmce(pairs, GROUPS, n_bins=5)
+    assert [row["calibrated"] for row in groups] == gmce(pairs, GROUPS, calibrated, n_bins=5)
+    assert mean["raw"] == pytest.approx((groups[0]["raw"] + groups[1]["raw"]) / 2)
+    assert (mean["low"], mean["high"], mean["floor95"]) == (None, None, None)
+    assert made["accuracy"] == accuracy(pairs)
+    assert made["scores"] == {
+        "ece": {"raw": ece(pairs, n_bins=5), "calibrated": ece(pairs, calibrated, n_bins=5)},
+        "brier": {"raw": brier(pairs.scores, pairs.hits), "calibrated": brier(calibrated, pairs.hits)},
+        "nll": {"raw": log_loss(pairs.scores, pairs.hits), "calibrated": log_loss(calibrated, pairs.hits)},
+    }
+
+
+def test_a_group_without_pairs_has_a_row_that_says_nothing(pairs):
+    row = calibration_table(pairs, pairs.scores, GROUPS)["errors"][3]
+    assert (row.pop("group"), row.pop("tags"), row.pop("pairs")) == ("c", 1, 0)
+    assert set(row.values()) == {None}
+
+
+def test_pairs_of_tags_without_a_group_count_in_the_whole_only(pairs):
+    whole, *groups, mean = calibration_table(pairs, pairs.scores, GROUPS)["errors"]
+    assert whole["pairs"] == 400
+    assert sum(row["pairs"] for row in groups) == mean["pairs"] == 399
+
+
+def test_no_pairs_at_all():
+    made = calibration_table(make_pairs([], [], n_units=2), np.zeros(0), GROUPS)
+    assert (made["tokens"], made["pairs"], made["accuracy"]) == (2, 0, 0.0)
+    assert {value for row in made["errors"] for key, value in row.items() if key not in ("group", "tags", "pairs")} == {None}
+    assert made["scores"] == {name: {"raw": None, "calibrated": None} for name in ("ece", "brier", "nll")}
+
+
+def plain(value) -> bool:
+    """Whether srsly and json can write it: no numpy number, no NaN."""
+    if isinstance(value, dict):
+        return all(type(key) is str and plain(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(plain, value))
+    return type(value) in (str, int, float, type(None))
+
+
+def test_the_table_is_plain_data(pairs):
+    made = calibration_table(pairs, pairs.scores, GROUPS)
+    assert plain(made)
+    assert json.loads(json.dumps(made, allow_nan=False)) == made
+
+
+def test_the_same_seed_gives_the_same_table(pairs):
+    first = calibration_table(pairs, pairs.scores, GROUPS, seed=1)
+    assert first == calibration_table(pairs, pairs.scores, GROUPS, seed=1)
+    assert first != calibration_table(pairs, pairs.scores, GROUPS, seed=2)

@@ -1,0 +1,82 @@
+"""Every message has a code, and every place that raises one gives just the values that its sentence names."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import string
+from pathlib import Path
+
+import pytest
+
+import spacy_calib
+from spacy_calib.errors import _MESSAGES, WARNINGS, CalibError, calib_error
+
+PACKAGE = Path(spacy_calib.__file__).parent
+
+
+def fields_of(sentence: str) -> set[str]:
+    return {field for _, field, _, _ in string.Formatter().parse(sentence) if field is not None}
+
+
+def raised() -> list[tuple[str, str, set[str] | None]]:
+    """(where, code, names of the values) of every call of calib_error with a literal code; None for names behind **."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "calib_error":
+                if not (node.args and isinstance(node.args[0], ast.Constant)):
+                    continue
+                names = {keyword.arg for keyword in node.keywords}
+                found.append(
+                    (f"{path.relative_to(PACKAGE)}:{node.lineno}", node.args[0].value, None if None in names else names)
+                )
+    return found
+
+
+def test_an_error_is_a_coded_sentence():
+    error = calib_error("C001", name="threshold", wanted="a number", given="'x'")
+    assert str(error) == "[C001] threshold must be a number, but 'x' was given."
+    assert (error.code, error.message) == ("C001", "threshold must be a number, but 'x' was given.")
+    assert isinstance(error, ValueError)
+
+
+def test_an_error_survives_pickling():
+    # Errors raised in the workers of nlp.pipe(n_process=2) come back pickled.
+    error = calib_error("C004", what="Thing")
+    back = pickle.loads(pickle.dumps(error))
+    assert isinstance(back, CalibError)
+    assert (str(back), back.code, back.message) == (str(error), error.code, error.message)
+
+
+def test_calls_were_found():
+    assert len(raised()) > 40
+
+
+@pytest.mark.parametrize(("where", "code", "names"), raised(), ids=lambda value: value if isinstance(value, str) else "")
+def test_every_call_gives_the_values_that_the_sentence_names(where, code, names):
+    assert code in _MESSAGES, f"{where} raises an unknown code"
+    if names is not None:
+        assert names == fields_of(_MESSAGES[code]), where
+
+
+@pytest.mark.parametrize("code", sorted(_MESSAGES))
+def test_every_message_is_used(code):
+    sources = "".join(p.read_text(encoding="utf8") for p in PACKAGE.rglob("*.py") if p.name != "errors.py")
+    assert f'"{code}"' in sources
+
+
+@pytest.mark.parametrize("code", sorted(_MESSAGES))
+def test_messages_are_sentences(code):
+    message = _MESSAGES[code]
+    assert code.startswith("C")
+    assert len(code) == 4
+    assert message.endswith((".", "{why}")), "a sentence ends with a full stop, or with the reason that it quotes"
+    assert message[0].isupper() or message[0] == "{"
+    assert "  " not in message
+
+
+@pytest.mark.parametrize("code", sorted(WARNINGS))
+def test_warnings_name_their_code(code):
+    assert WARNINGS[code].startswith(f"[{code}] ")
+    assert WARNINGS[code].endswith(".")

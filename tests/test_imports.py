@@ -1,0 +1,154 @@
+"""Who may import what (STYLE section 3): read from the syntax tree of every module, and from two fresh processes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import spacy_calib
+
+PACKAGE = Path(spacy_calib.__file__).parent
+MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py"))
+
+# The numerical core, in order: a module may import what stands before it, or beside it in the same folder.
+CORE = ["errors", "types", "collapsing", "binning", "pairs", "grouping", "recalibrators", "grouped", "metrics"]
+HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
+SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
+CORE_LIBRARIES = {"numpy", "scipy", "sklearn"}
+ENTRY_MODULES = ["factory", "cli/__init__"]
+
+
+def room_of(module: str) -> str:
+    return module.split("/")[0]
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def _walk(node: ast.AST, inside_function: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node below this one that runs, and whether it runs only when a function is called."""
+    for child in ast.iter_child_nodes(node):
+        if _is_type_checking(child):
+            continue
+        inside = inside_function or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        yield child, inside
+        yield from _walk(child, inside)
+
+
+def imports_of(module: str) -> list[tuple[str, bool]]:
+    """(what, inside a function) for every import: 'numpy', or '.recalibrators/base' for a module of our own."""
+    path = PACKAGE / f"{module}.py"
+    folder = Path(module).parent
+    found: list[tuple[str, bool]] = []
+    for node, inside in _walk(ast.parse(path.read_text(encoding="utf8")), False):
+        if isinstance(node, ast.Import):
+            found += [(alias.name.split(".")[0], inside) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            assert node.module is not None
+            found.append((node.module.split(".")[0], inside))
+        elif isinstance(node, ast.ImportFrom):
+            base = folder
+            for _ in range(node.level - 1):
+                base = base.parent
+            if node.module:
+                found.append((f".{(base / node.module.replace('.', '/')).as_posix()}", inside))
+            else:
+                found += [(f".{(base / alias.name).as_posix()}", inside) for alias in node.names]
+    return found
+
+
+def test_the_reader_of_imports_sees_them():
+    assert ("numpy", False) in imports_of("binning")
+    assert (".types", False) in imports_of("recalibrators/isotonic")
+    assert ("sklearn", True) in imports_of("recalibrators/isotonic")
+    assert ("spacy", False) in imports_of("factory")
+    # Under TYPE_CHECKING only, and inside the function.
+    assert (".component", True) in imports_of("factory")
+    assert (".component", False) not in imports_of("factory")
+
+
+def test_every_room_of_the_core_is_there():
+    assert {room_of(module) for module in MODULES} >= {*CORE, "report"}
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if room_of(m) in CORE])
+def test_the_core_imports_only_what_stands_above_it(module):
+    rank = CORE.index(room_of(module))
+    for name, _ in imports_of(module):
+        if name.startswith("."):
+            room = room_of(name[1:])
+            assert room in CORE, f"{module} imports {name} of the shell"
+            assert CORE.index(room) <= rank, f"{module} imports {name}, which stands below it"
+        else:
+            assert name in CORE_LIBRARIES or name in sys.stdlib_module_names, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if room_of(m) == "report"])
+def test_the_report_imports_no_shell(module):
+    for name, _ in imports_of(module):
+        if name.startswith("."):
+            assert room_of(name[1:]) in {*CORE, "report"}, f"{module} imports {name} of the shell"
+        else:
+            assert name not in SHELL_LIBRARIES, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_module_imports_a_heavy_library_before_it_is_needed(module):
+    early = {name for name, inside in imports_of(module) if not inside}
+    assert not early & HEAVY
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_module_imports_ours_by_absolute_name(module):
+    assert "spacy_calib" not in {name for name, _ in imports_of(module)}
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if room_of(m) not in ("cli", "__init__", "about")])
+def test_nothing_but_the_command_line_imports_the_command_line(module):
+    assert "cli" not in {room_of(name[1:]) for name, _ in imports_of(module) if name.startswith(".")}
+
+
+def modules_after(code: str) -> set[str]:
+    """sys.modules of a fresh process that has run this code."""
+    shown = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, timeout=120, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_entry_point_modules_import_nothing_heavy():
+    # spaCy imports every entry point of spacy_cli in `python -m spacy`, and all of spacy_factories in every Language().
+    without = modules_after("import spacy, spacy.cli")
+    ours = modules_after("import spacy_calib.factory, spacy_calib.cli")
+    assert {"spacy_calib.factory", "spacy_calib.cli"} <= ours
+    brought = {name.split(".")[0] for name in ours - without}
+    assert not brought & HEAVY
+    assert "scipy.stats" not in ours - without
+    assert "scipy.optimize" not in ours - without
+
+
+def test_the_core_runs_without_spacy():
+    # The whole numerical core with two arrays in a process where spaCy cannot be imported. The package's __init__ is the shell's,
+    # so that a bare package stands in for it.
+    code = f"""
+import sys, types
+for name in ("spacy", "thinc", "catalogue", "torch"):
+    sys.modules[name] = None
+package = types.ModuleType("spacy_calib")
+package.__path__ = [{str(PACKAGE)!r}]
+sys.modules["spacy_calib"] = package
+import numpy as np
+from spacy_calib import binning, grouped, metrics, pairs, types as nouns
+from spacy_calib.grouping.shared import shared_group
+from spacy_calib.recalibrators import HistogramBinning
+made = nouns.Pairs(np.arange(20), np.zeros(20, int), np.linspace(0, 1, 20), np.arange(20) > 9, 20)
+fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {{"A": 1}})).fit(made)
+assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
+"""
+    assert "spacy_calib.grouped" in modules_after(code)

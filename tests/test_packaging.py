@@ -1,0 +1,191 @@
+"""The sdist and the wheel hold the whole package and work without the source tree; so does a packaged pipeline."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+import spacy
+
+import spacy_calib
+from tests.conftest import examples_for, revive, run_upstream
+
+ROOT = Path(__file__).parents[1]
+GROUPS = {
+    "spacy_factories",
+    "spacy_cli",
+    "spacy_scorers",
+    "spacy_calib_sources",
+    "spacy_calib_groupings",
+    "spacy_calib_recalibrators",
+    "spacy_calib_metrics",
+}
+# What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built.
+_NOT_SOURCES = shutil.ignore_patterns(
+    ".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "corpus", "training", "assets"
+)
+
+
+def run(*command: object, cwd: Path, **environment: str) -> str:
+    """Run a command outside the source tree; RAISES AssertionError: it failed."""
+    env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env={**env, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it."""
+    for module in ("build", "setuptools"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed, so nothing can be built")
+    if not (ROOT / "setup.cfg").is_file():
+        pytest.skip("the tests do not stand in a source tree")
+    folder = tmp_path_factory.mktemp("build")
+    shutil.copytree(ROOT, folder / "source", ignore=_NOT_SOURCES)
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder / "source", cwd=folder)
+    return folder / "dist"
+
+
+@pytest.fixture(scope="module")
+def wheel(built) -> Path:
+    (path,) = built.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """The Python of a fresh environment with the wheel in it, which sees the packages of this one but not the source tree."""
+    if importlib.util.find_spec("pip") is None:
+        pytest.skip("pip is not installed, so the wheel cannot be")
+    folder = tmp_path_factory.mktemp("venv")
+    venv.create(folder, with_pip=False, symlinks=os.name != "nt")
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", site, wheel, cwd=folder)
+    # A line in a .pth file makes the other packages importable, but no .pth file beside them is read: no editable install.
+    (site / "others.pth").write_text(str(Path(spacy.__file__).parents[1]) + "\n")
+    return python
+
+
+def modules_in_source() -> set[str]:
+    return {file.relative_to(ROOT).as_posix() for file in (ROOT / "spacy_calib").rglob("*.py")}
+
+
+def test_the_wheel_holds_every_module_the_type_marker_and_the_licence(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert modules_in_source() <= names
+    assert "spacy_calib/py.typed" in names
+    assert any(name.endswith("LICENSE") and ".dist-info/" in name for name in names)
+    assert {name.split("/")[0] for name in names} == {"spacy_calib", wheel.name.split("-py3")[0] + ".dist-info"}
+
+
+def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+        given = configparser.ConfigParser(delimiters=("=",))
+        given.optionxform = str
+        given.read_string(archive.read(name).decode("utf8"))
+    assert set(given.sections()) == GROUPS
+    for group in GROUPS:
+        for target in given[group].values():
+            module, _, function = target.partition(":")
+            assert callable(getattr(importlib.import_module(module), function)), target
+
+
+def test_the_wheel_says_what_it_is(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
+        metadata = archive.read(name).decode("utf8")
+    assert f"Version: {spacy_calib.__version__}\n" in metadata
+    assert "License: MIT\n" in metadata or "License-Expression: MIT\n" in metadata
+    assert "Requires-Python: >=3.10\n" in metadata
+    for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):
+        assert f"Requires-Dist: {requirement}" in metadata
+    for extra in ("transformers", "plots", "test", "dev"):
+        assert f"Provides-Extra: {extra}\n" in metadata
+
+
+def test_the_sdist_holds_what_the_wheel_is_built_from(built):
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert modules_in_source() | {"setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"} <= names
+
+
+SCRIPT = """
+import sys
+import spacy
+nlp = spacy.blank("en")
+pipe = nlp.add_pipe("calib")
+import spacy_calib
+from spacy_calib.registry import registry
+print(spacy_calib.__file__)
+print(pipe.threshold, pipe.source.component, len(registry.calib_recalibrators.get_all()))
+"""
+
+
+def test_the_wheel_works_without_the_source_tree(installed, tmp_path):
+    printed = run(installed, "-W", "ignore", "-c", SCRIPT, cwd=tmp_path).splitlines()
+    place = Path(printed[-2])
+    assert installed.parents[1] in place.parents
+    assert ROOT not in place.parents
+    assert printed[-1] == "0.01 tagger 4"
+
+
+def test_the_command_line_of_the_wheel_works(installed, tmp_path):
+    printed = run(installed, "-W", "ignore", "-m", "spacy", "calib", "--help", cwd=tmp_path)
+    assert all(command in printed for command in ("fit", "evaluate", "info"))
+
+
+@pytest.mark.filterwarnings(
+    "ignore:unclosed file:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # spaCy's
+def test_a_packaged_pipeline_gives_scores(trained_bytes, tmp_path, monkeypatch):
+    """`spacy package` of a calibrated pipeline: the package names spacy-calib as a requirement and its tokens carry scores."""
+    from spacy.cli.package import package
+
+    if importlib.util.find_spec("setuptools") is None:
+        pytest.skip("setuptools is not installed, so no sdist can be built")
+    nlp = revive(trained_bytes)
+    calib = nlp.add_pipe("calib", after="tagger")
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    calib.fit(examples)
+    nlp.to_disk(tmp_path / "calibrated")
+    (tmp_path / "packages").mkdir()
+    package(
+        tmp_path / "calibrated", tmp_path / "packages", name="calibrated_tiny", version="1.0.0", create_wheel=False, silent=True
+    )
+    (sdist,) = (tmp_path / "packages").rglob("*.tar.gz")
+    shutil.unpack_archive(sdist, tmp_path / "unpacked", filter="data")
+
+    monkeypatch.syspath_prepend(str(tmp_path / "unpacked" / "en_calibrated_tiny-1.0.0"))
+    module = importlib.import_module("en_calibrated_tiny")
+    try:
+        packaged = module.load()
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == "en_calibrated_tiny"]:
+            del sys.modules[name]
+    text = "the old dog saw a duck ."
+    assert [token._.calib_score for token in packaged(text)] == [token._.calib_score for token in nlp(text)]
+    assert all(token._.calib_score is not None for token in packaged(text))
+    assert any(requirement.startswith("spacy-calib") for requirement in packaged.meta["requirements"])

@@ -1,0 +1,98 @@
+"""Every entry point of the distribution resolves, and the registries exist wherever spaCy loads our factory."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import importlib.metadata
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spacy_calib.registry import registry
+
+DISTRIBUTION = "spacy-calib"
+ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
+OUR_REGISTRIES = ["calib_sources", "calib_groupings", "calib_recalibrators", "calib_metrics"]
+REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
+
+
+def named(points):
+    return [pytest.param(point, id=f"{point.group}:{point.name}") for point in points]
+
+
+@pytest.mark.parametrize("point", named(ENTRY_POINTS))
+def test_entry_point_resolves(point):
+    assert callable(point.load())
+
+
+@pytest.mark.parametrize("point", named(REGISTERED))
+def test_registered_function_says_its_name_and_has_a_versioned_one(point):
+    function = point.load()
+    assert point.name.rsplit(".v", 1)[1].isdigit()
+    assert f"Registered as {point.name}." in (inspect.getdoc(function) or "")
+    assert function.__name__.startswith("make_")
+
+
+@pytest.mark.parametrize("point", named(point for point in ENTRY_POINTS if point.group.startswith("spacy_calib_")))
+def test_registry_gives_the_function_of_the_entry_point(point):
+    assert getattr(registry, point.group.removeprefix("spacy_")).get(point.name) is point.load()
+
+
+@pytest.mark.parametrize("point", named(REGISTERED))
+def test_every_argument_of_a_registered_function_is_annotated(point):
+    # The signature is the schema by which a config is checked.
+    for parameter in inspect.signature(point.load()).parameters.values():
+        assert parameter.annotation is not inspect.Parameter.empty, parameter.name
+
+
+def test_the_installed_entry_points_are_those_of_setup_cfg():
+    path = Path(__file__).parent.parent / "setup.cfg"
+    if not path.is_file():
+        pytest.skip("setup.cfg is not beside the tests (they run against an installed package)")
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    parser.optionxform = str
+    parser.read(path, encoding="utf8")
+    written = {
+        (group, *[part.strip() for part in line.split("=", 1)])
+        for group, lines in parser["options.entry_points"].items()
+        for line in lines.strip().splitlines()
+    }
+    assert written == {(point.group, point.name, point.value) for point in ENTRY_POINTS}, "install the package again"
+
+
+def test_every_group_has_entry_points():
+    groups = {point.group for point in ENTRY_POINTS}
+    assert groups >= {"spacy_factories", "spacy_cli", "spacy_scorers", *(f"spacy_{name}" for name in OUR_REGISTRIES)}
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_fresh_process_has_the_registries_through_the_factory_only():
+    # Nothing of ours is imported by name: Language() loads the entry point of the factory, and that creates them.
+    code = f"""
+import spacy, sys
+from spacy.util import registry
+names = {OUR_REGISTRIES!r}
+assert "spacy_calib" not in sys.modules
+assert not any(hasattr(registry, name) for name in names)
+nlp = spacy.blank("en")
+nlp.get_factory_meta("calib")
+assert all(hasattr(registry, name) for name in names)
+made = registry.resolve({{"r": {{"@calib_recalibrators": "spacy-calib.Histogram.v1", "n_bins": 3}}}})["r"]
+print(made.registered, made.n_bins)
+"""
+    assert run(code) == "spacy-calib.Histogram.v1 3"
+
+
+def test_creating_the_registries_again_keeps_those_that_are_there():
+    before = [getattr(registry, name) for name in OUR_REGISTRIES]
+    importlib.reload(importlib.import_module("spacy_calib.registry"))
+    assert all(getattr(registry, name) is one for name, one in zip(OUR_REGISTRIES, before, strict=True))

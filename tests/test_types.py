@@ -1,0 +1,137 @@
+"""The dataclasses check what they are built from."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from spacy_calib.errors import CalibError
+from spacy_calib.types import BinTable, Groups, Marginals, Pairs, as_hits, as_probabilities, as_weights
+
+from .strategies import make_pairs
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0.5, np.nan], [-0.1], [1.1], [np.inf], [-np.inf], [1 + 1e-6]],
+    ids=["nan", "below", "above", "inf", "-inf", "1+"],
+)
+def test_scores_outside_the_unit_interval_are_refused(values):
+    with pytest.raises(CalibError, match=r"\[C001\] scores must be numbers in \[0, 1\], but a range of"):
+        as_probabilities("scores", values)
+
+
+def test_scores_of_two_dimensions_are_refused():
+    with pytest.raises(CalibError, match=r"\[C001\] scores must be a one-dimensional array, but one of shape \(2, 1\)"):
+        as_probabilities("scores", [[0.5], [0.5]])
+
+
+def test_rounding_errors_beyond_the_ends_are_cut_off():
+    given = np.array([1 + 1e-12, -1e-12, 0.5])
+    np.testing.assert_array_equal(as_probabilities("scores", given), [1.0, 0.0, 0.5])
+    assert given[0] > 1, "the input was changed"
+
+
+def test_scores_of_any_number_type_become_float64():
+    for values in ([0, 1], np.array([0, 1], dtype=np.float32), (False, True), np.array([0, 1], dtype=np.int8)):
+        made = as_probabilities("scores", values)
+        assert made.dtype == np.float64
+        assert made.tolist() == [0.0, 1.0]
+    assert as_probabilities("scores", []).shape == (0,)
+
+
+def test_hits_are_booleans_or_zeros_and_ones():
+    for values in ([True, False], [1, 0], np.array([1.0, 0.0]), np.array([1, 0], dtype=np.uint8)):
+        made = as_hits(values, 2)
+        assert made.dtype == np.bool_
+        assert made.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("values", [[0, 2], [0.5, 1], [-1, 1], [np.nan, 0]])
+def test_other_hits_are_refused(values):
+    with pytest.raises(CalibError, match=r"\[C001\] hits must be zeros and ones"):
+        as_hits(values, 2)
+
+
+def test_hits_of_another_length_are_refused():
+    with pytest.raises(CalibError, match=r"\[C002\] .* one score for every hit, but got 2 and 3"):
+        as_hits([0, 1, 1], 2)
+    with pytest.raises(CalibError, match=r"\[C002\]"):
+        as_hits([[0], [1]], 2)
+
+
+def test_weights_are_positive_and_finite():
+    assert as_weights(None, 3) is None
+    assert as_weights([1, 2.5], 2).tolist() == [1.0, 2.5]
+    assert as_weights([], 0).shape == (0,)
+    for values in ([0, 1], [-1, 1], [np.inf, 1], [np.nan, 1]):
+        with pytest.raises(CalibError, match=r"\[C001\] weights must be positive and finite"):
+            as_weights(values, 2)
+    with pytest.raises(CalibError, match=r"\[C002\] .* one score for every weight, but got 2 and 1"):
+        as_weights([1], 2)
+
+
+def test_marginals_know_where_each_token_begins():
+    # Token 0 has two entries, token 1 none, token 2 one, token 3 none.
+    marginals = Marginals(np.array([0, 0, 2]), np.array([1, 3, 0]), np.array([0.4, 0.5, 0.9]), 4)
+    assert marginals.indptr.tolist() == [0, 2, 2, 3, 3]
+    assert len(marginals) == 3
+
+
+def test_marginals_of_unequal_lengths_are_refused():
+    with pytest.raises(CalibError, match=r"\[C002\] Marginals"):
+        Marginals(np.array([0, 0]), np.array([1]), np.array([0.4]), 1)
+    with pytest.raises(CalibError, match=r"\[C002\] Marginals"):
+        Marginals(np.array([0]), np.array([1, 2]), np.array([0.4]), 1)
+
+
+@pytest.mark.parametrize("name", ["rows", "tags"])
+def test_pairs_of_unequal_lengths_are_refused(name):
+    parts = {"rows": np.arange(2), "tags": np.arange(2), "scores": np.array([0.1, 0.2]), "hits": np.array([True, False])}
+    parts[name] = np.arange(3)
+    with pytest.raises(CalibError, match=rf"\[C002\] Pairs needs one {name[:-1]} for every score, but got 3 and 2"):
+        Pairs(n_units=2, **parts)
+
+
+def test_pairs_check_scores_and_hits():
+    with pytest.raises(CalibError, match=r"\[C001\] scores"):
+        make_pairs([1.5], [True])
+    with pytest.raises(CalibError, match=r"\[C002\]"):
+        Pairs(np.arange(2), np.arange(2), np.array([0.1, 0.2]), np.array([True]), 2)
+
+
+def test_dataclasses_are_frozen():
+    for made, name in (
+        (make_pairs([0.5], [True]), "scores"),
+        (Groups(("1",), np.zeros(1)), "names"),
+        (Marginals(np.array([0]), np.array([0]), np.array([1.0]), 1), "rows"),
+        (BinTable(np.ones(1), np.ones(1), np.ones(1)), "counts"),
+    ):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(made, name, None)
+
+
+def test_groups_of_tags():
+    groups = Groups(("a", "b"), np.array([1, 0, -1, 1]), np.array([5, 9, 2, 5]))
+    # Tag 2 has no group; tags 4 and 9 were appended after the fit.
+    assert groups.of(np.array([0, 1, 2, 3, 4, 9, 1])).tolist() == [1, 0, -1, 1, -1, -1, 0]
+    assert groups.of(np.zeros(0, dtype=np.intp)).tolist() == []
+    assert groups.sizes == [1, 2]
+    assert len(groups) == 2
+
+
+def test_tags_of_a_group_are_listed_by_frequency_then_by_column():
+    groups = Groups(("a", "b"), np.array([0, 0, 0, 1, 0]), np.array([3, 7, 3, 99, 0]))
+    assert groups.tags_in(0).tolist() == [1, 0, 2, 4]
+    assert groups.tags_in(1).tolist() == [3]
+
+
+def test_groups_without_counts_have_zeros():
+    assert Groups(("a",), np.array([0, 0])).counts.tolist() == [0, 0]
+    assert Groups((), np.zeros(0)).of(np.array([0, 3])).tolist() == [-1, -1]
+
+
+def test_a_group_without_tags_has_size_zero():
+    assert Groups(("a", "b", "c"), np.array([0, 2])).sizes == [1, 0, 1]
