@@ -18,8 +18,11 @@ _RENAME_EXCHANGE = 2
 
 
 def check_target(target: Path, force: bool) -> None:
-    """RAISES C054: the target exists and may not be replaced. C055: it is not a pipeline, which --force would lose."""
+    """RAISES C054: the target exists and may not be replaced. C055: it is not a pipeline, which --force would lose, or lies below a file."""
     if not os.path.lexists(target):
+        above = next(folder for folder in target.absolute().parents if folder.exists())
+        if not above.is_dir():
+            raise calib_error("C055", path=target, why=f"{above} is not a folder")
         return
     if not force:
         raise calib_error("C054", path=target)
@@ -38,16 +41,18 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
     RAISES C054, C055: see `check_target`; or the disk is full, or the place not writable.
     """
     check_target(target, force)
+    target = target.resolve()  # a link stays, and what it names is replaced; "." gets a name
     partial = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.partial"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.mkdir()
         write(partial)
         _sync(partial)
-        if target.exists():
+        if force and target.exists():
+            check_target(target, force)
             _exchange(partial, target)
         else:
-            partial.rename(target)
+            partial.rename(target)  # fails on a folder that somebody filled meanwhile
     except OSError as error:
         raise calib_error("C055", path=target, why=error.strerror or error) from None
     finally:
@@ -72,5 +77,9 @@ def _exchange(new: Path, old: Path) -> None:
                 return
     aside = old.with_name(f".{old.name}.{uuid.uuid4().hex[:8]}.old")
     old.rename(aside)
-    new.rename(old)
+    try:
+        new.rename(old)
+    except OSError:
+        aside.rename(old)
+        raise
     shutil.rmtree(aside, ignore_errors=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .collapsing import WeightedPairs, collapse, join
+from .collapsing import WeightedPairs, collapse_groups
 from .errors import calib_error
 from .recalibrators.base import Recalibrator
 from .recalibrators.identity import Identity
@@ -56,15 +56,12 @@ class GroupedRecalibrator:
         if len(pairs) < self.prototype.min_pairs:
             what = type(self.prototype).__name__
             raise calib_error("C006", n_pairs=len(pairs), what=what, wanted=self.prototype.min_pairs)
-        of_pair = self.groups.of(pairs.tags)
         # Equal pairs are counted once, group by group; the pooled map is fitted on the counts of all groups.
-        parts = [
-            collapse(pairs.scores[inside], pairs.hits[inside])
-            for inside in (of_pair == index for index in range(-1, len(self.groups)))
-        ]
-        self.pooled_, self.pooled_fit_ = self._fit_map(join(parts), otherwise="identity")
-        self.pooled_ = self.pooled_ or Identity()
-        fitted = [self._fit_map(part, otherwise="pooled map") for part in parts[1:]]
+        of_pair = self.groups.of(pairs.tags)
+        whole, parts = collapse_groups(pairs.scores, pairs.hits, of_pair, len(self.groups))
+        pooled, self.pooled_fit_ = self._fit_map(whole, otherwise="identity")
+        self.pooled_ = pooled or Identity()
+        fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
         self.maps_ = [own for own, _ in fitted]
         self.fits_ = [fit for _, fit in fitted]
         return self

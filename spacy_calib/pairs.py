@@ -38,7 +38,7 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
         block = scores[start : start + step]
         # flatnonzero on the flat view: several times as fast as nonzero in two dimensions
         # and the threshold as a float64 scalar, so that float32 scores are not compared with a rounded threshold
-        flat = np.flatnonzero(block.ravel() >= np.float64(threshold))
+        flat = np.flatnonzero(block.ravel() >= np.array([threshold]))
         row, tag = np.divmod(flat, max(1, scores.shape[1]))
         rows.append(row + start)
         tags.append(tag)
@@ -55,7 +55,7 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
     csr = matrix.tocsr(copy=True)
     csr.sum_duplicates()
     coo = csr.tocoo()
-    keep = coo.data >= np.float64(threshold)
+    keep = coo.data >= np.array([threshold])
     return Marginals(
         coo.row[keep].astype(np.intp), coo.col[keep].astype(np.intp), coo.data[keep].astype(np.float64), matrix.shape[0]
     )

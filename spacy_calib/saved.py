@@ -31,14 +31,17 @@ def load(data: bytes, *, name: str, path: str) -> dict[str, Any]:
         outer = srsly.msgpack_loads(data)
         if outer["format"] != FORMAT:
             raise ValueError(f"format {outer['format']!r}")
-        version, body, crc = outer["version"], outer["body"], outer["crc"]
+        version, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]
     except Exception as error:
         raise calib_error("C010", name=name, path=path, why=f"not a whole file of ours: {error}") from None
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise calib_error("C011", name=name, given=version, wanted=FORMAT_VERSION)
     if zlib.crc32(body) != crc:
         raise calib_error("C010", name=name, path=path, why="the checksum does not match")
-    return srsly.msgpack_loads(body)
+    try:
+        return srsly.msgpack_loads(body)
+    except Exception as error:
+        raise calib_error("C010", name=name, path=path, why=f"not a whole file of ours: {error}") from None
 
 
 def load_recalibrator(state: dict[str, Any], *, name: str) -> Recalibrator:

@@ -160,9 +160,8 @@ def test_the_table_lays_headings_over_the_columns(scripts):
 def test_the_picture_keeps_its_words_apart_and_inside():
     """compare_reliability cut off the label "score", and laid the title over the panels' titles where those had two lines."""
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-    from spacy_calib.report.plots import compare_reliability, require_matplotlib
+    from spacy_calib.report.plots import compare_reliability
 
-    plt = require_matplotlib()
     hits = np.array([False, True])
     panel = {"title": "in domain\nnews", "hits": hits, "raw": [0.2, 0.8], "calibrated": [0.1, 0.9]}
     figure = compare_reliability([panel] * 3, title="A title")
@@ -172,4 +171,3 @@ def test_the_picture_keeps_its_words_apart_and_inside():
         label = ax.xaxis.label.get_window_extent()
         assert label.y0 >= 0
         assert ax.title.get_window_extent().y1 <= title.y0
-    plt.close(figure)

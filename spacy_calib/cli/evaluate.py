@@ -83,6 +83,8 @@ def evaluate(
         assert pipe.maps is not None
         judged = judge(done, pipe.attr, pipe.source_labels())
         n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
+        if bins is not None and 0 < len(judged.pairs) < bins:
+            raise calib_error("C005", n_pairs=len(judged.pairs), threshold=pipe.threshold, n_bins=bins)
         table = calibration_table(judged.pairs, judged.calibrated, pipe.maps.groups, n_bins, seed)
         result[pipe.name] = {"component": pipe.source.component, "bins": n_bins, **table}
     if not any(table["tokens"] for table in result.values()):

@@ -172,7 +172,9 @@ def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[s
     name, block = next(iter(blocks.items()))
     settings = {key: value for key, value in block.items() if key != "factory"}
     if "component" in options:
-        settings.setdefault("source", {"@calib_sources": "spacy-calib.Softmax.v1"})["component"] = options["component"]
+        source = settings.setdefault("source", {"@calib_sources": "spacy-calib.Softmax.v1"})
+        if isinstance(source, dict):  # add_calib refuses another one
+            source["component"] = options["component"]
     if "attr" in options:
         name = settings["attr"] = options["attr"]
     return name, settings

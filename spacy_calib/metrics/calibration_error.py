@@ -26,13 +26,18 @@ def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
     return bin_table(given, as_hits(hits, len(given)).astype(np.float64), binner(given))
 
 
+def check_norm(norm: str) -> None:
+    """RAISES C001: norm is neither "l1" nor "l2"."""
+    if norm not in ("l1", "l2"):
+        raise calib_error("C001", name="norm", wanted="'l1' or 'l2'", given=repr(norm))
+
+
 def error_of_table(table: BinTable, norm: str = "l2") -> float:
     """sqrt(sum_b |b|/N (mean score - mean hit)^2) for "l2"; sum_b |b|/N |mean score - mean hit| for "l1".
 
     RAISES C001: another norm.
     """
-    if norm not in ("l1", "l2"):
-        raise calib_error("C001", name="norm", wanted="'l1' or 'l2'", given=repr(norm))
+    check_norm(norm)
     share = table.counts / table.counts.sum()
     gap = np.abs(table.mean_score - table.mean_hit)
     return float(np.sum(share * gap)) if norm == "l1" else float(np.sqrt(np.sum(share * gap**2)))
@@ -144,6 +149,7 @@ Metric = Callable[[Floats, Floats], "float | None"]
 def make_calibration_error(n_bins: int = 10, bin_size: int | None = None, norm: str = "l2") -> Metric:
     """Registered as spacy-calib.CalibrationError.v1."""
     make_binner(n_bins, bin_size)
+    check_norm(norm)
     return partial(calibration_error, n_bins=n_bins, bin_size=bin_size, norm=norm)
 
 

@@ -15,11 +15,13 @@ def masses(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = Non
 
     scores (Floats): n numbers in [0, 1], n > 0. hits: likewise. weights: likewise, or None.
     """
-    pairs = collapse(scores, hits) if weights is None else WeightedPairs(scores, hits, weights)
-    distinct, inverse = np.unique(pairs.scores, return_inverse=True)
-    mass = np.bincount(inverse, weights=pairs.weights)
-    hit_mass = np.bincount(inverse, weights=pairs.weights * pairs.hits, minlength=len(distinct))
-    return distinct, mass.astype(np.float64), hit_mass.astype(np.float64)
+    x, hit, mass = collapse(scores, hits) if weights is None else WeightedPairs(scores, hits, weights)
+    hit_mass = mass * hit
+    if (x[1:] < x[:-1]).any():
+        order = np.argsort(x, kind="stable")  # takes ascending stretches as they are
+        x, mass, hit_mass = x[order], mass[order], hit_mass[order]
+    starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+    return x[starts], np.add.reduceat(mass, starts), np.add.reduceat(hit_mass, starts)
 
 
 class IsotonicRegression(Recalibrator):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression as SklearnIsotonic
 from sklearn.isotonic import isotonic_regression as sklearn_pava
 
-from spacy_calib.collapsing import WeightedPairs, collapse, join
+from spacy_calib.collapsing import collapse, collapse_groups
 from spacy_calib.recalibrators import IsotonicRegression
 from spacy_calib.recalibrators.isotonic import masses
 
@@ -180,12 +180,25 @@ def test_collapsing_nothing():
     assert [len(column) for column in collapse(np.zeros(0), np.zeros(0, dtype=bool))] == [0, 0, 0]
 
 
-def test_joined_pairs_fit_like_the_pairs_themselves():
-    # What the pooled map is fitted on: the counts of the groups, equal scores of two groups not merged.
+@pytest.mark.parametrize("decimals", [2, 17])
+def test_each_group_is_collapsed_for_itself(decimals):
+    scores, hits = bernoulli(400, seed=2, power=2, decimals=decimals)
+    groups = np.arange(400) % 4 - 1  # a quarter of the pairs belongs to no group
+    groups[groups == 1] = 3  # and one group has no pairs
+    whole, parts = collapse_groups(scores, hits, groups.astype(np.int16), 4)
+    assert [int(part.weights.sum()) for part in parts] == [100, 0, 100, 100]
+    for group, part in enumerate(parts):
+        alone = collapse(scores[groups == group], hits[groups == group])
+        for column, expected in zip(part, alone, strict=True):
+            np.testing.assert_array_equal(column, expected)
+    without = collapse(scores[groups == -1], hits[groups == -1])
+    np.testing.assert_array_equal(whole.scores[: len(without.scores)], without.scores)
+
+
+def test_the_counts_of_all_groups_fit_like_the_pairs_themselves():
+    # What the pooled map is fitted on: equal scores of two groups are not merged.
     scores, hits = bernoulli(400, seed=2, power=2, decimals=2)
-    parts = [collapse(scores[at::3], hits[at::3]) for at in range(3)]
-    whole = join(parts)
-    assert isinstance(whole, WeightedPairs)
+    whole, _ = collapse_groups(scores, hits, np.arange(400) % 3, 3)
     assert whole.weights.sum() == 400
     assert len(whole.scores) > len(collapse(scores, hits).scores)
     one, other = IsotonicRegression().fit(scores, hits), IsotonicRegression().fit(*whole)
