@@ -11,6 +11,7 @@ from spacy.training import Example
 
 from .attributes import doc_view
 from .binning import check_count
+from .grouping.tag_frequency import regroup_by_frequency
 from .layers import columns_of, get_layer, label_hashes
 from .metrics.calibration_error import ece, gmce, mean_of, smce
 from .metrics.proper import brier, log_loss
@@ -78,12 +79,14 @@ def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib"
 class CalibScorer:
     """Scores one calib pipe.
 
-    n_bins (int): Adaptive bins of all errors.
-    RAISES C001: n_bins is not a whole number of at least 1.
+    n_bins (int): Adaptive bins of all errors. n_groups (int | None): Judge by this many tag frequency groups; None judges by the groups
+        that the pipe was fitted with.
+    RAISES C001: n_bins or n_groups is not a whole number of at least 1.
     """
 
-    def __init__(self, n_bins: int = 10):
+    def __init__(self, n_bins: int = 10, n_groups: int | None = None):
         self.n_bins = check_count("n_bins", n_bins)
+        self.n_groups = None if n_groups is None else check_count("n_groups", n_groups)
 
     def __call__(
         self,
@@ -94,12 +97,14 @@ class CalibScorer:
         groups: Groups | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
+        if groups is not None and self.n_groups is not None:
+            groups = regroup_by_frequency(groups, labels, self.n_groups)
         return calib_scores(judge(examples, attr, labels), groups, attr, self.n_bins)
 
 
-def make_calib_scorer(n_bins: int = 10) -> Callable[..., Mapping[str, Any]]:
+def make_calib_scorer(n_bins: int = 10, n_groups: int | None = None) -> Callable[..., Mapping[str, Any]]:
     """Registered as spacy-calib.Scorer.v1.
 
-    n_bins (int): Adaptive bins of all errors.
+    n_bins (int): Adaptive bins of all errors. n_groups (int | None): See CalibScorer.
     """
-    return CalibScorer(n_bins)
+    return CalibScorer(n_bins, n_groups)

@@ -464,3 +464,20 @@ def test_misaligned_tokens_and_spaces_are_left_out(fitted):
     pairs = judge([example], "calib", fitted.get_pipe("tagger").labels).pairs
     assert set(pairs.rows.tolist()) == {0, 3}
     assert pairs.n_units == 2
+
+
+def test_a_shared_map_can_be_judged_by_frequency_groups(nlp):
+    config = {
+        "grouping": {"@calib_groupings": "spacy-calib.SCW.v1"},
+        "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_groups": 3},
+    }
+    calib = nlp.add_pipe("calib", after="tagger", config=config)
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    calib.fit(examples)
+    assert len(calib.maps.groups) == 1
+    scores = nlp.evaluate(examples_for(nlp, 40, seed=9))
+    per_group = scores["calib_gmce_per_group"]
+    assert list(per_group) == ["1", "2", "3"]
+    assert sum(row["tags"] for row in per_group.values()) == len(calib.fitted_labels)
+    assert scores["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]))

@@ -160,12 +160,14 @@ def test_the_table_lays_headings_over_the_columns(scripts):
 def test_the_picture_keeps_its_words_apart_and_inside():
     """compare_reliability cut off the label "score", and laid the title over the panels' titles where those had two lines."""
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     from spacy_calib.report.plots import compare_reliability
 
     hits = np.array([False, True])
     panel = {"title": "in domain\nnews", "hits": hits, "raw": [0.2, 0.8], "calibrated": [0.1, 0.9]}
     figure = compare_reliability([panel] * 3, title="A title")
-    figure.canvas.draw()
+    FigureCanvasAgg(figure).draw()
     title = figure._suptitle.get_window_extent()
     for ax in figure.axes:
         label = ax.xaxis.label.get_window_extent()

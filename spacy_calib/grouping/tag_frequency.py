@@ -37,6 +37,15 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
     return Groups(tuple(str(i + 1) for i in range(group + 1)), of_tag, frequency)
 
 
+def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
+    """Tag frequency groups from the frequencies that other groups keep: to judge an SCW map by groups, as the paper does (section 4.2).
+
+    groups (Groups): Of the labels, or of the first ones (labels appended later have no frequency).
+    RAISES C001: n_groups is not a whole number of at least 1.
+    """
+    return tag_frequency_groups(labels, dict(zip(labels, groups.counts.tolist(), strict=False)), n_groups)
+
+
 def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
     """Registered as spacy-calib.TFG.v1.
 
