@@ -30,7 +30,7 @@ _MESSAGES = {
     "C012": "The calibration data of pipe '{name}' names the recalibrator '{given}', which is not installed; install the package "
     "that registers it.",
     # Labels and components
-    "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); fit it again.",
+    "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
     "C022": "Component '{component}' ({kind}) has no softmax head over tags; calib reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
