@@ -437,7 +437,10 @@ def test_a_label_was_removed(calibrated_copy, test_file):
 def test_the_labels_were_reordered(calibrated_copy, test_file):
     change_labels(calibrated_copy, lambda labels: labels.reverse())
     for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
-        refuses(outcome, "since 'calib' was fitted (their order is another one); load the pipeline with exclude=['calib'], save it, and fit that.")
+        refuses(
+            outcome,
+            "since 'calib' was fitted (their order is another one); load the pipeline with exclude=['calib'], save it, and fit that.",
+        )
 
 
 def test_fit_does_not_load_a_pipe_whose_labels_changed_either(calibrated_copy, dev, out):

@@ -66,7 +66,7 @@ def test_fit_defaults_are_those_of_the_contract(calibrated):
     assert block["source"] == {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger", "normalized": None}
     assert block["grouping"] == {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5}
     assert block["recalibrator"] == {"@calib_recalibrators": "spacy-calib.Isotonic.v1"}
-    assert block["scorer"] == {"@scorers": "spacy-calib.Scorer.v1", "n_bins": 10}
+    assert block["scorer"] == {"@scorers": "spacy-calib.Scorer.v1", "n_bins": 10, "n_groups": None}
 
 
 def test_fit_options_reach_the_pipe(model, dev, tmp_path):
