@@ -15,7 +15,7 @@ from .errors import calib_error
 from .gold import gold_columns
 from .grouped import GroupedRecalibrator
 from .marginals.base import Source
-from .metrics.calibration_error import calibration_error
+from .metrics.calibration_error import calibration_error, group_slices
 from .pairs import concatenate, pair_up
 from .types import Pairs
 
@@ -83,11 +83,11 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
 def summarize_fit(pairs: Pairs, maps: GroupedRecalibrator, n_bins: int = 10) -> list[dict[str, Any]]:
     """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated."""
     calibrated = maps.predict(pairs.scores, pairs.tags)
-    of_pair = maps.groups.of(pairs.tags)
+    slices = group_slices(pairs, maps.groups)
     total = int(maps.groups.counts.sum())
     rows = []
     for index in (None, *range(len(maps.groups))):
-        inside = slice(None) if index is None else of_pair == index
+        inside = slice(None) if index is None else slices[index]
         columns = np.arange(len(maps.groups.of_tag)) if index is None else maps.groups.tags_in(index)
         fit = maps.pooled_fit_ if index is None else maps.fits_[index]
         rows.append(

@@ -36,8 +36,8 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
     step = max(1, _BLOCK_CELLS // max(1, scores.shape[1]))
     for start in range(0, max(1, len(scores)), step):
         block = scores[start : start + step]
-        # flatnonzero on the flat view: several times as fast as nonzero in two dimensions
-        # and the threshold as a float64 scalar, so that float32 scores are not compared with a rounded threshold
+        # flatnonzero on the flat view is several times as fast as nonzero in two dimensions; the threshold is an array, so that
+        # float32 scores are compared with it in float64 by every numpy
         flat = np.flatnonzero(block.ravel() >= np.array([threshold]))
         row, tag = np.divmod(flat, max(1, scores.shape[1]))
         rows.append(row + start)

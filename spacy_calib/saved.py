@@ -52,7 +52,8 @@ def load_recalibrator(state: dict[str, Any], *, name: str) -> Recalibrator:
     registered = state["@calib_recalibrators"]
     if registered not in registry.calib_recalibrators:
         raise calib_error("C012", name=name, given=registered)
-    settings = dict(state["settings"])
-    if settings.get("scaling") is not None:
-        settings["scaling"] = load_recalibrator(settings["scaling"], name=name)
+    settings = {
+        key: load_recalibrator(value, name=name) if isinstance(value, dict) and "@calib_recalibrators" in value else value
+        for key, value in state["settings"].items()
+    }
     return registry.calib_recalibrators.get(registered)(**settings).load_learned(state["learned"])

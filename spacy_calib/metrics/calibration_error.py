@@ -65,13 +65,18 @@ def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, bin_si
     return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size)
 
 
+def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
+    """Indices of the pairs of each group."""
+    of_pair = groups.of(pairs.tags)
+    return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
+
+
 def gmce(
     pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10, bin_size: int | None = None
 ) -> list[float | None]:
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3) of each group; None for a group without pairs."""
     judged = pairs.scores if scores is None else np.asarray(scores)
-    of_pair = groups.of(pairs.tags)
-    return [calibration_error(judged[of_pair == g], pairs.hits[of_pair == g], n_bins, bin_size) for g in range(len(groups))]
+    return [calibration_error(judged[own], pairs.hits[own], n_bins, bin_size) for own in group_slices(pairs, groups)]
 
 
 def mean_of(values: list[float | None]) -> float | None:
@@ -135,12 +140,6 @@ def debiased_calibration_error(
     bias = table.mean_hit * (1 - table.mean_hit) / np.where(many, table.counts - 1, 1)
     squared = np.where(many, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
     return float(np.sqrt(max(0.0, np.sum(table.counts * squared) / table.counts.sum())))
-
-
-def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
-    """Indices of the pairs of each group."""
-    of_pair = groups.of(pairs.tags)
-    return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
 
 
 Metric = Callable[[Floats, Floats], "float | None"]
