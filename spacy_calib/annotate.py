@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from .blocks import BLOCK_VERSION, Block
-from .types import Floats, Ints, Marginals
+from .types import Floats, Ints, Marginals, Spans
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedSpans:
+    """The spans of Docs that follow one another.
+
+    spans (Spans): In their tokens. labels (tuple): Of the spans' columns. raw, calibrated (Floats): One per span.
+    accept (NDArray[int8]): 1 or 0 whether the span reaches its cut-off, -1 without cut-offs. event (str): Whose probability it is.
+    """
+
+    spans: Spans
+    labels: tuple[str, ...]
+    raw: Floats
+    calibrated: Floats
+    accept: NDArray[np.int8]
+    event: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +38,7 @@ class CalibratedBatch:
     marginals (Marginals): The raw entries above the threshold, of all their tokens. calibrated (Floats): One per entry.
     extra_rows, extra_labels, extra_raw, extra_calibrated: Tokens that carry a label whose raw score is below the threshold, with it.
     layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
+    spans (CalibratedSpans | None): None for a source of token labels alone.
     """
 
     marginals: Marginals
@@ -29,6 +49,7 @@ class CalibratedBatch:
     extra_calibrated: Floats
     layer: str
     labels: tuple[str, ...]
+    spans: CalibratedSpans | None = None
 
 
 def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
@@ -83,5 +104,33 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
                 "raw": batch.extra_raw[first:last].copy(),
                 "calibrated": batch.extra_calibrated[first:last].copy(),
             }
+        if batch.spans is not None:
+            block["spans"] = _span_part(doc, batch.spans, int(token_starts[i]), int(token_ends[i]), place[:, 0])
         blocks.append(block)
     return blocks
+
+
+def _span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any) -> Block:
+    """The spans of one Doc, by their characters.
+
+    start, end (int): Its tokens in the batch. starts: First character of each of its tokens.
+    """
+    own = np.flatnonzero((held.spans.starts >= start) & (held.spans.starts < end))
+    first = held.spans.starts[own] - start
+    last = held.spans.ends[own] - 1 - start
+    text = doc.text if len(own) else ""
+    begins = starts[first].astype(np.int64)
+    ends = starts[last].astype(np.int64) + np.array([len(doc[i]) for i in last.tolist()], dtype=np.int64)
+    return {
+        "event": held.event,
+        "start": begins.astype(np.uint32),
+        "end": ends.astype(np.uint32),
+        "text": np.array(
+            [get_string_id(text[a:b]) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)], dtype=np.uint64
+        ),
+        "labels": [held.labels[column] for column in held.spans.labels[own].tolist()],
+        "raw": held.raw[own].copy(),
+        "calibrated": held.calibrated[own].copy(),
+        "accept": held.accept[own].copy(),
+        "chosen": held.spans.chosen[own].copy(),
+    }

@@ -1,16 +1,20 @@
-"""The attributes that users read: Token._.<attr>_score, _raw, _scores and Doc._.<attr>. All are getters over the Doc's blocks."""
+"""The attributes that users read. All are getters over the Doc's blocks.
+
+Token._.<attr>_score, _raw, _scores; Span._.<attr>_score, _raw, _accept; Doc._.<attr>.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Token
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span, Token
 
-from .blocks import claimed_rows, find_row
+from .blocks import SpanValues, claimed_rows, find_row, find_span, held_spans
 from .errors import calib_error
 from .layers import get_layer
 from .types import Floats, Ints
@@ -50,6 +54,49 @@ def token_scores(token: Token, attr: str) -> dict[str, float] | None:
     return None if found is None else found[0].scores_of(found[1])
 
 
+def span_values(span: Span, attr: str) -> SpanValues | None:
+    """What the pipe wrote of a span that it found; None for another one, and where the values on the Doc are not this span's."""
+    if not len(span):
+        return None
+    key = (span.start_char, span.end_char, span.label_)
+    found = find_span(span.doc.user_data, attr, key, get_string_id(span.text))
+    return found if found is not None and found.chosen else None
+
+
+def span_score(span: Span, attr: str) -> float | None:
+    """Span._.<attr>_score: calibrated probability that the span is right (the event that the pipe was fitted for), in [0, 1]."""
+    values = span_values(span, attr)
+    return None if values is None else values.calibrated
+
+
+def span_raw(span: Span, attr: str) -> float | None:
+    """Span._.<attr>_raw: the probability before calibration, in [0, 1]."""
+    values = span_values(span, attr)
+    return None if values is None else values.raw
+
+
+def span_accept(span: Span, attr: str) -> bool | None:
+    """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None where the pipe has no cut-offs."""
+    values = span_values(span, attr)
+    return None if values is None or values.accept < 0 else bool(values.accept)
+
+
+class ScoredSpan(NamedTuple):
+    """A span with its probability.
+
+    start, end (int): Tokens. label (str). raw, score (float): Probability before and after calibration.
+    accept (bool | None): Whether it reaches its cut-off; None without cut-offs, and for candidates. event (str): Whose probability it is.
+    """
+
+    start: int
+    end: int
+    label: str
+    raw: float
+    score: float
+    accept: bool | None
+    event: str
+
+
 @dataclass(frozen=True, eq=False)
 class DocCalib:
     """Read-only view of a Doc's scores, sparse: one entry per token and tag above the threshold.
@@ -59,6 +106,8 @@ class DocCalib:
     columns (Ints): The tag's column in the labels of the source, -1 where the block does not keep it.
     layer (str): Which annotation the tags are of.
     scored (NDArray[bool]): Which tokens have values, shape (n_tokens,).
+    ents (tuple[ScoredSpan, ...]): The entities (or categorized spans) that stand on the Doc and have a score, in the order of the text.
+    candidates (tuple[ScoredSpan, ...]): Those that the beam held but did not choose, likeliest first.
     """
 
     rows: Ints
@@ -68,6 +117,8 @@ class DocCalib:
     columns: Ints
     layer: str
     scored: NDArray[np.bool_]
+    ents: tuple[ScoredSpan, ...] = ()
+    candidates: tuple[ScoredSpan, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -94,8 +145,8 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     scored = np.zeros(len(doc), dtype=bool)
     parts: list[tuple[Any, ...]] = []
     for block, tokens, rows in matches:
-        scored[tokens] = True
         lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
+        scored[tokens[lengths > 0]] = True
         first = np.cumsum(lengths) - lengths
         entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
         names = np.array([*block["tags"], None], dtype=object)[:-1]
@@ -107,14 +158,42 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     rows, tags, raw, calibrated, columns = (array[order] for array in columns_of_parts)
     for array in (rows, tags, raw, calibrated, columns, scored):
         array.flags.writeable = False
-    return DocCalib(rows, tags, raw, calibrated, columns, matches[0][0]["layer"], scored)
+    layer = matches[0][0]["layer"]
+    ents, candidates = _scored_spans(doc, attr, layer)
+    return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, ents, candidates)
 
 
-_TOKEN_GETTERS = {"score": token_score, "raw": token_raw, "scores": token_scores}
+def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
+    """(spans on the Doc, candidates) among those that its blocks hold, as far as their text is still there."""
+    held = held_spans(doc.user_data, attr)
+    if not held:
+        return (), ()
+    on_doc = {(span.start, span.end, span.label_) for span in get_layer(layer).spans_on(doc)}
+    first = {token.idx: token.i for token in doc}
+    after = {token.idx + len(token): token.i + 1 for token in doc}
+    text = doc.text
+    ents, candidates = [], []
+    for (start_char, end_char, label), values, event in held:
+        start, end = first.get(start_char), after.get(end_char)
+        if start is None or end is None or get_string_id(text[start_char:end_char]) != values.text:
+            continue
+        accept = None if values.accept < 0 or not values.chosen else bool(values.accept)
+        scored = ScoredSpan(start, end, label, values.raw, values.calibrated, accept, event)
+        if not values.chosen:
+            candidates.append(scored)
+        elif (start, end, label) in on_doc:
+            ents.append(scored)
+    return tuple(ents), tuple(sorted(candidates, key=lambda one: -one.score))
+
+
+_GETTERS: dict[Any, dict[str, Any]] = {
+    Token: {"score": token_score, "raw": token_raw, "scores": token_scores},
+    Span: {"score": span_score, "raw": span_raw, "accept": span_accept},
+}
 
 
 def register(attr: str = DEFAULT_ATTR) -> None:
-    """Make Token._.<attr>_score, _raw, _scores and Doc._.<attr> known in this process; doing it twice is harmless.
+    """Make the attributes of a prefix known in this process; doing it twice is harmless.
 
     attr (str): Prefix of the attributes; a Python identifier.
     RAISES C001: not an identifier. C025: an extension of this name exists that is not ours.
@@ -122,7 +201,9 @@ def register(attr: str = DEFAULT_ATTR) -> None:
     if not isinstance(attr, str) or not attr.isidentifier():
         raise calib_error("C001", name="attr", wanted="a Python identifier", given=repr(attr))
     extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]
-    extensions += [(Token, f"{attr}_{suffix}", getter) for suffix, getter in _TOKEN_GETTERS.items()]
+    extensions += [
+        (owner, f"{attr}_{suffix}", getter) for owner, getters in _GETTERS.items() for suffix, getter in getters.items()
+    ]
     for owner, name, getter in extensions:
         if owner.has_extension(name) and not _is_ours(owner.get_extension(name)[2], getter, attr):
             raise calib_error("C025", attr=attr, owner=f"the extension {owner.__name__}._.{name}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,11 @@ def block_name(attr: str) -> str:
 def write_block(user_data: UserData, attr: str, block: Block) -> None:
     """Put a block into user_data, in place of all that the same attribute had there."""
     delete_blocks(user_data, attr)
-    print_ = zlib.crc32(block["calibrated"].tobytes(), zlib.crc32(block["orth"].tobytes(), zlib.crc32(block["raw"].tobytes())))
+    print_ = 0
+    for column in ("raw", "orth", "calibrated"):
+        print_ = zlib.crc32(block[column].tobytes(), print_)
+    if "spans" in block:
+        print_ = zlib.crc32(block["spans"]["calibrated"].tobytes(), print_)
     user_data[("._.", block_name(attr), 0, print_)] = block
 
 
@@ -48,10 +52,63 @@ def _find_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
             yield key, value
 
 
+# Of a span: (first character, the one after the last, label).
+SpanKey = tuple[int, int, str]
+
+
+class SpanValues(NamedTuple):
+    """What a block holds of one span: the hash of its text, raw and calibrated probability, 1 or 0 whether it reaches its cut-off (-1
+    without cut-offs), and whether it stands on the Doc (not a candidate)."""
+
+    text: int
+    raw: float
+    calibrated: float
+    accept: int
+    chosen: bool
+
+
+def parse_spans(held: Block | None, start: int) -> dict[SpanKey, SpanValues]:
+    """The spans of a block whose Doc begins at the character `start`."""
+    if held is None:
+        return {}
+    keys = zip(
+        (held["start"].astype(np.int64) + start).tolist(),
+        (held["end"].astype(np.int64) + start).tolist(),
+        held["labels"],
+        strict=True,
+    )
+    columns = (held[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
+    return dict(zip(keys, map(SpanValues, *columns), strict=True))
+
+
+def find_span(user_data: UserData, attr: str, key: SpanKey, text: int) -> SpanValues | None:
+    """What the blocks hold of a span that stands on the Doc; None where none holds it or more than one claims it."""
+    claim = None
+    for _, _, parsed in parsed_blocks(user_data, attr):
+        values = parsed.spans.get(key)
+        if values is not None and values.text == text:
+            if claim is not None:
+                return None
+            claim = values
+    return claim
+
+
+def held_spans(user_data: UserData, attr: str) -> list[tuple[SpanKey, SpanValues, str]]:
+    """(key, values, event) of every span of all blocks, in the order of the text; those that two blocks claim left out."""
+    found: dict[SpanKey, tuple[SpanValues, str]] = {}
+    twice: set[SpanKey] = set()
+    for _, block, parsed in parsed_blocks(user_data, attr):
+        for key, values in parsed.spans.items():
+            if key in found:
+                twice.add(key)
+            found[key] = (values, block["spans"]["event"])
+    return [(key, *found[key]) for key in sorted(found) if key not in twice]
+
+
 class ParsedBlock:
     """A block as Python lists, which are several times as fast as arrays to read one item from."""
 
-    __slots__ = ("calibrated", "extra", "indptr", "layer", "orth", "raw", "row_of_start", "tag", "tags")
+    __slots__ = ("calibrated", "extra", "indptr", "layer", "orth", "raw", "row_of_start", "spans", "tag", "tags")
 
     def __init__(self, start: int, block: Block):
         self.layer: str = block["layer"]
@@ -67,6 +124,8 @@ class ParsedBlock:
         if extra is not None:
             columns = (extra["row"].tolist(), extra["tags"], extra["raw"].tolist(), extra["calibrated"].tolist())
             self.extra = {row: (tag, raw, cal) for row, tag, raw, cal in zip(*columns, strict=True)}
+
+        self.spans: dict[SpanKey, SpanValues] = parse_spans(block.get("spans"), start)
 
     def score_of(self, row: int, label: str) -> tuple[float, float] | None:
         """(raw, calibrated) of this label at this row, None where the block has no value for it."""

@@ -19,18 +19,22 @@ from spacy.training import Example
 
 from . import saved
 from .about import __version__
-from .annotate import CalibratedBatch, build_blocks
-from .attributes import register
+from .annotate import CalibratedBatch, CalibratedSpans, build_blocks
+from .attributes import doc_view, register
 from .blocks import delete_blocks, write_block
+from .entities.cutoffs import Cutoffs
+from .entities.events import check_event
+from .entities.recalibration import SpanRecalibrator, fit_spans
 from .errors import WARNINGS, calib_error
-from .fitting import collect_fit_data, summarize_fit
+from .fitting import FitData, collect_fit_data, summarize_fit, summarize_span_fit
 from .grouped import GroupedRecalibrator
+from .grouping.alone import group_beside
 from .layers import Layer, columns_of, label_hashes
-from .lookup import find_component, overwriting_pipe
+from .lookup import find_component
 from .marginals.base import Source
 from .pairs import check_threshold
 from .recalibrators.base import Recalibrator
-from .types import Floats, Groups, Ints, Marginals
+from .types import Floats, Groups, Ints, Marginals, Spans
 
 _FILE = "calibration.msgpack"
 
@@ -48,7 +52,10 @@ class Calibrator(Pipe):
 
     source (Source): Where marginals come from. grouping (Callable): (labels, tag counts) -> Groups.
     recalibrator (Recalibrator): Prototype, copied for every group.
+    event (str): When a span (entity) counts as right: exact, type or overlap; see `entities.events`.
     maps (GroupedRecalibrator | None): What was fitted; None passes raw probabilities through.
+    span_maps (tuple | None): (map of the spans on the Doc, map of candidates); None before the fit and for sources without spans.
+    cutoffs (Cutoffs | None): Score cut-offs of the spans, set by `spacy calib threshold`.
     fit_info (dict): What it was fitted on: see `fit`.
     RAISES C001: a setting out of range. C025: another pipe or package uses the attribute prefix.
     """
@@ -64,6 +71,7 @@ class Calibrator(Pipe):
         attr: str = "calib",
         threshold: float = 0.01,
         normalize: bool = False,
+        event: str = "exact",
         scorer: Callable[..., dict[str, Any]] | None = None,
     ):
         self.nlp = nlp
@@ -72,11 +80,14 @@ class Calibrator(Pipe):
         self.attr = attr
         self.threshold = check_threshold(threshold)
         self.normalize = normalize
+        self.event = check_event(event)
         self.source = source
         self.grouping = grouping
         self.recalibrator = recalibrator
         self.scorer = scorer
         self.maps: GroupedRecalibrator | None = None
+        self.span_maps: tuple[SpanRecalibrator, SpanRecalibrator] | None = None
+        self.cutoffs: Cutoffs | None = None
         self.fitted_labels: tuple[str, ...] = ()
         self.fitted_kind = ""
         self.fit_info: dict[str, Any] = {}
@@ -172,8 +183,9 @@ class Calibrator(Pipe):
         calibrated = self._calibrate(marginals)
         carried = self._carried_columns(marginals, np.concatenate(hashes), labels)
         extra = self._carried_below_threshold(marginals, carried)
+        extra_raw = scores.at(extra, carried[extra])
+        extra, extra_raw = extra[~np.isnan(extra_raw)], extra_raw[~np.isnan(extra_raw)]
         extra_columns = carried[extra]
-        extra_raw = scores.at(extra, extra_columns)
         return Reading(
             places,
             CalibratedBatch(
@@ -185,13 +197,14 @@ class Calibrator(Pipe):
                 self._map(extra_raw, extra_columns),
                 layer.name,
                 labels,
+                None if scores.spans is None else self._calibrate_spans(scores.spans, self.source.span_labels(pipe)),
             ),
         )
 
     def _readable(self, pipe: Any, layer: Layer, docs: Sequence[Doc]) -> tuple[list[int], list[Any]]:
         """The Docs with input and annotation, by their place, and the label hashes of each; warns once about the others."""
         places, hashes = [], []
-        blocker = overwriting_pipe(self.nlp, self.name, self.source, pipe)
+        blocker = self.source.obstacle(self.nlp, self.name, pipe)
         reasons = [blocker] * len(docs) if blocker else self.source.missing(pipe, docs)
         for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
             if not len(doc):
@@ -231,6 +244,18 @@ class Calibrator(Pipe):
         sums = np.bincount(marginals.rows, weights=calibrated, minlength=marginals.n_tokens)[marginals.rows]
         return np.where(sums > 0, calibrated / np.where(sums > 0, sums, 1), calibrated)
 
+    def _calibrate_spans(self, spans: Spans, labels: tuple[str, ...]) -> CalibratedSpans:
+        raw = np.where(spans.chosen, self.source.raw_span_scores(spans), spans.own)
+        calibrated = raw.copy()
+        accept = np.full(len(spans), -1, dtype=np.int8)
+        if self.span_maps is not None:
+            for own, fitted in zip((spans.chosen, ~spans.chosen), self.span_maps, strict=True):
+                index = np.flatnonzero(own)
+                calibrated[index] = fitted.predict(spans.take(index), raw[index])
+            if self.cutoffs is not None:
+                accept[:] = self.cutoffs.accepts(calibrated, spans.labels, labels, self.span_maps[0].groups)
+        return CalibratedSpans(spans, labels, raw, calibrated, accept, self.event)
+
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
         for doc in docs:
@@ -239,6 +264,14 @@ class Calibrator(Pipe):
             read = [docs[i] for i in reading.places]
             for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
                 write_block(doc.user_data, self.attr, block)
+                if self.source.keeps_span_scores:
+                    self._write_span_scores(doc)
+
+    def _write_span_scores(self, doc: Doc) -> None:
+        view = doc_view(doc, self.attr)
+        if view is not None:
+            scores = {(span.start, span.end, span.label): span.score for span in view.ents}
+            self.source.write_span_scores(self.source_pipe(), doc, self.attr, scores)
 
     # Fitting
 
@@ -247,6 +280,7 @@ class Calibrator(Pipe):
         examples: Iterable[Example],
         tag_counts: Mapping[str, int] | None = None,
         *,
+        span_counts: Mapping[str, int] | None = None,
         min_pairs: int = 1,
         counted_on: str = "the fit data",
         n_bins: int = 10,
@@ -255,17 +289,20 @@ class Calibrator(Pipe):
 
         examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source), `reference` the gold.
         tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
-        min_pairs (int): Fewer pairs in all are refused. counted_on (str): Where tag_counts come from, for `info`.
+        span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused. counted_on (str): Where tag_counts come from, for `info`.
         n_bins (int): Adaptive bins of the errors in the fit table.
-        RAISES C021 to C024, C028: the component. C030 to C032: the gold. C003, C005, C006: too few pairs.
+        RAISES C021 to C024, C028, C033, C034: the component. C030 to C032: the gold. C003, C005, C006: too few pairs.
         """
         pipe = self._pipe_to_fit()
-        data = collect_fit_data(self.source, pipe, examples, self.threshold)
+        data = collect_fit_data(self.source, pipe, examples, self.threshold, self.event)
         data.check(self.source.layer(pipe).name, self.source.component or "the source", self.threshold, min_pairs)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
-        maps = GroupedRecalibrator(self.recalibrator, self.grouping(labels, counts)).fit(data.pairs)
+        groups = group_beside(self.grouping, labels, counts, self.source.alone, self.source.frequency_label)
+        maps = GroupedRecalibrator(self.recalibrator, groups).fit(data.pairs)
         self.maps = maps
+        self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
+        self.cutoffs = None
         self.fitted_labels = labels
         self.fitted_kind = self.source.kind(pipe)
         self.fit_info = {
@@ -279,6 +316,7 @@ class Calibrator(Pipe):
             "counted_on": counted_on if tag_counts is not None else "the fit data",
             "method": self.recalibrator.registered,
             "table": summarize_fit(data.pairs, maps, n_bins),
+            "spans": span_info,
             "versions": {
                 "spacy-calib": __version__,
                 "spacy": spacy.__version__,
@@ -288,8 +326,31 @@ class Calibrator(Pipe):
         }
         return self
 
+    def _fit_spans(
+        self, pipe: Any, data: FitData, counts: Mapping[str, int] | None, n_bins: int
+    ) -> tuple[tuple[SpanRecalibrator, SpanRecalibrator] | None, dict[str, Any] | None]:
+        """(the maps of spans and candidates, what `info` shows of them); None for a source without spans."""
+        if data.spans is None:
+            return None, None
+        labels = self.source.span_labels(pipe)
+        groups = group_beside(self.grouping, labels, data.span_counts if counts is None else counts)
+        maps = fit_spans(groups, data.spans, data.span_hits)
+        raw = self.source.raw_span_scores(data.spans)
+        info = {
+            "event": self.event,
+            "labels": list(labels),
+            "spans": maps[0].n_spans_,
+            "right": maps[0].n_hits_,
+            "candidates": maps[1].n_spans_,
+            "fallback": maps[0].fallback_,
+            "table": summarize_span_fit(data.spans, raw, data.span_hits, maps[0], n_bins),
+        }
+        return maps, info
+
     def _pipe_to_fit(self) -> Any:
-        """RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe."""
+        """RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe. C034: what it
+        reads is not what the component gave.
+        """
         component = self.source.component
         if not component:
             return None
@@ -301,6 +362,9 @@ class Calibrator(Pipe):
             raise calib_error("C028", name=self.name, component=component)
         if not self.source.is_trained(pipe):
             raise calib_error("C023", component=component)
+        obstacle = self.source.obstacle(self.nlp, self.name, pipe)
+        if obstacle:
+            raise calib_error("C034", component=component, why=obstacle)
         return pipe
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
@@ -311,7 +375,22 @@ class Calibrator(Pipe):
         if self.scorer is None:
             return {}
         groups = None if self.maps is None else self.maps.groups
-        return self.scorer(examples, attr=self.attr, labels=self.source_labels(), groups=groups)
+        span_groups = None if self.span_maps is None else self.span_maps[0].groups
+        return self.scorer(
+            examples,
+            attr=self.attr,
+            labels=self.source_labels(),
+            groups=groups,
+            span_labels=self.source_span_labels(),
+            span_groups=span_groups,
+        )
+
+    def source_span_labels(self) -> tuple[str, ...]:
+        """The labels of the spans that the source has now; those fitted where its component is missing; () for a source without."""
+        pipe = self.source_pipe()
+        if pipe is None and self.source.component:
+            return tuple((self.fit_info.get("spans") or {}).get("labels", ()))
+        return self.source.span_labels(pipe)
 
     def source_labels(self) -> tuple[str, ...]:
         """The labels that the source has now; those fitted where its component is missing."""
@@ -327,6 +406,8 @@ class Calibrator(Pipe):
             "kind": self.fitted_kind,
             "fit_info": self.fit_info,
             "maps": None if self.maps is None else self.maps.state(),
+            "span_maps": None if self.span_maps is None else [one.state() for one in self.span_maps],
+            "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
         }
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
@@ -338,6 +419,11 @@ class Calibrator(Pipe):
                 if maps is None
                 else GroupedRecalibrator.from_state(maps, lambda one: saved.load_recalibrator(one, name=self.name))
             )
+            spans, cutoffs = state.get("span_maps"), state.get("cutoffs")
+            self.span_maps = (
+                None if spans is None else (SpanRecalibrator.from_state(spans[0]), SpanRecalibrator.from_state(spans[1]))
+            )
+            self.cutoffs = None if cutoffs is None else Cutoffs.from_dict(cutoffs)
             self.fitted_labels = tuple(state["labels"])
             self.fitted_kind = state["kind"]
             self.fit_info = state["fit_info"]

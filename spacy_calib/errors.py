@@ -32,7 +32,7 @@ _MESSAGES = {
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
-    "C022": "Component '{component}' ({kind}) has no softmax head over tags; calib reads: {supported}.",
+    "C022": "Component '{component}' ({kind}) cannot be calibrated; calib reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
     "C024": "The logits of component '{component}' hold NaN or infinite values in the document that begins {text!r}; "
     "check the model's weights, nothing was calibrated.",
@@ -43,6 +43,8 @@ _MESSAGES = {
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold tags in the data is known to component '{component}'; check that the data and the model use the same tagset.",
     "C032": "No document in the data could be scored by component '{component}': {why}.",
+    "C033": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for ner).",
+    "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",
     # doc_tensor
     "C040": "The array at {where} has shape {given}, but {wanted} is wanted: one row per token, one column per label.",
     "C041": "The array at {where} holds {given}, but probabilities lie in [0, 1]; apply a softmax first.",
@@ -58,8 +60,12 @@ _MESSAGES = {
     "C058": "Cannot read the config {path}: {why}",
     "C059": "The pipeline has a component '{name}' already ({owner}); give the new pipe another name with --attr.",
     "C060": "Cannot use GPU {gpu}: {why}",
+    "C066": "Option {option} is for entity recognizers, but component '{component}' is a {kind}; leave it out.",
+    "C067": "The pipeline {model} has no recognizer made by `spacy calib fit`; it has: {available}.",
     "C062": "Cannot import the code in {path}: {why}",
     "C063": "The settings of the pipe cannot be used: {why}",
+    "C064": "Presidio is not installed; run `pip install spacy-calib[presidio]`.",
+    "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
 }
 

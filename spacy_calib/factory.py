@@ -1,4 +1,4 @@
-"""The factory `calib`, the only thing that every `Language()` imports of us: light, and it never fails."""
+"""The factories, the only thing that every `Language()` imports of us: light, and it never fails."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
+from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
 from . import registry as _registry  # noqa: F401  (creates the registries that the config names)
 from .attributes import DEFAULT_ATTR
 
 if TYPE_CHECKING:
     from .component import Calibrator
+    from .ner.recognizer import CalibEntityRecognizer
 
 DEFAULT_CONFIG: dict[str, Any] = {
     "attr": DEFAULT_ATTR,
     "threshold": 0.01,
     "normalize": False,
+    "event": "exact",
     "source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger"},
     "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
     "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"},
@@ -27,7 +30,15 @@ DEFAULT_CONFIG: dict[str, Any] = {
 @Language.factory(
     "calib",
     default_config=DEFAULT_CONFIG,
-    assigns=["doc._.calib", "token._.calib_score", "token._.calib_raw", "token._.calib_scores"],
+    assigns=[
+        "doc._.calib",
+        "token._.calib_score",
+        "token._.calib_raw",
+        "token._.calib_scores",
+        "span._.calib_score",
+        "span._.calib_raw",
+        "span._.calib_accept",
+    ],
 )
 def make_calib(
     nlp: Language,
@@ -35,6 +46,7 @@ def make_calib(
     attr: str,
     threshold: float,
     normalize: bool,
+    event: str,
     source: Any,
     grouping: Callable[..., Any],
     recalibrator: Any,
@@ -44,6 +56,7 @@ def make_calib(
 
     attr (str): Prefix of the attributes that it writes.
     threshold (float): Marginals below it take no part, in [0, 1).
+    event (str): When a span (entity) counts as right: exact (tokens and label), type (label of every token), overlap (of at least one).
     normalize (bool): Rescale a token's calibrated scores above the threshold so that they sum to 1.
     source (Source): Where marginals come from.
     grouping (Callable): (labels, tag counts) -> Groups.
@@ -58,8 +71,78 @@ def make_calib(
         attr=attr,
         threshold=threshold,
         normalize=normalize,
+        event=event,
         source=source,
         grouping=grouping,
         recalibrator=recalibrator,
+        scorer=scorer,
+    )
+
+
+# The same settings as spaCy's factories have: a saved config differs by the factory's name alone.
+_NER_CONFIG: dict[str, Any] = {
+    "moves": None,
+    "update_with_oracle_cut_size": 100,
+    "model": DEFAULT_NER_MODEL,
+    "incorrect_spans_key": None,
+    "scorer": {"@scorers": "spacy.ner_scorer.v1"},
+}
+_BEAM_CONFIG: dict[str, Any] = {"beam_density": 0.01, "beam_update_prob": 0.5, "beam_width": 32}
+_NER_META: dict[str, Any] = {
+    "assigns": ["doc.ents", "token.ent_iob", "token.ent_type"],
+    "default_score_weights": {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+}
+
+
+@Language.factory("calib_ner", default_config=_NER_CONFIG, **_NER_META)
+def make_calib_ner(
+    nlp: Language,
+    name: str,
+    model: Any,
+    moves: Any | None,
+    update_with_oracle_cut_size: int,
+    incorrect_spans_key: str | None,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> CalibEntityRecognizer:
+    """Build a recognizer that keeps its probabilities. Settings and weights are those of spaCy's `ner`."""
+    from .ner.recognizer import CalibEntityRecognizer
+
+    return CalibEntityRecognizer(
+        nlp.vocab,
+        model,
+        name=name,
+        moves=moves,
+        update_with_oracle_cut_size=update_with_oracle_cut_size,
+        incorrect_spans_key=incorrect_spans_key,
+        scorer=scorer,
+    )
+
+
+@Language.factory("calib_beam_ner", default_config={**_NER_CONFIG, **_BEAM_CONFIG}, **_NER_META)
+def make_calib_beam_ner(
+    nlp: Language,
+    name: str,
+    model: Any,
+    moves: Any | None,
+    update_with_oracle_cut_size: int,
+    beam_width: int,
+    beam_density: float,
+    beam_update_prob: float,
+    incorrect_spans_key: str | None,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> CalibEntityRecognizer:
+    """The same for spaCy's `beam_ner`."""
+    from .ner.recognizer import CalibEntityRecognizer
+
+    return CalibEntityRecognizer(
+        nlp.vocab,
+        model,
+        name=name,
+        moves=moves,
+        update_with_oracle_cut_size=update_with_oracle_cut_size,
+        beam_width=beam_width,
+        beam_density=beam_density,
+        beam_update_prob=beam_update_prob,
+        incorrect_spans_key=incorrect_spans_key,
         scorer=scorer,
     )

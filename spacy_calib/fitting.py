@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from spacy import util
 from spacy.training import Example
 
+from .entities.events import span_hits
+from .entities.recalibration import SpanRecalibrator
 from .errors import calib_error
 from .gold import gold_columns
-from .grouped import GroupedRecalibrator
+from .grouped import GroupedRecalibrator, GroupFit
+from .layers import Layer, label_hashes
 from .marginals.base import Source
 from .metrics.calibration_error import calibration_error, group_slices
 from .pairs import concatenate, pair_up
-from .types import Pairs
+from .types import Floats, Groups, Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
 
@@ -29,6 +32,8 @@ class FitData:
     pairs (Pairs): Thresholded. counts (Counter): Gold frequency of each label.
     n_docs (int): Documents with scores. n_unknown (int): Tokens whose gold label the component does not know.
     n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
+    spans (Spans | None): Spans found, None for a source of token labels alone. span_hits (Ints): For each, whether the event holds: 1, 0,
+        or -1 where the gold is not known. span_counts (Counter): Gold frequency of each span label.
     """
 
     pairs: Pairs
@@ -37,6 +42,9 @@ class FitData:
     n_unknown: int
     n_gold: int
     why_missing: str
+    spans: Spans | None
+    span_hits: Ints
+    span_counts: Counter[str]
 
     def check(self, layer: str, component: str, threshold: float, min_pairs: int) -> None:
         """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C003, C005: too few pairs."""
@@ -52,54 +60,127 @@ class FitData:
             raise calib_error("C005", n_pairs=len(self.pairs), threshold=threshold, n_bins=min_pairs)
 
 
-def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], threshold: float) -> FitData:
+def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], threshold: float, event: str = "exact") -> FitData:
     """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
 
+    event (str): When a span counts as right, see `entities.events`.
     RAISES C024, C040, C041: what the source found is no probability.
     """
     layer = source.layer(pipe)
     labels = source.labels(pipe)
     parts: list[Pairs] = []
     counts: Counter[str] = Counter()
+    span_counts: Counter[str] = Counter()
+    found: list[Spans] = []
+    hits: list[Ints] = []
     n_docs = n_unknown = n_gold = 0
     why_missing = ""
     for batch in util.minibatch(examples, size=_BATCH):
         given = [eg for eg in batch if len(eg.predicted)]
         counts.update(source.count(pipe, (eg.reference for eg in given)))
+        span_counts.update(layer.count_spans(eg.reference for eg in given))
         reasons = source.missing(pipe, [eg.predicted for eg in given])
         why_missing = next(filter(None, reasons), why_missing)
         readable = [eg for eg, why in zip(given, reasons, strict=True) if not why]
         if not readable:
             continue
-        marginals = source.read(pipe, [eg.predicted for eg in readable]).above(threshold)
+        scores = source.read(pipe, [eg.predicted for eg in readable])
+        marginals = scores.above(threshold)
         gold = gold_columns(marginals, np.concatenate([layer.aligned_gold(eg) for eg in readable]), labels)
-        parts.append(pair_up(marginals, gold.columns))
+        parts.append(_pairs_of(layer, readable, marginals, gold.columns, labels))
+        if scores.spans is not None:
+            found.append(scores.spans)
+            hits.append(hits_of_spans(layer, readable, scores.spans, source.span_labels(pipe), event))
         n_docs += len(readable)
         n_gold += gold.n_gold
         n_unknown += gold.n_unknown
-    return FitData(concatenate(parts), counts, n_docs, n_unknown, n_gold, why_missing)
+    return FitData(
+        concatenate(parts),
+        counts,
+        n_docs,
+        n_unknown,
+        n_gold,
+        why_missing,
+        stack_spans(found, [0] * len(found)) if source.span_labels(pipe) else None,
+        np.concatenate([np.zeros(0, dtype=np.intp), *hits]),
+        span_counts,
+    )
+
+
+def _pairs_of(layer: Layer, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]) -> Pairs:
+    """Pairs of the tokens of these examples, one example after the other."""
+    pairs = pair_up(marginals, gold)
+    if not layer.overlapping:
+        return pairs
+    hashes = label_hashes(labels)[pairs.tags]
+    bounds = np.searchsorted(pairs.rows, np.cumsum([0, *(len(eg.predicted) for eg in examples)]))
+    starts = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
+    hits = [
+        layer.is_gold(eg, pairs.rows[first:last] - start, hashes[first:last])
+        for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
+    ]
+    return replace(pairs, hits=np.concatenate(hits))
+
+
+def hits_of_spans(layer: Layer, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
+    """Whether each span is right: 1 or 0, and -1 where its gold is not known.
+
+    spans (Spans): In the tokens of the predicted Docs, one example after the other; candidates of a Doc follow its chosen spans.
+    labels (Sequence[str]): Of the spans.
+    """
+    hashes = label_hashes(labels).tolist()
+    bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
+    of_example = np.searchsorted(bounds, spans.starts, side="right") - 1
+    hits = np.full(len(spans), -1, dtype=np.intp)
+    for number in np.unique(of_example).tolist():
+        own = np.flatnonzero(of_example == number)
+        start = int(bounds[number])
+        keys = zip(
+            (spans.starts[own] - start).tolist(), (spans.ends[own] - start).tolist(), spans.labels[own].tolist(), strict=True
+        )
+        hits[own] = span_hits(examples[number], layer, [(first, last, hashes[label]) for first, last, label in keys], event)
+    return hits
 
 
 def summarize_fit(pairs: Pairs, maps: GroupedRecalibrator, n_bins: int = 10) -> list[dict[str, Any]]:
     """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated."""
     calibrated = maps.predict(pairs.scores, pairs.tags)
-    slices = group_slices(pairs, maps.groups)
-    total = int(maps.groups.counts.sum())
-    rows = []
-    for index in (None, *range(len(maps.groups))):
-        inside = slice(None) if index is None else slices[index]
-        columns = np.arange(len(maps.groups.of_tag)) if index is None else maps.groups.tags_in(index)
-        fit = maps.pooled_fit_ if index is None else maps.fits_[index]
-        rows.append(
-            {
-                "group": "all" if index is None else maps.groups.names[index],
-                "tags": len(columns),
-                "share": float(maps.groups.counts[columns].sum() / total) if total else None,
-                "pairs": fit.pairs,
-                "hits": fit.hits,
-                "raw": calibration_error(pairs.scores[inside], pairs.hits[inside], n_bins),
-                "calibrated": calibration_error(calibrated[inside], pairs.hits[inside], n_bins),
-                "fallback": fit.fallback,
-            }
-        )
-    return rows
+    return _summary(pairs, calibrated, maps.groups, [maps.pooled_fit_, *maps.fits_], n_bins)
+
+
+def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[dict[str, Any]]:
+    """fits: Of all pairs, then of each group."""
+    slices: list[Any] = [slice(None), *group_slices(pairs, groups)]
+    tags = [np.arange(len(groups.of_tag)), *(groups.tags_in(index) for index in range(len(groups)))]
+    total = int(groups.counts.sum())
+    return [
+        {
+            "group": name,
+            "tags": len(columns),
+            "share": float(groups.counts[columns].sum() / total) if total else None,
+            "pairs": fit.pairs,
+            "hits": fit.hits,
+            "raw": calibration_error(pairs.scores[inside], pairs.hits[inside], n_bins),
+            "calibrated": calibration_error(calibrated[inside], pairs.hits[inside], n_bins),
+            "fallback": fit.fallback,
+        }
+        for name, columns, inside, fit in zip(("all", *groups.names), tags, slices, fits, strict=True)
+    ]
+
+
+def span_pairs(spans: Spans, raw: Floats, hits: Ints) -> tuple[Pairs, Ints]:
+    """(pairs, index of each): the chosen spans with known gold as pairs, each its own unit, its label as the tag."""
+    index = np.flatnonzero(spans.chosen & (hits >= 0))
+    return Pairs(np.arange(len(index)), spans.labels[index], raw[index], hits[index] == 1, len(index)), index
+
+
+def summarize_span_fit(
+    spans: Spans, raw: Floats, hits: Ints, chosen: SpanRecalibrator, n_bins: int = 10
+) -> list[dict[str, Any]]:
+    """The rows of `summarize_fit` for the spans."""
+    pairs, index = span_pairs(spans, raw, hits)
+    calibrated = chosen.predict(spans.take(index), raw[index])
+    why = f"raw scores: {chosen.fallback_}" if chosen.fallback_ else ""
+    parts: list[Any] = [slice(None), *group_slices(pairs, chosen.groups)]
+    fits = [GroupFit(len(pairs.hits[part]), int(pairs.hits[part].sum()), why) for part in parts]
+    return _summary(pairs, calibrated, chosen.groups, fits, n_bins)

@@ -100,7 +100,7 @@ class GroupedRecalibrator:
         assert self.pooled_ is not None
         return {
             "prototype": self.prototype.clone().state(),
-            "groups": {"names": list(self.groups.names), "of_tag": self.groups.of_tag, "counts": self.groups.counts},
+            "groups": self.groups.state(),
             "pooled": self.pooled_.state(),
             "pooled_fit": vars(self.pooled_fit_),
             "maps": [None if m is None else m.state() for m in self.maps_],
@@ -113,11 +113,7 @@ class GroupedRecalibrator:
 
         load (Callable): Rebuilds one recalibrator from its state (the registry knows how).
         """
-        groups = state["groups"]
-        made = cls(
-            load(state["prototype"]),
-            Groups(tuple(groups["names"]), np.array(groups["of_tag"]), np.array(groups["counts"])),
-        )
+        made = cls(load(state["prototype"]), Groups.from_state(state["groups"]))
         made.pooled_ = load(state["pooled"])
         made.pooled_fit_ = GroupFit(**state["pooled_fit"])
         made.maps_ = [None if m is None else load(m) for m in state["maps"]]

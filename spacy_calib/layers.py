@@ -7,27 +7,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.morphology import Morphology
 from spacy.strings import get_string_id
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
 from .errors import calib_error
 
 Hashes = NDArray[np.uint64]
 
+# Outside of all entities.
+_OUT = np.uint64(get_string_id("O"))
+
 
 class Layer(ABC):
     """One kind of label that tokens carry.
 
     name (str): How config and saved blocks call it.
+    overlapping (bool): Whether a token may have several gold labels.
     """
 
     name: str
+    overlapping: bool = False
 
     @abstractmethod
     def hashes(self, doc: Doc) -> Hashes:
@@ -53,6 +58,27 @@ class Layer(ABC):
         gold[single] = self.gold_hashes(example.reference)[np.asarray(alignment.data)[starts[single]]]
         gold[example.predicted.to_array(["IS_SPACE"]).astype(bool)] = 0
         return gold
+
+    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Whether labels are right for predicted tokens.
+
+        rows: Tokens of the predicted Doc. hashes (Hashes): Hash of a label for each.
+        """
+        return self.aligned_gold(example)[rows] == hashes
+
+    # Spans, in layers that have them
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        """The spans that a Doc carries."""
+        return ()
+
+    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
+        """For which tokens of a gold Doc the spans are known, shape (len(doc),)."""
+        return np.zeros(len(doc), dtype=bool)
+
+    def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
+        """Gold frequency of the span labels."""
+        return Counter(span.label_ for doc in docs for span in self.spans_on(doc))
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
         """Gold frequency of each label; tokens without one do not count."""
@@ -146,6 +172,138 @@ class SentLayer(Layer):
         return "S" if key == get_string_id("S") else "I"
 
 
+class _OfEntities(Layer):
+    """A layer over `doc.ents`."""
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        return doc.ents
+
+    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
+        return _entity_columns(doc)[0] != 0
+
+    def _string(self, key: int, strings: object) -> str:
+        return _label_or_out(key, strings)
+
+
+def _label_or_out(key: int, strings: object) -> str:
+    """ "O" need not be among the strings of a vocab."""
+    return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
+
+
+class EntityLayer(_OfEntities):
+    """The entity type of a token, "O" outside; none where the annotation is missing."""
+
+    name = "ner"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        iob, kinds = _entity_columns(doc)
+        return np.where(kinds != 0, kinds, np.where(iob != 0, _OUT, np.uint64(0)))
+
+    def label(self, token: Token) -> str:
+        return token.ent_type_ or ("O" if token.ent_iob else "")
+
+
+class BiluoLayer(_OfEntities):
+    """The tag of a token in its entity: B-, I-, L- or U- and the type, or "O"; none where the annotation is missing."""
+
+    name = "biluo"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        iob, kinds = _entity_columns(doc)
+        goes_on = np.append(iob[1:] == 1, False)[: len(iob)]
+        prefix = np.where(iob == 3, np.where(goes_on, 1, 4), np.where(goes_on, 2, 3))  # B, U, I, L
+        codes = np.where(kinds != 0, prefix, 0)
+        hashes = np.where(iob != 0, _OUT, np.uint64(0))
+        for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
+            own = np.flatnonzero(codes == code)
+            hashes[own] = _map_unique(kinds[own], lambda kind, to=letter: get_string_id(f"{to}-{doc.vocab.strings[int(kind)]}"))
+        return hashes
+
+    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+        counts = Counter(self.label(token) for doc in docs for token in doc)
+        counts.pop("", None)
+        return counts
+
+    def label(self, token: Token) -> str:
+        if not token.ent_type_:
+            return "O" if token.ent_iob else ""
+        follows = token.i + 1 < len(token.doc) and token.nbor().ent_iob == 1
+        prefix = ("B" if follows else "U") if token.ent_iob == 3 else ("I" if follows else "L")
+        return f"{prefix}-{token.ent_type_}"
+
+
+class SpanLayer(Layer):
+    """The label of the best span that covers a token, among `doc.spans[key]`; "O" where none does.
+
+    Best is the highest of `attrs["scores"]`, and the first of the group where they are equal or not there. A token may be covered by
+    several gold spans: each of their labels is right.
+
+    key (str): Of `doc.spans`.
+    """
+
+    overlapping = True
+
+    def __init__(self, key: str):
+        self.name = f"{SPANS_PREFIX}{key}"
+        self.key = key
+
+    def hashes(self, doc: Doc) -> Hashes:
+        if self.key not in doc.spans:
+            return np.zeros(len(doc), dtype=np.uint64)
+        hashes = np.full(len(doc), _OUT)
+        group = doc.spans[self.key]
+        scores = span_scores(group)
+        order = range(len(group)) if scores is None else np.argsort(-scores, kind="stable").tolist()
+        spans = [(span.start, span.end, span.label) for span in group]
+        for i in reversed(order):
+            start, end, label = spans[i]
+            hashes[start:end] = label
+        return hashes
+
+    def label(self, token: Token) -> str:
+        label = int(self.hashes(token.doc)[token.i])
+        return _label_or_out(label, token.doc.vocab.strings) if label else ""
+
+    def _string(self, key: int, strings: object) -> str:
+        return _label_or_out(key, strings)
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        return list(doc.spans[self.key]) if self.key in doc.spans else ()
+
+    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
+        return np.full(len(doc), self.key in doc.spans)
+
+    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        hits = self.aligned_gold(example)[rows] == hashes
+        alignment = example.alignment.x2y
+        covered = {
+            (token, span.label) for span in example.reference.spans.get(self.key, ()) for token in range(span.start, span.end)
+        }
+        for i in np.flatnonzero(~hits).tolist():
+            hits[i] = (
+                (int(alignment[int(rows[i])][0]), int(hashes[i])) in covered if len(alignment[int(rows[i])]) == 1 else False
+            )
+        return hits
+
+
+SPANS_PREFIX = "spans:"
+
+
+def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
+    """The scores that a span categorizer left with its spans, shape (len(group),); None where they are missing or do not fit."""
+    given = group.attrs.get("scores")
+    if given is None:
+        return None
+    scores = np.asarray(given.get() if hasattr(given, "get") else given, dtype=np.float64).reshape(-1)
+    return scores if len(scores) == len(group) else None
+
+
+def _entity_columns(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """ENT_IOB and ENT_TYPE."""
+    columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64, copy=False).reshape(-1, 2)
+    return columns[:, 0], columns[:, 1]
+
+
 def _map_unique(codes: NDArray, to_hash: object) -> Hashes:
     found, inverse = np.unique(codes, return_inverse=True)
     return np.array([to_hash(code) for code in found], dtype=np.uint64)[inverse.reshape(-1)]  # type: ignore[operator]
@@ -161,12 +319,16 @@ LAYERS: dict[str, Layer] = {
         PosLayer(),
         MorphLayer(),
         SentLayer(),
+        EntityLayer(),
+        BiluoLayer(),
     )
 }
 
 
 def get_layer(name: str) -> Layer:
     """RAISES C001: no layer has this name."""
+    if name.startswith(SPANS_PREFIX):
+        return SpanLayer(name.removeprefix(SPANS_PREFIX))
     if name not in LAYERS:
         raise calib_error("C001", name="layer", wanted=f"one of {', '.join(sorted(LAYERS))}", given=repr(name))
     return LAYERS[name]

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from spacy.strings import get_string_id
 from spacy.training import Example
 
 from .attributes import doc_view
 from .binning import check_count
+from .entities.events import span_hits
 from .grouping.tag_frequency import regroup_by_frequency
 from .layers import columns_of, get_layer, label_hashes
 from .metrics.calibration_error import ece, gmce, mean_of, smce
 from .metrics.proper import brier, log_loss
 from .pairs import concatenate
-from .types import Floats, Groups, Pairs
+from .types import Floats, Groups, Ints, Pairs
 
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair."""
+    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
+
+    documents (Ints): The example of each pair; empty where nobody asks for it.
+    """
 
     pairs: Pairs
     calibrated: Floats
+    documents: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
 
 def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedPairs:
@@ -43,11 +49,37 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
         tags, local = np.unique(view.tags.astype(str), return_inverse=True)
         hashes = label_hashes(tags.tolist())[local]
         keep = gold[view.rows] != 0
+        hits = get_layer(view.layer).is_gold(example, view.rows[keep], hashes[keep])
         columns = np.where(view.columns >= 0, view.columns, columns_of(hashes, of_labels))
         n_units = int(np.count_nonzero((gold != 0) & view.scored))
-        parts.append(Pairs(view.rows[keep], columns[keep], view.raw[keep], hashes[keep] == gold[view.rows[keep]], n_units))
+        parts.append(Pairs(view.rows[keep], columns[keep], view.raw[keep], hits, n_units))
         calibrated.append(view.calibrated[keep])
     return JudgedPairs(concatenate(parts), np.concatenate(calibrated) if calibrated else np.zeros(0))
+
+
+def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedPairs:
+    """Compare the spans (entities) to which a calib pipe gave a score with the gold, each span being a unit of its own.
+
+    labels (Sequence[str]): Of the spans, as columns.
+    """
+    column = {label: i for i, label in enumerate(labels)}
+    found: list[tuple[int, float, float, int, int]] = []
+    for number, example in enumerate(examples):
+        view = doc_view(example.predicted, attr)
+        if view is None or not view.ents:
+            continue
+        keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
+        hits = span_hits(example, get_layer(view.layer), keys, view.ents[0].event).tolist()
+        found += [
+            (column.get(span.label, -1), span.raw, span.score, hit, number)
+            for span, hit in zip(view.ents, hits, strict=True)
+            if hit >= 0
+        ]
+    columns, raw, scores, right, documents = zip(*found, strict=True) if found else ((), (), (), (), ())
+    tags = np.array(columns, dtype=np.intp)
+    hits = np.array(right, dtype=np.intp) == 1
+    pairs = Pairs(np.arange(len(found)), tags, np.array(raw), hits, len(found))
+    return JudgedPairs(pairs, np.array(scores, dtype=np.float64), np.array(documents, dtype=np.intp))
 
 
 def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
@@ -95,11 +127,21 @@ class CalibScorer:
         attr: str = "calib",
         labels: Sequence[str] = (),
         groups: Groups | None = None,
+        span_labels: Sequence[str] = (),
+        span_groups: Groups | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        if groups is not None and self.n_groups is not None:
-            groups = regroup_by_frequency(groups, labels, self.n_groups)
-        return calib_scores(judge(examples, attr, labels), groups, attr, self.n_bins)
+        examples = list(examples)
+        judging = groups and self.judging(groups, labels)
+        scores = calib_scores(judge(examples, attr, labels), judging, attr, self.n_bins)
+        if span_labels:
+            judging = span_groups and self.judging(span_groups, span_labels)
+            scores |= calib_scores(judge_spans(examples, attr, span_labels), judging, f"{attr}_ent", self.n_bins)
+        return scores
+
+    def judging(self, groups: Groups, labels: Sequence[str]) -> Groups:
+        """The groups to judge by: those of the fit, or as many tag frequency groups as were asked for."""
+        return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
 def make_calib_scorer(n_bins: int = 10, n_groups: int | None = None) -> Callable[..., Mapping[str, Any]]:

@@ -99,6 +99,76 @@ class Marginals:
 
 
 @dataclass(frozen=True, eq=False)
+class Spans:
+    """Labelled stretches of tokens that a source found; n spans over the rows of some tokens.
+
+    starts, ends (Ints): First row, and the one after the last, shape (n,).
+    labels (Ints): Column of the label in the source's span labels.
+    token_scores (Floats): The marginal of the span's label at each of its tokens, span after span, shape (sum(ends - starts),).
+    own (Floats): The probability that the source itself gives the span, in [0, 1].
+    chosen (NDArray[bool]): False for one that the source held but did not put on the Doc.
+    """
+
+    starts: Ints
+    ends: Ints
+    labels: Ints
+    token_scores: Floats
+    own: Floats
+    chosen: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for name in ("ends", "labels", "own", "chosen"):
+            if len(getattr(self, name)) != len(self.starts):
+                raise calib_error(
+                    "C002", what="Spans", first="start", second=name.rstrip("s"),
+                    n_first=len(self.starts), n_second=len(getattr(self, name)),
+                )  # fmt: skip
+        n_tokens = int((self.ends - self.starts).sum())
+        if len(self.token_scores) != n_tokens:
+            raise calib_error(
+                "C002", what="Spans", first="token", second="token score", n_first=n_tokens, n_second=len(self.token_scores)
+            )
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def take(self, keep: NDArray[Any]) -> Spans:
+        """Some of the spans.
+
+        keep (NDArray): Their indices, ascending, or booleans.
+        """
+        index = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
+        return Spans(
+            self.starts[index], self.ends[index], self.labels[index], self.token_scores[self._tokens_of(index)],
+            self.own[index], self.chosen[index],
+        )  # fmt: skip
+
+    def _tokens_of(self, index: Ints) -> Ints:
+        """Where the token scores of these spans stand."""
+        lengths = self.ends - self.starts
+        firsts = (np.cumsum(lengths) - lengths)[index]
+        wanted = lengths[index]
+        return np.repeat(firsts - (np.cumsum(wanted) - wanted), wanted) + np.arange(wanted.sum())
+
+
+def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
+    """The spans of Docs that follow one another.
+
+    n_tokens (Sequence[int]): Tokens of each Doc.
+    """
+    offsets = np.cumsum([0, *n_tokens])[: len(parts)]
+    none = np.zeros(0, dtype=np.intp)
+    return Spans(
+        np.concatenate([none, *(part.starts + offset for part, offset in zip(parts, offsets, strict=True))]),
+        np.concatenate([none, *(part.ends + offset for part, offset in zip(parts, offsets, strict=True))]),
+        np.concatenate([none, *(part.labels for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.token_scores for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.own for part in parts)]),
+        np.concatenate([np.zeros(0, dtype=bool), *(part.chosen for part in parts)]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class Pairs:
     """(token, tag) pairs with their score and whether the tag is the gold one (DESIGN section 2).
 
@@ -136,11 +206,13 @@ class Groups:
     names (tuple[str, ...]): The groups, in order.
     of_tag (Ints): Index of each tag's group, shape (n_tags,); -1 where a tag has none and uses the pooled map.
     counts (Ints): Gold frequency of each tag, shape (n_tags,).
+    alone (int): That many groups in front hold one tag each and are kept whatever the frequencies are.
     """
 
     names: tuple[str, ...]
     of_tag: Ints
     counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    alone: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of_tag", np.asarray(self.of_tag, dtype=np.intp))
@@ -162,6 +234,15 @@ class Groups:
         """The columns of the tags in this group, most frequent first, equal ones by column."""
         members = np.flatnonzero(self.of_tag == group)
         return members[np.argsort(-self.counts[members], kind="stable")]
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return {"names": list(self.names), "of_tag": self.of_tag, "counts": self.counts, "alone": self.alone}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Groups:
+        """Rebuild from `state`."""
+        return cls(tuple(state["names"]), np.array(state["of_tag"]), np.array(state["counts"]), state.get("alone", 0))
 
     @property
     def sizes(self) -> list[int]:

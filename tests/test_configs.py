@@ -27,7 +27,12 @@ CONFIGS = Path(__file__).parent.parent / "configs"
 PROJECT = CONFIGS / "ud_english_ewt"
 METHODS = {"isotonic": IsotonicRegression, "histogram": HistogramBinning, "scaling_binning": ScalingBinning}
 CALIB = [f"{grouping}_{method}" for grouping in ("scw", "tfg") for method in METHODS]
-TRAINING = {"train_tok2vec": "tagger", "train_morphologizer": "morphologizer", "train_transformer": "tagger"}
+TRAINING = {
+    "train_tok2vec": "tagger",
+    "train_morphologizer": "morphologizer",
+    "train_transformer": "tagger",
+    "train_ner": "ner",
+}
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +85,7 @@ def test_calib_config_says_what_the_options_say(name):
     _, from_file = pipe_settings(CONFIGS / f"{name}.cfg", {})
     _, from_options = pipe_settings(None, {"method": method.replace("_", "-")})
     assert from_file.pop("normalize") is False
+    assert from_file["source"].pop("@calib_sources") == "spacy-calib.Softmax.v1"  # the options leave it to the component
     if grouping == "scw":
         from_options["grouping"] = {"@calib_groupings": "spacy-calib.SCW.v1"}
         from_options["scorer"]["n_groups"] = 5  # one map for all tags, judged by tag frequency groups

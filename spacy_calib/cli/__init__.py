@@ -6,6 +6,8 @@ from spacy.cli._util import app
 from .evaluate import evaluate_cli
 from .fit import fit_cli
 from .info import info_cli
+from .stock import stock_cli
+from .threshold import threshold_cli
 
 HELP = """Calibrated probabilities for the tokens of a trained pipeline: fit them on
 held-out gold, evaluate them, and look at what a fitted pipe holds.
@@ -15,4 +17,6 @@ calib_cli = typer.Typer(name="calib", help=HELP, no_args_is_help=True, rich_mark
 calib_cli.command("fit")(fit_cli)
 calib_cli.command("evaluate")(evaluate_cli)
 calib_cli.command("info")(info_cli)
+calib_cli.command("threshold")(threshold_cli)
+calib_cli.command("stock")(stock_cli)
 app.add_typer(calib_cli, name="calib")

@@ -69,12 +69,15 @@ def reason(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def load_pipeline(model: str) -> Language:
-    """RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read."""
+def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
+    """overrides (dict | None): Parts of the config that are replaced. exclude: Pipes that are not loaded.
+
+    RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
+    """
     from spacy.util import load_model
 
     try:
-        return load_model(model)
+        return load_model(model, config=overrides or {}, exclude=list(exclude))
     except CalibError:
         raise
     except OSError as error:
@@ -82,6 +85,18 @@ def load_pipeline(model: str) -> Language:
         raise calib_error("C050", model=model, why=why + "; install it, or give the path of a pipeline.") from None
     except Exception as error:
         raise calib_error("C050", model=model, why=reason(error)) from None
+
+
+# spaCy's recognizers, and ours with the same settings and weights.
+INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner"}
+
+
+def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
+    """Load a pipeline with other factories for some of its components.
+
+    factories (dict): Component -> factory. RAISES C050, C010 to C020: see `load_pipeline`.
+    """
+    return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
 def data_files(path: Path) -> list[Path]:
@@ -144,15 +159,17 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """RAISES C055: the file cannot be written. An older file stays until the new one is whole."""
-    import os
+    """Every digit of every number is kept: srsly would round a cut-off at the tenth, past the score that it was taken from.
 
-    import srsly
+    RAISES C055: the file cannot be written. An older file stays until the new one is whole.
+    """
+    import json
+    import os
 
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        srsly.write_json(partial, data)
+        partial.write_text(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

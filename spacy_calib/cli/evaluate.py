@@ -66,12 +66,11 @@ def evaluate(
 ) -> dict[str, Any]:
     """What the command does.
 
-    RETURNS (dict): By pipe name, see `report.tables.calibration_table`.
+    RETURNS (dict): By pipe name, see `report.tables.calibration_table`; "entities" holds the same for whole entities.
     RAISES CalibError: every fault of the input.
     """
-    from ..grouping.tag_frequency import regroup_by_frequency
     from ..report.tables import calibration_table
-    from ..scorers import judge
+    from ..scorers import CalibScorer, judge, judge_spans
 
     check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
     check_option("--groups", groups is None or groups >= 1, "at least 1", groups)
@@ -88,16 +87,20 @@ def evaluate(
     result = {}
     for pipe in pipes:
         assert pipe.maps is not None
-        judged = judge(done, pipe.attr, pipe.source_labels())
         n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
+        n_groups = groups if groups is not None else getattr(pipe.scorer, "n_groups", None)
+        judging = CalibScorer(n_bins, n_groups).judging
+        labels, span_labels = pipe.source_labels(), pipe.source_span_labels()
+        judged = judge(done, pipe.attr, labels)
         if bins is not None and 0 < len(judged.pairs) < bins:
             raise calib_error("C005", n_pairs=len(judged.pairs), threshold=pipe.threshold, n_bins=bins)
-        n_groups = groups if groups is not None else getattr(pipe.scorer, "n_groups", None)
-        judging = (
-            pipe.maps.groups if n_groups is None else regroup_by_frequency(pipe.maps.groups, pipe.source_labels(), n_groups)
-        )
-        table = calibration_table(judged.pairs, judged.calibrated, judging, n_bins, seed)
+        table = calibration_table(judged.pairs, judged.calibrated, judging(pipe.maps.groups, labels), n_bins, seed)
         result[pipe.name] = {"component": pipe.source.component, "bins": n_bins, **table}
+        if pipe.span_maps is not None:
+            found = judge_spans(done, pipe.attr, span_labels)
+            span_groups = judging(pipe.span_maps[0].groups, span_labels)
+            entities = calibration_table(found.pairs, found.calibrated, span_groups, n_bins, seed)
+            result[pipe.name]["entities"] = {"event": pipe.event, "bins": n_bins, **entities}
     if not any(table["tokens"] for table in result.values()):
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=component)
@@ -110,7 +113,7 @@ def evaluate(
 
 
 def show_table(name: str, table: dict[str, Any]) -> None:
-    """Print one pipe's table."""
+    """Print one pipe's tables."""
     from wasabi import msg
 
     msg.divider(f"{name} ({table['component'] or 'Doc'})")
@@ -119,6 +122,22 @@ def show_table(name: str, table: dict[str, Any]) -> None:
         return
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} tokens, {table['pairs']:,} pairs, accuracy {share} %, {table['bins']} bins")
+    _show_errors(table, "ECE (top label)")
+    entities = table.get("entities")
+    if entities is not None:
+        msg.divider(f"{name}: whole entities (event: {entities['event']})")
+        if entities["pairs"]:
+            share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
+            msg.text(f"{entities['pairs']:,} predicted entities, {share} % right, {entities['bins']} bins")
+            _show_errors(entities, "ECE")
+        else:
+            msg.warn("Nothing to judge: no entity was predicted where there is gold.")
+    msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
+
+
+def _show_errors(table: dict[str, Any], ece: str) -> None:
+    from wasabi import msg
+
     rows = [
         (
             {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(row["group"], row["group"]),
@@ -134,7 +153,6 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     ]
     header = ("Group", "Tags", "Pairs", "Raw", "Calibrated", "95 % interval", "Floor", "Floor 95 %")
     msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrrr"))
-    names = {"ece": "ECE (top label)", "brier": "Brier", "nll": "Log loss"}
+    names = {"ece": ece, "brier": "Brier", "nll": "Log loss"}
     scores = [(names[key], number(row["raw"]), number(row["calibrated"])) for key, row in table["scores"].items()]
     msg.table(scores, header=("Score", "Raw", "Calibrated"), divider=True, aligns=("l", "r", "r"))
-    msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from ..errors import calib_error
 from ._common import (
+    INLINE_FACTORIES,
     check_option,
     data_files,
     import_user_code,
     load_pipeline,
+    load_with_factories,
     number,
     read_examples,
     reason,
@@ -35,7 +38,17 @@ METHODS = {
     "identity": "spacy-calib.Identity.v1",
 }
 _BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
-_DEFAULTS: dict[str, Any] = {"component": "tagger", "groups": 5, "method": "isotonic", "bins": 10, "threshold": 0.01}
+_DEFAULTS: dict[str, Any] = {
+    "component": "tagger",
+    "groups": 5,
+    "method": "isotonic",
+    "bins": 10,
+    "threshold": 0.01,
+    "event": "exact",
+}
+_OWN_SOURCES = {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"}
+# Settings of a recognizer's source.
+_OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
 
 
 def fit_cli(
@@ -58,6 +71,19 @@ def fit_cli(
     ),
     bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10"),
     threshold: float = typer.Option(None, "--threshold", help="Scores below it take no part", show_default="0.01"),
+    event: str = typer.Option(
+        None, "--event", help="When an entity counts as right: exact, type or overlap", show_default="exact"
+    ),
+    granularity: str = typer.Option(
+        None, "--granularity", help="Token labels of a recognizer: type or biluo", show_default="type"
+    ),
+    beam_width: int = typer.Option(None, "--beam-width", help="Take a recognizer's probabilities from a beam this wide"),
+    beam_density: float = typer.Option(
+        None, "--beam-density", help="Drop parses below this share of the best from the beam", show_default="0.0"
+    ),
+    second_pass: bool = typer.Option(
+        False, "--second-pass", help="Leave a recognizer as it is and decode again for the scores, which takes longer"
+    ),
     attr: str = typer.Option(None, "--attr", help="Name of the pipe and prefix of its attributes", show_default="calib"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
     gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
@@ -72,10 +98,13 @@ def fit_cli(
     that the pipeline was not trained on.
     """
     with user_errors():
-        given = {"component": component, "groups": groups, "method": method, "bins": bins, "threshold": threshold, "attr": attr}
+        given = {
+            "component": component, "groups": groups, "method": method, "bins": bins, "threshold": threshold, "attr": attr,
+            "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
+        }  # fmt: skip
         fit(
-            model, data, output, train_data=train_data, config=config, gold_preproc=gold_preproc, gpu_id=gpu_id, code=code,
-            force=force, silent=silent, **{key: value for key, value in given.items() if value is not None},
+            model, data, output, train_data=train_data, config=config, second_pass=second_pass, gold_preproc=gold_preproc,
+            gpu_id=gpu_id, code=code, force=force, silent=silent, **{key: value for key, value in given.items() if value is not None},
         )  # fmt: skip
 
 
@@ -86,6 +115,7 @@ def fit(
     *,
     train_data: Path | None = None,
     config: Path | None = None,
+    second_pass: bool = False,
     gold_preproc: bool = False,
     gpu_id: int = -1,
     code: Path | None = None,
@@ -93,7 +123,8 @@ def fit(
     silent: bool = True,
     **options: Any,
 ) -> Calibrator:
-    """What the command does. options: component, groups, method, bins, threshold, attr, as on the command line.
+    """What the command does. options: component, groups, method, bins, threshold, attr, event, granularity, beam_width, beam_density,
+    as on the command line.
 
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
@@ -106,7 +137,8 @@ def fit(
         data_files(path)
     check_target(output, force)
     use_gpu(gpu_id)
-    nlp = load_pipeline(model)
+    nlp = load_to_fit(model, settings["source"], inline=not second_pass)
+    complete_source(nlp, settings, {**options, **({"second_pass": True} if second_pass else {})})
     calib = add_calib(nlp, name, settings)
     examples = read_examples(nlp, data, gold_preproc)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
@@ -123,20 +155,24 @@ def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, di
     RAISES C056: an option out of range. C057: an option beside a config. C058: the config cannot be read.
     """
     if config is not None:
-        for option in ("groups", "method", "bins", "threshold"):
+        for option in ("groups", "method", "bins", "threshold", "event"):
             if option in options:
                 raise calib_error("C057", option=f"--{option}")
         return settings_from_file(config, options)
     chosen = {**_DEFAULTS, **options}
+    from ..entities.events import EVENTS
+
     check_option("--component", bool(chosen["component"]), "the name of a component", "an empty string")
     check_option("--groups", chosen["groups"] >= 1, "at least 1", chosen["groups"])
     check_option("--bins", chosen["bins"] >= 1, "at least 1", chosen["bins"])
     check_option("--threshold", 0 <= chosen["threshold"] < 1, "at least 0 and below 1", chosen["threshold"])
+    check_option("--event", chosen["event"] in EVENTS, f"one of {', '.join(EVENTS)}", repr(chosen["event"]))
     name = chosen.get("attr", "calib")
     settings = {
         "attr": name,
         "threshold": chosen["threshold"],
-        "source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": chosen["component"]},
+        "event": chosen["event"],
+        "source": {"component": chosen["component"]},
         "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": chosen["groups"]},
         "recalibrator": recalibrator_settings(chosen["method"], chosen["bins"]),
         "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": chosen["bins"]},
@@ -157,7 +193,7 @@ def recalibrator_settings(method: str, bins: int) -> dict[str, Any]:
 def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The first block of factory "calib" in a config file; --component and --attr replace what it says.
 
-    RAISES C058: no such file, no config, or no such block.
+    RAISES C058: no such file, no config, or no such block. C063: a source that is no block.
     """
     from thinc.api import Config
 
@@ -171,13 +207,54 @@ def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[s
         raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib"')
     name, block = next(iter(blocks.items()))
     settings = {key: value for key, value in block.items() if key != "factory"}
+    source = settings.setdefault("source", {"component": _DEFAULTS["component"]})
+    if not isinstance(source, dict):
+        raise calib_error("C063", why=f"source is {source!r}, but a block with @calib_sources is wanted")
     if "component" in options:
-        source = settings.setdefault("source", {"@calib_sources": "spacy-calib.Softmax.v1"})
-        if isinstance(source, dict):  # add_calib refuses another one
-            source["component"] = options["component"]
+        settings["source"] = {**source, "component": options["component"]}
     if "attr" in options:
         name = settings["attr"] = options["attr"]
     return name, settings
+
+
+def load_to_fit(model: str, source: dict[str, Any], inline: bool) -> Language:
+    """The pipeline, with a recognizer that keeps its probabilities in place of spaCy's if that is to be calibrated.
+
+    inline (bool): False leaves the recognizer as it is. RAISES C050, C010 to C020: see `load_pipeline`.
+    """
+    nlp = load_pipeline(model)
+    name = source.get("component", "")
+    factory = nlp.get_pipe_meta(name).factory if name in nlp.component_names else ""
+    if not inline or factory not in INLINE_FACTORIES:
+        return nlp
+    return load_with_factories(model, {name: INLINE_FACTORIES[factory]})
+
+
+def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, Any]) -> None:
+    """Choose the source that reads the component, where the settings leave it open or name one that does not.
+
+    RAISES C056: an option out of range. C066: an option of recognizers for another component.
+    """
+    from ..lookup import source_for
+
+    source = settings["source"]
+    name = source.get("component", "")
+    if name not in nlp.component_names:
+        return
+    pipe = nlp.get_pipe(name)
+    registered = source_for(pipe)
+    if source.get("@calib_sources", registered) in _OWN_SOURCES - {registered} or "@calib_sources" not in source:
+        settings["source"] = source = {"@calib_sources": registered, "component": name}
+    for option in (*_OF_RECOGNIZERS, "second_pass"):
+        if option in options and registered != "spacy-calib.Ner.v1":
+            raise calib_error("C066", option="--" + option.replace("_", "-"), component=name, kind=type(pipe).__name__)
+    given = {option: options[option] for option in _OF_RECOGNIZERS if option in options}
+    check_option(
+        "--granularity", given.get("granularity", "type") in ("type", "biluo"), "type or biluo", repr(given.get("granularity"))
+    )
+    check_option("--beam-width", given.get("beam_width", 1) >= 1, "at least 1", given.get("beam_width"))
+    check_option("--beam-density", 0 <= given.get("beam_density", 0.0) < 1, "at least 0 and below 1", given.get("beam_density"))
+    source.update(given)
 
 
 def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
@@ -188,10 +265,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
     from ..component import Calibrator
     from ..errors import CalibError
 
-    source = settings.get("source", {})
-    if not isinstance(source, dict):
-        raise calib_error("C063", why=f"source is {source!r}, but a block with @calib_sources is wanted")
-    component = source.get("component", "")
+    component = settings["source"].get("component", "")
     if component and component not in nlp.component_names:
         raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "no components")
     if name in nlp.component_names:
@@ -209,35 +283,64 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
         raise calib_error("C063", why=reason(error)) from None
 
 
-def count_tags(nlp: Language, calib: Calibrator, path: Path) -> dict[str, int]:
-    """Gold tag frequencies of training data.
+class GoldCounts(NamedTuple):
+    """Gold frequency of the token labels, and of the span labels."""
+
+    tags: dict[str, int]
+    spans: dict[str, int]
+
+
+def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
+    """Gold frequencies of training data.
 
     RAISES C030: it has no gold for the component.
     """
     pipe = calib.source_pipe()
-    references = (example.reference for example in read_examples(nlp, path, gold_preproc=False))
-    counts = calib.source.count(pipe, references)
-    if not counts:
-        raise calib_error("C030", layer=calib.source.layer(pipe).name, component=calib.source.component)
-    return dict(counts)
+    layer = calib.source.layer(pipe)
+    references = [example.reference for example in read_examples(nlp, path, gold_preproc=False)]
+    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(layer.count_spans(references)))
+    if not counts.tags:
+        raise calib_error("C030", layer=layer.name, component=calib.source.component)
+    return counts
 
 
 def fit_pipe(
     nlp: Language,
     calib: Calibrator,
     examples: list[Example],
-    counts: dict[str, int] | None,
+    counts: GoldCounts | None,
     *,
     counted_on: str = "",
     silent: bool = True,
 ) -> None:
-    """Run what stands before the source, and fit. The source's own component need not run: its head is read."""
+    """Run what stands before the source, and the source's own component if its output is read, and fit.
+
+    RAISES C034: a second pass would be made where a component before the recognizer sets entities.
+    """
     order = nlp.pipe_names
+    pipe = calib.source_pipe()
     stop = calib.source.component if calib.source.component in order else calib.name
-    upstream = order[: order.index(stop)]
+    upstream = order[: order.index(stop) + (pipe is not None and calib.source.reads_output(pipe))]
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores")
     n_bins = getattr(calib.scorer, "n_bins", 10)
-    calib.fit(ready, counts, min_pairs=n_bins, counted_on=counted_on, n_bins=n_bins)
+    calib.fit(
+        _without_presets(calib, pipe, ready),
+        counts and counts.tags,
+        span_counts=counts and counts.spans,
+        min_pairs=n_bins,
+        counted_on=counted_on,
+        n_bins=n_bins,
+    )
+
+
+def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) -> Iterator[Example]:
+    for example in examples:
+        if calib.source.holds_preset(pipe, example.predicted):
+            why = (
+                "a component before it sets entities, and a second pass cannot tell them from its own; leave out --second-pass"
+            )
+            raise calib_error("C034", component=calib.source.component, why=why)
+        yield example
 
 
 def show_fit(calib: Calibrator, output: Path) -> None:
@@ -252,11 +355,24 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.warn(
             f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"
         )
-    print_fit_table(info["table"])
+    print_fit_tables(info)
 
 
-def print_fit_table(table: list[dict[str, Any]]) -> None:
-    """The rows of `summarize_fit`."""
+def print_fit_tables(info: dict[str, Any]) -> None:
+    """The rows of `summarize_fit`, and of `summarize_span_fit` where there are spans."""
+    from wasabi import msg
+
+    print_fit_table(info["table"], "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
+    spans = info.get("spans")
+    if spans:
+        msg.text(f"{spans['spans']:,} predicted entities, {spans['right']:,} right (event: {spans['event']})")
+        if spans["fallback"]:
+            msg.warn(f"Entity scores are passed through as they are: {spans['fallback']}")
+        print_fit_table(spans["table"], "The same for whole entities")
+
+
+def print_fit_table(table: list[dict[str, Any]], title: str) -> None:
+    """One table under a title."""
     from wasabi import msg
 
     rows = [
@@ -271,6 +387,6 @@ def print_fit_table(table: list[dict[str, Any]]) -> None:
         )
         for row in table
     ]
-    msg.divider("SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
+    msg.divider(title)
     header = ("Group", "Tags", "% gold", "Pairs", "Raw", "Calibrated", "Map")
     msg.table(rows, header=header, divider=True, aligns=("l", "r", "r", "r", "r", "r", "l"))

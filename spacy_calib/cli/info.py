@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ._common import fitted_pipes, import_user_code, load_pipeline, user_errors, write_json
-from .fit import print_fit_table
+from .fit import print_fit_tables
 
 if TYPE_CHECKING:
     from ..component import Calibrator
@@ -90,4 +90,4 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
         shown = tags if all_tags else tags[:_TAGS_SHOWN]
         more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
         msg.text(f"Group {group['group']} ({len(tags)} tags): {', '.join(shown)}{more}")
-    print_fit_table(held["table"])
+    print_fit_tables(held)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..binning import check_count
 from ..types import Groups
+from .alone import group_beside
 
 
 def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_groups: int = 5) -> Groups:
@@ -43,7 +44,9 @@ def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -
     groups (Groups): Of the labels, or of the first ones (labels appended later have no frequency).
     RAISES C001: n_groups is not a whole number of at least 1.
     """
-    return tag_frequency_groups(labels, dict(zip(labels, groups.counts.tolist(), strict=False)), n_groups)
+    counts = dict(zip(labels, groups.counts.tolist(), strict=False))
+    alone = [labels[column] for column, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.alone]
+    return group_beside(partial(tag_frequency_groups, n_groups=n_groups), labels, counts, alone)
 
 
 def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:

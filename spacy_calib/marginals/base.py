@@ -4,39 +4,48 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..entities.features import product_of
 from ..layers import Layer
 from ..pairs import from_dense
-from ..types import Floats, Ints, Marginals
+from ..types import Floats, Ints, Marginals, Spans
+from .listeners import overwriting_pipe
 
 
 class Scores(Protocol):
-    """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other."""
+    """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other.
+
+    spans (Spans | None): The spans that it found in them; None for a source of token labels alone.
+    """
 
     n_tokens: int
+    spans: Spans | None
 
     def above(self, threshold: float) -> Marginals:
         """The entries that reach the threshold."""
 
     def at(self, rows: Ints, columns: Ints) -> Floats:
-        """The probability of single (token, column) entries; 0 where the source has none."""
+        """The probability of single (token, column) entries; 0 where the source has none, NaN where it says nothing about the token."""
 
 
 class DenseScores:
     """Probabilities as an array.
 
-    probabilities: Shape (n_tokens, n_labels).
+    probabilities: Shape (n_tokens, n_labels); a row of NaN for a token about which the source says nothing.
+    spans (Spans | None): See Scores.
     """
 
-    def __init__(self, probabilities: NDArray[Any]):
+    def __init__(self, probabilities: NDArray[Any], spans: Spans | None = None):
         self.probabilities = probabilities
         self.n_tokens = len(probabilities)
+        self.spans = spans
 
     def above(self, threshold: float) -> Marginals:
         return from_dense(self.probabilities, threshold)
@@ -52,6 +61,7 @@ class LogitScores:
     """
 
     _CELLS = 1 << 21
+    spans: Spans | None = None
 
     def __init__(self, logits: NDArray[Any], temperature: float = 1.0):
         self.logits = logits
@@ -77,11 +87,15 @@ class LogitScores:
 
 
 class SparseScores:
-    """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row."""
+    """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
 
-    def __init__(self, marginals: Marginals):
+    spans (Spans | None): See Scores.
+    """
+
+    def __init__(self, marginals: Marginals, spans: Spans | None = None):
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens
+        self.spans = spans
 
     def above(self, threshold: float) -> Marginals:
         whole = self.marginals
@@ -128,9 +142,13 @@ class Source(ABC):
     """Reads the marginals of Docs. Holds settings only: the component is looked up by the pipe and handed in.
 
     component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
+    alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
+    keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
     """
 
     component: str = ""
+    alone: tuple[str, ...] = ()
+    keeps_span_scores: bool = False
 
     def supports(self, pipe: Any) -> bool:
         """Whether the source can read this component."""
@@ -159,6 +177,39 @@ class Source(ABC):
     @abstractmethod
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
         """The probabilities of all tokens of Docs that are not missing anything and hold at least one token together."""
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        """Why the pipe `name` cannot read the component where the two stand in the pipeline; "" if it can."""
+        return overwriting_pipe(nlp, name, pipe)
+
+    def reads_output(self, pipe: Any) -> bool:
+        """Whether the component must have run on the Docs: False if its model is run again."""
+        return False
+
+    def holds_preset(self, pipe: Any, doc: Doc) -> bool:
+        """Whether a Doc on which the component has not run yet holds annotations that could not be told from its own afterwards."""
+        return False
+
+    def frequency_label(self, label: str) -> str:
+        """The label whose frequency puts this one into a group: that of the type for a BILUO tag."""
+        return label
+
+    # Spans
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        """The labels of its spans; () for a source of token labels alone."""
+        return ()
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        """The probability of each chosen span before calibration: the product of its tokens' probabilities."""
+        return product_of(spans)
+
+    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+        """Put calibrated scores beside those that the component keeps.
+
+        scores: (start, end, label) -> calibrated probability.
+        """
+        raise NotImplementedError
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Gold frequency of the labels (and of gold labels that the component does not know)."""

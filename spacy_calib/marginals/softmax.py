@@ -21,11 +21,10 @@ from ..errors import calib_error
 from ..layers import Layer, get_layer
 from ..types import Marginals
 from .base import DenseScores, LogitScores, Scores, Source, SparseScores, to_numpy
+from .listeners import missing_input
 
 # Subclasses first: a Morphologizer is a Tagger too.
 _LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
-SUPPORTED = ("tagger", "morphologizer", "trainable_lemmatizer", "senter")
-
 # Trees less likely than this are not applied when lemmas are merged: a thousand of them together cannot move a score by .001.
 _SMALLEST_TREE = 1e-6
 
@@ -60,8 +59,7 @@ class SoftmaxSource(Source):
         return bool(pipe.labels) and all(weights)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        listeners = [node for node in pipe.model.walk() if node.name in _LISTENERS]
-        return [next(filter(None, (_LISTENERS[node.name](node, doc) for node in listeners)), "") for doc in docs]
+        return missing_input(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
         """RAISES C024: NaN or infinite values."""
@@ -122,20 +120,6 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
     return Marginals(
         np.array(rows, dtype=np.intp), np.array(tags, dtype=np.intp), np.array(scores, dtype=np.float64), trees.n_tokens, names
     )
-
-
-def _no_token_vectors(node: Any, doc: Doc) -> str:
-    if doc.tensor.ndim == 2 and doc.tensor.shape == (len(doc), node.get_dim("nO")):
-        return ""
-    return "doc.tensor does not hold the token vectors; run the tok2vec component on the Doc first"
-
-
-def _no_transformer_data(node: Any, doc: Doc) -> str:
-    return "" if doc._.trf_data is not None else "doc._.trf_data is None; run the transformer on the Doc first"
-
-
-# Nodes that read what another component wrote on the Doc, and what they miss where it did not.
-_LISTENERS = {"tok2vec-listener": _no_token_vectors, "transformer-listener": _no_transformer_data}
 
 
 def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:

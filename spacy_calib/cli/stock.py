@@ -1,0 +1,59 @@
+"""`spacy calib stock`: the pipeline as it was before it was calibrated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..errors import calib_error
+from ._common import INLINE_FACTORIES, import_user_code, load_pipeline, load_with_factories, user_errors
+
+
+def stock_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    output: Path = typer.Argument(..., help="Folder to write the stock pipeline to"),
+    keep_calib: bool = typer.Option(False, "--keep-calib", help="Keep the calib pipes: they decode again for the scores"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at OUTPUT"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Turn a calibrated pipeline back into one of spaCy's own components: the same
+    weights, without calib pipes. It needs this package no more.
+    """
+    with user_errors():
+        stock(model, output, keep_calib=keep_calib, code=code, force=force, silent=silent)
+
+
+def stock(
+    model: str, output: Path, *, keep_calib: bool = False, code: Path | None = None, force: bool = False, silent: bool = True
+) -> Any:
+    """What the command does.
+
+    RETURNS (Language): The stock pipeline.
+    RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
+    """
+    from wasabi import msg
+
+    from ..atomic import check_target, write_folder
+
+    import_user_code(code)
+    check_target(output, force)
+    nlp = load_pipeline(model)
+    factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
+    ours = {factory: stock for stock, factory in INLINE_FACTORIES.items()}
+    back = {name: ours[factory] for name, factory in factory_of.items() if factory in ours}
+    calib = [name for name, factory in factory_of.items() if factory == "calib"]
+    if not back and not calib:
+        raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
+    plain = load_with_factories(model, back, exclude=() if keep_calib else calib)
+    write_folder(output, lambda folder: plain.to_disk(folder), force)
+    if not silent:
+        changed = [f"'{name}' is spaCy's {factory} again" for name, factory in back.items()]
+        changed += [] if keep_calib else [f"'{name}' is gone" for name in calib]
+        msg.good(f"{'; '.join(changed)}: {output}")
+    return plain

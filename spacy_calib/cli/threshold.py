@@ -1,0 +1,201 @@
+"""`spacy calib threshold`: the score cut-offs of entities that reach a precision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import calib_error
+from ._common import (
+    check_option,
+    data_files,
+    fitted_pipes,
+    import_user_code,
+    load_pipeline,
+    number,
+    read_examples,
+    run_pipes,
+    use_gpu,
+    user_errors,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..component import Calibrator
+
+
+def threshold_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    data: Path = typer.Argument(..., help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"),
+    precision: float = typer.Option(..., "--precision", "-p", help="Share of accepted entities that are to be right"),
+    per: str = typer.Option("all", "--per", help="One cut-off for: all, or each label or group"),
+    confidence: float = typer.Option(0.95, "--confidence", help="How sure it must be that the precision is reached"),
+    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first that scores entities"),
+    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the cut-offs", dir_okay=False),
+    apply: Path = typer.Option(None, "--apply", "-a", help="Folder for the pipeline with the cut-offs in it"),
+    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at the folder of --apply"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Find the lowest score cut-offs at which accepted entities reach a precision
+    with the stated confidence. Best on gold that was not used for `calib fit`.
+    """
+    with user_errors():
+        threshold(
+            model, data, precision=precision, per=per, confidence=confidence, attr=attr, output=output, apply=apply,
+            gold_preproc=gold_preproc, gpu_id=gpu_id, code=code, force=force, silent=silent,
+        )  # fmt: skip
+
+
+def threshold(
+    model: str,
+    data: Path,
+    *,
+    precision: float,
+    per: str = "all",
+    confidence: float = 0.95,
+    attr: str | None = None,
+    output: Path | None = None,
+    apply: Path | None = None,
+    gold_preproc: bool = False,
+    gpu_id: int = -1,
+    code: Path | None = None,
+    force: bool = False,
+    silent: bool = True,
+) -> dict[str, Any]:
+    """What the command does.
+
+    RETURNS (dict): "pipe", "event", "precision", "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": for each key what it
+        keeps, see `entities.thresholds.Threshold`.
+    RAISES CalibError: every fault of the input.
+    """
+    from ..atomic import check_target, write_folder
+    from ..entities.cutoffs import PER, Cutoffs
+
+    check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
+    check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
+    check_option("--per", per in PER, f"one of {', '.join(PER)}", repr(per))
+    import_user_code(code)
+    data_files(data)
+    if apply is not None:
+        check_target(apply, force)
+    use_gpu(gpu_id)
+    nlp = load_pipeline(model)
+    pipe = span_pipe(nlp, attr)
+    rows = find_rows(nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, silent=silent)
+    cutoffs = Cutoffs(precision, confidence, per, {row["key"]: row["cutoff"] for row in rows})
+    result = {"pipe": pipe.name, "event": pipe.event, **cutoffs.to_dict(), "rows": rows}
+    if output is not None:
+        write_json(output, result)
+    if apply is not None:
+        pipe.cutoffs = cutoffs
+        write_folder(apply, lambda folder: nlp.to_disk(folder), force)
+    if not silent:
+        show_thresholds(result, apply)
+    return result
+
+
+def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
+    """The fitted calib pipe that scores entities.
+
+    RAISES C027: there is no fitted pipe (of this prefix). C065: it calibrates a component without entities.
+    """
+    pipes = [pipe for pipe in fitted_pipes(nlp) if attr is None or pipe.attr == attr]
+    if not pipes:
+        raise calib_error("C027", available=", ".join(nlp.component_names))
+    with_spans = [pipe for pipe in pipes if pipe.span_maps is not None]
+    if not with_spans:
+        raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component)
+    return with_spans[0]
+
+
+def find_rows(
+    nlp: Language,
+    pipe: Calibrator,
+    data: Path,
+    precision: float,
+    confidence: float,
+    per: str,
+    *,
+    gold_preproc: bool,
+    silent: bool,
+) -> list[dict[str, Any]]:
+    """A row for each key: what its cut-off keeps.
+
+    RAISES C030: the data has no gold entities.
+    """
+    from ..entities.cutoffs import keys_of
+    from ..entities.thresholds import find_thresholds
+    from ..layers import get_layer
+    from ..scorers import judge_spans
+
+    examples = read_examples(nlp, data, gold_preproc)
+    order = nlp.pipe_names
+    done = list(run_pipes(nlp, examples, order[: order.index(pipe.name) + 1], silent=silent, what="Scoring entities"))
+    layer = get_layer(pipe.fit_info["layer"])
+    if not any(layer.known_tokens(example.reference).any() for example in done):
+        raise calib_error("C030", layer=layer.name, component=pipe.source.component)
+    labels = pipe.source_span_labels()
+    judged = judge_spans(done, pipe.attr, labels)
+    assert pipe.span_maps is not None
+    groups = pipe.span_maps[0].groups
+    keys = keys_of(per, judged.pairs.tags, labels, groups)
+    found = find_thresholds(judged.calibrated, judged.pairs.hits, judged.documents, keys, precision, confidence)
+    wanted = {"all": ["all"], "label": list(labels), "group": list(groups.names)}[per]
+    rows = []
+    for key in dict.fromkeys([*wanted, *found]):
+        one = found.get(key)
+        rows.append(
+            {"key": key, "cutoff": None, "entities": 0, "kept": 0, "share": None, "precision": None, "low": None, "high": None}
+            if one is None
+            else {
+                "key": key,
+                "cutoff": one.cutoff,
+                "entities": one.spans,
+                "kept": one.kept,
+                "share": one.share,
+                "precision": one.precision,
+                "low": one.low,
+                "high": one.high,
+            }
+        )
+    return rows
+
+
+def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
+    """Print the cut-offs."""
+    from wasabi import msg
+
+    percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
+    msg.divider(f"Cut-offs for a precision of {percent} (event: {result['event']})")
+    rows = [
+        (
+            row["key"] or "(no group)",
+            "not reached" if row["cutoff"] is None else number(row["cutoff"]),
+            f"{row['entities']:,}",
+            f"{row['kept']:,}",
+            number(None if row["share"] is None else 100 * row["share"], 1),
+            number(row["precision"]),
+            "-" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
+        )
+        for row in result["rows"]
+    ]
+    header = ("For", "Cut-off", "Entities", "Kept", "% kept", "Precision", "Elsewhere")
+    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrr"))
+    msg.text(
+        f"With {sure} confidence the entities kept are right at least {percent} of the time, in documents of the same source."
+    )
+    msg.text(
+        f"Elsewhere: where the precision of as many entities kept from other documents of that source lies, {sure} of the time."
+    )
+    if apply is not None:
+        msg.good(f"The pipeline with these cut-offs (Span._.{result['pipe']}_accept): {apply}")

@@ -1,0 +1,1 @@
+"""Scores of whole spans: events, features, recalibration."""

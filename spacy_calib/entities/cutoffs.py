@@ -1,0 +1,78 @@
+"""Score cut-offs above which spans are accepted. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+from ..types import Floats, Groups, Ints
+
+PER = ("all", "group", "label")
+
+
+@dataclass(frozen=True)
+class Cutoffs:
+    """Cut-offs that reach a precision.
+
+    precision (float): The precision wanted. confidence (float): How sure it is that it is reached.
+    per (str): "all": one cut-off under the key "all"; "group", "label": one for each group or label.
+    values (Mapping[str, float | None]): Key -> the least score that is accepted; None where no cut-off reaches the precision.
+    """
+
+    precision: float
+    confidence: float
+    per: str
+    values: Mapping[str, float | None]
+
+    def __post_init__(self) -> None:
+        for name in ("precision", "confidence"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not 0 < value < 1:
+                raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
+        if self.per not in PER:
+            raise calib_error("C001", name="per", wanted=f"one of {', '.join(PER)}", given=repr(self.per))
+        for key, value in self.values.items():
+            if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
+                raise calib_error("C001", name=f"cut-off of '{key}'", wanted="a number in [0, 1] or null", given=repr(value))
+
+    def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
+        """Which spans reach their cut-off; one whose key has none is not accepted.
+
+        scores (Floats): Calibrated, shape (n,). columns (Ints): Column of each span's label. labels: Of the columns. groups: Of them.
+        """
+        return scores >= self.of(columns, labels, groups)
+
+    def of(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:
+        """The cut-off of each span, infinite where there is none."""
+        keys = keys_of(self.per, columns, labels, groups)
+        limit = {key: np.inf if value is None else value for key, value in self.values.items()}
+        return np.array([limit.get(key, np.inf) for key in keys], dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"precision": self.precision, "confidence": self.confidence, "per": self.per, "cutoffs": dict(self.values)}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Cutoffs:
+        """RAISES C001: a part is missing or out of range."""
+        if not isinstance(data, dict) or not isinstance(data.get("cutoffs"), dict):
+            raise calib_error(
+                "C001",
+                name="cut-offs",
+                wanted='an object with "precision", "confidence", "per", "cutoffs"',
+                given="another one",
+            )
+        return cls(data.get("precision"), data.get("confidence"), data.get("per"), data["cutoffs"])  # type: ignore[arg-type]
+
+
+def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:
+    """The key of each span: "all", its group's name ("" without one), or its label."""
+    if per == "all":
+        return ["all"] * len(columns)
+    if per == "label":
+        return [labels[column] for column in columns.tolist()]
+    return [groups.names[group] if group >= 0 else "" for group in groups.of(columns).tolist()]

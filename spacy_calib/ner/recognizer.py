@@ -1,0 +1,83 @@
+"""The recognizers `calib_ner` and `calib_beam_ner`: spaCy's own, but they keep the probabilities of what they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from spacy.pipeline import EntityRecognizer
+from spacy.tokens import Doc
+
+from .actions import read_actions
+from .readings import EntityReading, Preset, read_beams
+from .second_pass import decode_docs
+
+# What a recognizer found in a Doc, for as long as the Doc lives: nothing of it is saved with the Doc.
+_READINGS: WeakKeyDictionary[Doc, tuple[str, EntityReading]] = WeakKeyDictionary()
+
+
+def kept_reading(doc: Doc, component: str) -> EntityReading | None:
+    """What the recognizer of this name found in the Doc; None if it did not run on it, or the Doc was re-tokenized since."""
+    name, reading = _READINGS.get(doc, ("", None))
+    return reading if name == component and reading is not None and reading.n_tokens == len(doc) else None
+
+
+class ParsedDocs(list):
+    """The states (or beams) that `predict` gives, as spaCy wants them, with the reading of each Doc beside them."""
+
+    def __init__(self, states: Sequence[Any], readings: Sequence[EntityReading | None]):
+        super().__init__(states)
+        self.readings = readings
+
+
+class CalibEntityRecognizer(EntityRecognizer):
+    """spaCy's EntityRecognizer with the same weights and the same entities.
+
+    Greedy decoding multiplies whole batches (`ner.decoding`) where spaCy steps from token to token. With a beam_width above 1, spaCy's
+    beam search runs, and the probabilities are those of its beams.
+    """
+
+    def predict(self, docs: Sequence[Doc] | Doc) -> Any:
+        """The final state or beam of each Doc, in order.
+
+        RAISES C024: the scores hold NaN. C033: the model's states are of another kind.
+        """
+        docs = [docs] if isinstance(docs, Doc) else list(docs)
+        if not any(len(doc) for doc in docs):
+            return self.moves.init_batch(docs)
+        if self.cfg["beam_width"] != 1:
+            beams = super().predict(docs)
+            return ParsedDocs(beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.of(doc) for doc in docs]))
+        self._ensure_labels_are_added(docs)
+        readings = decode_docs(self, docs)
+        states = self.moves.init_batch(docs)
+        for state, reading in zip(states, readings, strict=True):
+            _replay(state, reading)
+        return ParsedDocs(states, readings)
+
+    def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
+        """Set the entities, as spaCy does, and remember the readings."""
+        super().set_annotations(docs, states_or_beams)
+        for doc, reading in zip(docs, getattr(states_or_beams, "readings", ()), strict=False):
+            _READINGS[doc] = (self.name, reading)
+
+
+def _replay(state: Any, reading: EntityReading) -> None:
+    """Take the transitions of the entities that were found."""
+    at = 0
+    for start, end, label in reading.entity_hashes():
+        for _ in range(start - at):
+            state.push()
+            state.pop()
+        state.open_ent(label)
+        for _ in range(end - start - 1):
+            state.push()
+            state.pop()
+        state.close_ent()
+        state.push()
+        state.pop()
+        at = end
+    for _ in range(reading.n_tokens - at):
+        state.push()
+        state.pop()

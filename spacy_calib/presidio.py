@@ -1,0 +1,131 @@
+"""An NLP engine for Microsoft Presidio whose entities carry calibrated scores (extra `presidio`; imported by nothing of ours)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from spacy import util
+from spacy.language import Language
+
+from .attributes import DEFAULT_ATTR
+from .component import Calibrator
+from .errors import calib_error
+
+try:
+    from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, SpacyNlpEngine
+except ModuleNotFoundError as error:
+    if error.name != "presidio_analyzer":
+        raise
+    raise calib_error("C064") from None
+
+
+class CalibratedSpacyNlpEngine(SpacyNlpEngine):
+    """Presidio's SpacyNlpEngine with calibrated scores, where Presidio's own gives 0.85 to every entity. For
+    AnalyzerEngine(nlp_engine=...), with BatchAnalyzerEngine on top or not, and for NlpEngineProvider(nlp_engines=(this class,)).
+
+    The score that results of Presidio's SpacyRecognizer carry is `Span._.<attr>_score`, in [0, 1]: the probability that the pipeline's
+    own span and label are right (the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to
+    LOCATION), the joined label is right at least as often. An entity without a calibrated score (None: set by a rule, or by a pipeline
+    without a calib pipe) keeps the score that Presidio gives it. Three things of Presidio act on scores after this engine, as on any:
+    it raises those of a recognizer to which the user gave context words, leaves out results whose score is 0, and of results of one type,
+    one inside another, keeps the higher.
+
+    models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`. Nothing is ever
+        downloaded.
+    ner_model_configuration (NerModelConfiguration | None): As in Presidio: mapping, labels to ignore, default score. Its
+        low_confidence_score_multiplier does not touch calibrated scores unless `use_multiplier` is set: they are probabilities already.
+    nlp (Language | Mapping[str, Language] | None): Loaded pipelines, by language code, in place of `models`; a single one serves the
+        language nlp.lang.
+    attr (str): Prefix of the calib pipe's attributes.
+    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs that `spacy calib threshold`
+        found and the calib pipe applies. An entity without a score (None) stays in: it may be personal data.
+    use_multiplier (bool): Multiply calibrated scores of low_score_entity_names as Presidio does with its own.
+    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only without cut-offs. C027: no
+        pipeline has a fitted calib pipe. C065: the calib pipe reads a component that finds no entities.
+    """
+
+    nlp: Any  # None until pipelines are loaded, as in Presidio
+
+    def __init__(
+        self,
+        models: list[dict[str, str]] | None = None,
+        ner_model_configuration: NerModelConfiguration | None = None,
+        *,
+        nlp: Language | Mapping[str, Language] | None = None,
+        attr: str = DEFAULT_ATTR,
+        accepted_only: bool = False,
+        use_multiplier: bool = False,
+    ):
+        if bool(models) == (nlp is not None):
+            wanted = "a list of {'lang_code': ..., 'model_name': ...}, or else nlp a loaded pipeline"
+            raise calib_error("C001", name="models", wanted=wanted, given="both" if models else "neither")
+        super().__init__(models=models, ner_model_configuration=ner_model_configuration)
+        self.models = models or []  # Presidio's default is to download a pipeline, which has no calib pipe
+        self.attr = attr
+        self.accepted_only = accepted_only
+        self.use_multiplier = use_multiplier
+        if nlp is not None:
+            self._take({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
+
+    def load(self) -> None:
+        """Load the pipelines that `models` names; nothing to do where loaded ones were given.
+
+        RAISES C001, C027, C065: see the class. C050: a pipeline is not there.
+        """
+        if not self.models:
+            return
+        for model in self.models:
+            name = model.get("model_name")  # Presidio refuses what is no text
+            if isinstance(name, str) and not (util.is_package(name) or Path(name).exists()):
+                raise calib_error("C050", model=name, why="it is neither an installed package nor a folder.")
+        super().load()
+        pipelines, self.nlp = self.nlp, None
+        self._take(pipelines)
+
+    def _take(self, pipelines: dict[str, Language]) -> None:
+        """Use these pipelines, if one of them gives the scores that are asked for."""
+        every = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
+        fitted = [(name, pipe) for name, pipe in every if isinstance(pipe, Calibrator) and pipe.fitted]
+        if not fitted:
+            raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in every)) or "no components")
+        own = [(name, pipe) for name, pipe in fitted if pipe.attr == self.attr]
+        if not own:
+            prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in fitted))
+            raise calib_error("C001", name="attr", wanted=f"that of a fitted calib pipe ({prefixes})", given=repr(self.attr))
+        if all(pipe.span_maps is None for _, pipe in own):
+            raise calib_error("C065", name=own[0][0], component=own[0][1].source.component)
+        if self.accepted_only and all(pipe.cutoffs is None for _, pipe in own):
+            wanted = f"False as long as the pipe '{own[0][0]}' has no cut-offs (`python -m spacy calib threshold` finds them)"
+            raise calib_error("C001", name="accepted_only", wanted=wanted, given=True)
+        self.nlp = pipelines
+
+    def process_text(self, text: str, language: str) -> NlpArtifacts:
+        """The artifacts of a text, `scores` calibrated."""
+        return self._calibrate(super().process_text(text, language))
+
+    def process_batch(
+        self, texts: Any, language: str, batch_size: int = 1, n_process: int = 1, as_tuples: bool = False, **kwargs: Any
+    ) -> Generator[Any, Any, None]:
+        """(text, artifacts) of each text or, with as_tuples, (text, artifacts, context) of each (text, context)."""
+        for text, artifacts, *context in super().process_batch(texts, language, batch_size, n_process, as_tuples, **kwargs):
+            yield (text, self._calibrate(artifacts), *context)
+
+    def _calibrate(self, artifacts: NlpArtifacts) -> NlpArtifacts:
+        """Replace the scores. Presidio renamed the labels of the artifacts' entities: the Doc's own have their scores still."""
+        own = {(span.start, span.end): span for span in artifacts.tokens.ents}
+        kept = []
+        for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
+            span = own[entity.start, entity.end]
+            score = span._.get(f"{self.attr}_score")
+            if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
+                kept.append((entity, default if score is None else score * self._factor(entity.label_)))
+        artifacts.entities = [entity for entity, _ in kept]
+        artifacts.scores = [score for _, score in kept]
+        return artifacts
+
+    def _factor(self, label: str) -> float:
+        settings: Any = self.ner_model_configuration
+        is_low = self.use_multiplier and label in settings.low_score_entity_names
+        return settings.low_confidence_score_multiplier if is_low else 1.0

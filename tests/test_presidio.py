@@ -1,0 +1,434 @@
+"""Presidio's spaCy recognizer with calibrated scores: against the real package, on a small recognizer trained and calibrated here."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+from spacy_calib import CalibError
+from spacy_calib.entities.cutoffs import Cutoffs
+from tests.conftest import TOK2VEC, examples_for, revive, run_upstream
+
+# Names that are of one label, and names that could be of two, so that the recognizer cannot be sure.
+NAMES = {
+    "PERSON": ["Anna", "Maria Lopez", "Peter", "Paris", "Jordan", "Chelsea"],
+    "GPE": ["Rome", "New York", "Cairo", "Paris", "Jordan", "Chelsea"],
+    "PRODUCT": ["Falcon", "Jordan"],
+}
+FRAMES = ["I saw {} and {} .", "{} liked {} .", "Nobody knew {} then .", "{} is far from {} .", "They sold {} to {} ."]
+
+
+def sentences(n: int, seed: int) -> list[tuple[list[str], list[tuple[int, int, str]]]]:
+    """n sentences as (words, entities by token)."""
+    rng = random.Random(seed)
+    made = []
+    for _ in range(n):
+        words: list[str] = []
+        entities = []
+        for word in rng.choice(FRAMES).split():
+            if word == "{}":
+                label = rng.choice(["PERSON", "PERSON", "GPE", "GPE", "PRODUCT"])
+                name = rng.choice(NAMES[label]).split()
+                entities.append((len(words), len(words) + len(name), label))
+                words += name
+            else:
+                words.append(word)
+        made.append((words, entities))
+    return made
+
+
+def gold(nlp, n: int, seed: int) -> list[Doc]:
+    docs = []
+    for words, entities in sentences(n, seed):
+        doc = Doc(nlp.vocab, words=words)
+        doc.set_ents([Span(doc, *entity) for entity in entities], default="outside")
+        docs.append(doc)
+    return docs
+
+
+TEXTS = [" ".join(words) for words, _ in sentences(60, seed=5)]
+
+
+def examples_of(nlp, n: int, seed: int) -> list[Example]:
+    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold(nlp, n, seed)]
+
+
+def train(factory: str) -> Language:
+    """A pipeline with a recognizer `ner` of this factory, trained until it finds every label and is still often wrong."""
+    fix_random_seed(0)
+    nlp = spacy.blank("en")
+    nlp.add_pipe(factory, name="ner", config={"model": {"tok2vec": TOK2VEC}})
+    examples = examples_of(nlp, 120, seed=1)
+    optimizer = nlp.initialize(lambda: examples)
+    for step in range(120):
+        nlp.update(examples[step % 12 :: 12], sgd=optimizer)
+    found = [ent.label_ for doc in nlp.pipe(TEXTS) for ent in doc.ents]
+    assert min(found.count(label) for label in NAMES) >= 5, "the tests need entities of every label"
+    return nlp
+
+
+def calibrate(nlp: Language, attr: str = "calib") -> Language:
+    """The same with a fitted calib pipe."""
+    examples = examples_of(nlp, 300, seed=2)
+    for example in examples:
+        example.predicted = nlp(example.predicted)
+    source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}
+    nlp.add_pipe("calib", name=attr, config={"attr": attr, "source": source}).fit(examples)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def stock_folder(tmp_path_factory):
+    """A pipeline with nothing of ours."""
+    folder = tmp_path_factory.mktemp("presidio") / "stock"
+    train("ner").to_disk(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def calibrated_folder(stock_folder):
+    folder = stock_folder.parent / "calibrated"
+    calibrate(spacy.load(stock_folder)).to_disk(folder)
+    return folder
+
+
+@pytest.fixture
+def nlp(calibrated_folder):
+    return spacy.load(calibrated_folder)
+
+
+@pytest.fixture(scope="module")
+def presidio():
+    """The package; on the CPU, as it would move spaCy to a GPU that it sees."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRESIDIO_DEVICE", "cpu")
+        yield pytest.importorskip("presidio_analyzer", reason="the extra `presidio` is not installed")
+
+
+@pytest.fixture
+def engine_class(presidio):
+    from spacy_calib.presidio import CalibratedSpacyNlpEngine
+
+    return CalibratedSpacyNlpEngine
+
+
+@pytest.fixture
+def configure(presidio):
+    """NerModelConfiguration."""
+    from presidio_analyzer.nlp_engine import NerModelConfiguration
+
+    return NerModelConfiguration
+
+
+@pytest.fixture
+def no_download(monkeypatch):
+    def download(*args, **kwargs):
+        pytest.fail("Presidio tried to download a pipeline")
+
+    monkeypatch.setattr(spacy.cli, "download", download)
+
+
+MAPPED = {"PERSON": "PERSON", "GPE": "LOCATION"}  # what Presidio's own mapping makes of them; PRODUCT it does not know
+
+
+def scores_of(results) -> dict[tuple[int, int, str], float]:
+    """(start, end, type) -> score of what Presidio's spaCy recognizer found."""
+    own = [r for r in results if r.recognition_metadata["recognizer_name"] == "SpacyRecognizer"]
+    return {(r.start, r.end, r.entity_type): r.score for r in own}
+
+
+def expected_of(doc: Doc, factor: float = 1.0, attr: str = "calib") -> dict[tuple[int, int, str], float]:
+    """What they should be. Presidio drops results whose score is 0."""
+    found = {
+        (ent.start_char, ent.end_char, MAPPED[ent.label_]): ent._.get(f"{attr}_score") * factor
+        for ent in doc.ents
+        if ent.label_ in MAPPED
+    }
+    return {key: score for key, score in found.items() if score > 0}
+
+
+def test_results_carry_the_calibrated_scores(presidio, engine_class, nlp, no_download):
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
+    found = [scores_of(analyzer.analyze(text, "en")) for text in TEXTS]
+    assert found == [expected_of(nlp(text)) for text in TEXTS]
+    scores = [score for one in found for score in one.values()]
+    assert len(scores) > 40
+    assert all(type(score) is float and 0 < score <= 1 for score in scores)
+    assert len(set(scores)) > 2
+    assert {kind for one in found for _, _, kind in one} == {"PERSON", "LOCATION"}
+
+
+def test_without_the_engine_all_scores_are_the_same(presidio, nlp):
+    # What the engine is for: should Presidio's own one get scores some day, this says so.
+    from presidio_analyzer.nlp_engine import SpacyNlpEngine
+
+    engine = SpacyNlpEngine(models=[{"lang_code": "en", "model_name": "given"}])
+    engine.nlp = {"en": nlp}
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine)
+    assert {score for text in TEXTS for score in scores_of(analyzer.analyze(text, "en")).values()} == {0.85}
+
+
+def test_a_score_threshold_is_a_probability(presidio, engine_class, nlp):
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
+    every = sorted(score for text in TEXTS for score in expected_of(nlp(text)).values())
+    cut = every[len(every) // 2]
+    kept = sorted(score for text in TEXTS for score in scores_of(analyzer.analyze(text, "en", score_threshold=cut)).values())
+    assert kept == [score for score in every if score >= cut]
+    assert 0 < len(kept) < len(every)
+
+
+def test_the_explanation_names_the_calibrated_score(presidio, engine_class, nlp):
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
+    results = [r for text in TEXTS[:20] for r in analyzer.analyze(text, "en", return_decision_process=True)]
+    assert len(results) == sum(len(expected_of(nlp(text))) for text in TEXTS[:20]) > 10
+    assert all(result.analysis_explanation.original_score == result.score for result in results)
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_a_batch_gives_the_same_as_single_texts(presidio, engine_class, nlp, n_process):
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
+    batch = presidio.BatchAnalyzerEngine(analyzer)
+    found = batch.analyze_iterator(TEXTS[:20], "en", batch_size=8, n_process=n_process)
+    for text, results in zip(TEXTS[:20], found, strict=True):
+        assert scores_of(results) == pytest.approx(expected_of(nlp(text)), abs=1e-6)
+
+
+def test_a_batch_keeps_its_contexts(engine_class, nlp):
+    engine = engine_class(nlp=nlp)
+    single = [engine.process_text(text, "en") for text in TEXTS[:3]]
+    made = list(engine.process_batch([(text, {"n": i}) for i, text in enumerate(TEXTS[:3])], "en", as_tuples=True))
+    assert [(text, context) for text, _, context in made] == [(text, {"n": i}) for i, text in enumerate(TEXTS[:3])]
+    assert [artifacts.scores for _, artifacts, _ in made] == [pytest.approx(artifacts.scores, abs=1e-6) for artifacts in single]
+
+
+def test_the_artifacts_are_json(engine_class, nlp):
+    # log_decision_process=True writes them.
+    artifacts = engine_class(nlp=nlp).process_text(TEXTS[0], "en")
+    assert len(artifacts.scores) == len(artifacts.entities) > 0
+    assert '"scores": [' in artifacts.to_json()
+
+
+@pytest.mark.parametrize("text", ["", " ", "Nobody knew then ."])
+def test_texts_without_entities(presidio, engine_class, nlp, text):
+    assert not nlp(text).ents, "the example must be one without entities"
+    assert presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp)).analyze(text, "en") == []
+
+
+def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(presidio, engine_class, configure, nlp):
+    ruler = nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
+    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
+    doc = nlp(TEXTS[[text.startswith("Nobody") for text in TEXTS].index(True)])
+    (norp,) = [ent for ent in doc.ents if ent.label_ == "NORP"]
+    assert norp._.calib_score is None, "the example must be one without a score"
+    for settings, score in ((configure(), 0.85), (configure(default_score=0.3), 0.3)):
+        engine = engine_class(nlp=nlp, ner_model_configuration=settings)
+        found = scores_of(presidio.AnalyzerEngine(nlp_engine=engine).analyze(doc.text, "en"))
+        assert found == {**expected_of(doc), (norp.start_char, norp.end_char, "NRP"): score}
+
+
+def test_the_multiplier_leaves_probabilities_alone_unless_asked(presidio, engine_class, configure, nlp):
+    nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+    settings = configure(low_score_entity_names=["PERSON", "LOCATION", "NRP"], low_confidence_score_multiplier=0.5)
+    for use, factor in ((False, 1.0), (True, 0.5)):
+        engine = engine_class(nlp=nlp, ner_model_configuration=settings, use_multiplier=use)
+        analyzer = presidio.AnalyzerEngine(nlp_engine=engine)
+        for text in TEXTS[:20]:
+            found = scores_of(analyzer.analyze(text, "en"))
+            without_score = [score for key, score in found.items() if key[2] == "NRP"]
+            assert without_score == [0.85 * 0.5] * text.count("Nobody")
+            assert {key: score for key, score in found.items() if key[2] != "NRP"} == expected_of(nlp(text), factor)
+
+
+def test_the_multiplier_is_for_the_types_it_names(presidio, engine_class, configure, nlp):
+    settings = configure(low_score_entity_names=["PERSON"], low_confidence_score_multiplier=0.5)
+    engine = engine_class(nlp=nlp, ner_model_configuration=settings, use_multiplier=True)
+    for text in TEXTS[:20]:
+        whole, half = expected_of(nlp(text)), expected_of(nlp(text), 0.5)
+        wanted = {key: (half if key[2] == "PERSON" else whole)[key] for key in whole}
+        assert scores_of(presidio.AnalyzerEngine(nlp_engine=engine).analyze(text, "en")) == wanted
+
+
+CUTOFFS = {"label": {"PERSON": 0.6, "GPE": None, "PRODUCT": 0.0}, "all": {"all": 0.6}}
+
+
+@pytest.mark.parametrize("per", CUTOFFS)
+def test_entities_below_their_cutoff_are_left_out_where_asked(presidio, engine_class, nlp, per):
+    nlp.get_pipe("calib").cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
+    nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+    every = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
+    accepted = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp, accepted_only=True))
+    n_kept = n_dropped = 0
+    for text in TEXTS:
+        doc = nlp(text)
+        places = {ent.start_char: ent._.calib_accept for ent in doc.ents}
+        whole = scores_of(every.analyze(text, "en"))
+        kept = scores_of(accepted.analyze(text, "en"))
+        assert {key: whole[key] for key in kept} == kept
+        assert {key for key in whole if places[key[0]] is not False} == set(kept)
+        n_kept += sum(places[key[0]] is True for key in kept)
+        n_dropped += len(whole) - len(kept)
+        assert [key for key in kept if key[2] == "LOCATION" and per == "label"] == []
+        assert sum(key[2] == "NRP" for key in kept) == text.count("Nobody"), "what has no score stays in"
+        assert all(score >= 0.6 for key, score in kept.items() if key[2] != "NRP")
+    assert n_kept > 5
+    assert n_dropped > 5
+
+
+def test_accepted_entities_need_cutoffs(engine_class, nlp):
+    with pytest.raises(CalibError, match=r"\[C001\] accepted_only must be False as long as the pipe 'calib' has no cut-offs"):
+        engine_class(nlp=nlp, accepted_only=True)
+
+
+@pytest.mark.parametrize("ignored", ["GPE", "LOCATION", "PERSON"])
+def test_ignored_labels_do_not_shift_the_scores_of_the_others(presidio, engine_class, configure, nlp, ignored):
+    engine = engine_class(nlp=nlp, ner_model_configuration=configure(labels_to_ignore=[ignored]))
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine)
+    gone = MAPPED.get(ignored, ignored)
+    for text in TEXTS:
+        wanted = {key: score for key, score in expected_of(nlp(text)).items() if key[2] != gone}
+        assert scores_of(analyzer.analyze(text, "en")) == wanted
+
+
+def test_two_languages_in_one_engine(presidio, engine_class, nlp, stock_folder):
+    # Only one of them is calibrated: the other keeps Presidio's scores.
+    engine = engine_class(nlp={"en": nlp, "xx": spacy.load(stock_folder)})
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine, supported_languages=["en", "xx"])
+    for text in TEXTS[:10]:
+        assert scores_of(analyzer.analyze(text, "en")) == expected_of(nlp(text))
+    assert {score for text in TEXTS[:10] for score in scores_of(analyzer.analyze(text, "xx")).values()} == {0.85}
+
+
+def test_a_pipeline_from_disk(presidio, engine_class, calibrated_folder, nlp, no_download):
+    engine = engine_class(models=[{"lang_code": "en", "model_name": str(calibrated_folder)}])
+    assert not engine.is_loaded()
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine)
+    assert engine.is_loaded()
+    assert [scores_of(analyzer.analyze(text, "en")) for text in TEXTS[:20]] == [expected_of(nlp(text)) for text in TEXTS[:20]]
+
+
+def test_presidios_provider_makes_the_engine(presidio, engine_class, calibrated_folder, nlp, no_download):
+    from presidio_analyzer.nlp_engine import NlpEngineProvider
+
+    settings = {
+        "nlp_engine_name": "spacy",
+        "models": [{"lang_code": "en", "model_name": str(calibrated_folder)}],
+        "ner_model_configuration": {"labels_to_ignore": ["GPE"]},
+    }
+    engine = NlpEngineProvider(nlp_engines=(engine_class,), nlp_configuration=settings).create_engine()
+    assert isinstance(engine, engine_class)
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine)
+    for text in TEXTS[:20]:
+        persons = {key: score for key, score in expected_of(nlp(text)).items() if key[2] == "PERSON"}
+        assert scores_of(analyzer.analyze(text, "en")) == persons
+
+
+def test_loading_again_keeps_the_pipelines_that_were_given(engine_class, nlp, no_download):
+    engine = engine_class(nlp=nlp)
+    engine.load()
+    assert engine.get_nlp("en") is nlp
+
+
+def test_either_models_or_pipelines(engine_class, nlp):
+    with pytest.raises(CalibError, match=r"\[C001\] models must be .* but neither was given"):
+        engine_class()
+    with pytest.raises(CalibError, match=r"\[C001\] models must be .* but both was given"):
+        engine_class([{"lang_code": "en", "model_name": "a"}], nlp=nlp)
+
+
+def test_a_missing_pipeline_is_not_downloaded(presidio, engine_class, no_download):
+    engine = engine_class([{"lang_code": "en", "model_name": "en_core_web_lg_of_nobody"}])
+    with pytest.raises(CalibError, match=r"\[C050\] Cannot load the pipeline 'en_core_web_lg_of_nobody'"):
+        presidio.AnalyzerEngine(nlp_engine=engine)
+    with pytest.raises(ValueError, match="model_name"):
+        engine_class([{"lang_code": "en"}]).load()
+
+
+def test_a_pipeline_without_calibration_is_refused(engine_class, stock_folder):
+    with pytest.raises(CalibError, match=r"\[C027\] .* it has: ner"):
+        engine_class(nlp=spacy.load(stock_folder))
+    engine = engine_class([{"lang_code": "en", "model_name": str(stock_folder)}])
+    with pytest.raises(CalibError, match=r"\[C027\]"):
+        engine.load()
+    assert not engine.is_loaded()
+
+
+def test_a_calib_pipe_that_was_not_fitted_is_no_calibration(engine_class, nlp):
+    nlp.remove_pipe("calib")
+    nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}})
+    with pytest.raises(CalibError, match=r"\[C027\] .* it has: ner, calib"):
+        engine_class(nlp=nlp)
+
+
+def test_a_calibrated_tagger_is_no_calibrated_recognizer(engine_class, trained_bytes):
+    nlp = revive(trained_bytes)
+    calib = nlp.add_pipe("calib", after="tagger")
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
+    calib.fit(examples)
+    with pytest.raises(CalibError, match=r"\[C065\] The pipe 'calib' calibrates 'tagger'"):
+        engine_class(nlp=nlp)
+
+
+def test_an_attribute_that_no_pipe_has_is_refused(engine_class, nlp):
+    with pytest.raises(CalibError, match=r"\[C001\] attr must be .*\(calib\), but 'sure' was given"):
+        engine_class(nlp=nlp, attr="sure")
+
+
+def test_another_attribute(presidio, engine_class, stock_folder):
+    nlp = calibrate(spacy.load(stock_folder), attr="sure")
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp, attr="sure"))
+    assert [scores_of(analyzer.analyze(text, "en")) for text in TEXTS] == [
+        expected_of(nlp(text), attr="sure") for text in TEXTS
+    ]
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_a_recognizer_that_keeps_its_probabilities(presidio, engine_class, n_process):
+    # What `spacy calib fit --component ner` writes: the scores come with the decoding, in worker processes too.
+    nlp = calibrate(train("calib_ner"))
+    batch = presidio.BatchAnalyzerEngine(presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp)))
+    found = batch.analyze_iterator(TEXTS, "en", batch_size=16, n_process=n_process)
+    wanted = [expected_of(nlp(text)) for text in TEXTS]
+    assert [scores_of(results) for results in found] == [pytest.approx(one, abs=1e-5) for one in wanted]
+    assert len({score for one in wanted for score in one.values()}) > 2
+
+
+def test_without_presidio_the_module_says_what_to_install():
+    code = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name == "presidio_analyzer":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+import spacy_calib.presidio
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1].startswith("spacy_calib.errors.CalibError: [C064] ")
+    assert "pip install spacy-calib[presidio]" in done.stderr
+
+
+def test_a_broken_presidio_is_not_called_missing(tmp_path):
+    (tmp_path / "presidio_analyzer").mkdir()
+    (tmp_path / "presidio_analyzer" / "__init__.py").write_text("import phonenumbers_of_nobody", encoding="utf8")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport spacy_calib.presidio"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert "No module named 'phonenumbers_of_nobody'" in done.stderr.splitlines()[-1]
+
+
+def test_nothing_of_ours_imports_the_module():
+    # Nor may it: Presidio need not be there.
+    code = "import sys, spacy_calib, spacy_calib.component, spacy_calib.cli, spacy; spacy.blank('en').add_pipe('calib')\n"
+    code += "print('spacy_calib.presidio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["False"]
