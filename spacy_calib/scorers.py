@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from spacy.strings import get_string_id
 from spacy.training import Example
 
-from .attributes import doc_view
+from .attributes import ScoredSpan, doc_view
 from .binning import check_count
 from .entities.events import span_hits
 from .grouping.tag_frequency import regroup_by_frequency
@@ -23,14 +23,21 @@ from .types import Floats, Groups, Ints, Pairs
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
-
-    documents (Ints): The example of each pair; empty where nobody asks for it.
-    """
+    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair."""
 
     pairs: Pairs
     calibrated: Floats
-    documents: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+
+@dataclass(frozen=True)
+class JudgedSpans(JudgedPairs):
+    """Spans as pairs, each a unit of its own.
+
+    documents (Ints): The example of each. accept (Ints): 1 or 0 whether it reaches its cut-off, -1 where the pipe has none.
+    """
+
+    documents: Ints
+    accept: Ints
 
 
 def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedPairs:
@@ -57,29 +64,29 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
     return JudgedPairs(concatenate(parts), np.concatenate(calibrated) if calibrated else np.zeros(0))
 
 
-def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedPairs:
-    """Compare the spans (entities) to which a calib pipe gave a score with the gold, each span being a unit of its own.
+def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedSpans:
+    """Compare the spans (entities) to which a calib pipe gave a score with the gold.
 
     labels (Sequence[str]): Of the spans, as columns.
     """
     column = {label: i for i, label in enumerate(labels)}
-    found: list[tuple[int, float, float, int, int]] = []
+    found: list[tuple[ScoredSpan, int, int]] = []
     for number, example in enumerate(examples):
         view = doc_view(example.predicted, attr)
         if view is None or not view.ents:
             continue
         keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
         hits = span_hits(example, get_layer(view.layer), keys, view.ents[0].event).tolist()
-        found += [
-            (column.get(span.label, -1), span.raw, span.score, hit, number)
-            for span, hit in zip(view.ents, hits, strict=True)
-            if hit >= 0
-        ]
-    columns, raw, scores, right, documents = zip(*found, strict=True) if found else ((), (), (), (), ())
-    tags = np.array(columns, dtype=np.intp)
-    hits = np.array(right, dtype=np.intp) == 1
-    pairs = Pairs(np.arange(len(found)), tags, np.array(raw), hits, len(found))
-    return JudgedPairs(pairs, np.array(scores, dtype=np.float64), np.array(documents, dtype=np.intp))
+        found += [(span, hit, number) for span, hit in zip(view.ents, hits, strict=True) if hit >= 0]
+    spans = [span for span, _, _ in found]
+    tags = np.array([column.get(span.label, -1) for span in spans], dtype=np.intp)
+    hits = np.array([hit == 1 for _, hit, _ in found], dtype=bool)
+    return JudgedSpans(
+        Pairs(np.arange(len(spans)), tags, np.array([span.raw for span in spans]), hits, len(spans)),
+        np.array([span.score for span in spans], dtype=np.float64),
+        np.array([number for _, _, number in found], dtype=np.intp),
+        np.array([-1 if span.accept is None else int(span.accept) for span in spans], dtype=np.intp),
+    )
 
 
 def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:

@@ -31,7 +31,7 @@ CONFIGS = Path(__file__).parent.parent / "configs"
 SPLITS = ("train", "dev", "test")
 STEPS = {
     "wnut17": ["data", "convert", "train", "calib-fit", "evaluate"],
-    "wikineural_en": ["data", "convert", "train", "calib-fit", "evaluate", "threshold"],
+    "wikineural_en": ["data", "convert", "train", "calib-fit", "threshold", "evaluate"],
 }
 # Docs, tokens, entities, and how many of these an I- tag opens: the counts of the data READMEs, whose entities are B- tags.
 COUNTS = {

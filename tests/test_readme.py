@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from spacy.cli._util import app
-from spacy.tokens import DocBin
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
 from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_calib.cli.fit import fit_cli, pipe_settings
 from spacy_calib.factory import DEFAULT_CONFIG
-from tests.conftest import gold_doc, made_up_sentences, revive
+from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf8")
 
@@ -23,14 +24,38 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.S)
 
 
+NAMES = {"dog": "ANIMAL", "cat": "ANIMAL", "duck": "ANIMAL", "light": "THING", "saw": "THING"}
+
+
+def with_entities(doc: Doc) -> Doc:
+    """Some nouns are entities; which type the others would be of, nobody knows."""
+    doc.set_ents(
+        [Span(doc, t.i, t.i + 1, NAMES[t.text]) for t in doc if t.tag_ == "NOUN" and t.text in NAMES], default="outside"
+    )
+    return doc
+
+
+def add_recognizer(nlp: Language) -> None:
+    """A recognizer with an embedding of its own, trained for a moment."""
+    recognizer = nlp.add_pipe("ner", config={"model": {"tok2vec": TOK2VEC}})
+    examples = examples_for(nlp, 60, seed=1)
+    for example in examples:
+        with_entities(example.reference)
+    recognizer.initialize(lambda: examples, nlp=nlp)
+    optimizer = nlp.create_optimizer()
+    for _ in range(12):
+        recognizer.update(examples, sgd=optimizer)
+
+
 @pytest.fixture(scope="module")
 def workplace(trained_bytes, tmp_path_factory):
     """A folder where the README's names exist: a pipeline in the place of en_core_web_sm, and gold data."""
     folder = tmp_path_factory.mktemp("readme")
     nlp = revive(trained_bytes)
+    add_recognizer(nlp)
     nlp.to_disk(folder / "en_core_web_sm")
-    for name, n, seed in (("dev", 80, 2), ("test", 60, 3), ("train", 100, 4)):
-        docs = [gold_doc(nlp.vocab, sentence) for sentence in made_up_sentences(n, seed)]
+    for name, n, seed in (("dev", 80, 2), ("test", 60, 3), ("train", 100, 4), ("cutoffs", 80, 5)):
+        docs = [with_entities(gold_doc(nlp.vocab, sentence)) for sentence in made_up_sentences(n, seed)]
         DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
     return folder
 
@@ -64,6 +89,14 @@ def test_python_blocks_run(inside, capsys):
     for block in found:
         exec(compile(block, "README.md", "exec"), {})
     assert capsys.readouterr().out
+
+
+def test_presidio_block_runs(inside, capsys):
+    pytest.importorskip("presidio_analyzer", reason="the extra `presidio` is not installed")
+    if not (inside / "sure").exists():
+        test_commands_run_in_order(inside)
+    (block,) = blocks("python presidio")
+    exec(compile(block, "README.md", "exec"), {})
 
 
 def test_config_block_is_the_default_config():

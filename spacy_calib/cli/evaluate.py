@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -21,6 +21,10 @@ from ._common import (
     user_errors,
     write_json,
 )
+
+if TYPE_CHECKING:
+    from ..entities.cutoffs import Cutoffs
+    from ..scorers import JudgedSpans
 
 
 def evaluate_cli(
@@ -100,7 +104,8 @@ def evaluate(
             found = judge_spans(done, pipe.attr, span_labels)
             span_groups = judging(pipe.span_maps[0].groups, span_labels)
             entities = calibration_table(found.pairs, found.calibrated, span_groups, n_bins, seed)
-            result[pipe.name]["entities"] = {"event": pipe.event, "bins": n_bins, **entities}
+            accepted = None if pipe.cutoffs is None else accepted_entities(found, pipe.cutoffs)
+            result[pipe.name]["entities"] = {"event": pipe.event, "bins": n_bins, "accepted": accepted, **entities}
     if not any(table["tokens"] for table in result.values()):
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=component)
@@ -110,6 +115,14 @@ def evaluate(
         for name, table in result.items():
             show_table(name, table)
     return result
+
+
+def accepted_entities(found: JudgedSpans, cutoffs: Cutoffs) -> dict[str, Any]:
+    """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have."""
+    kept = int((found.accept == 1).sum())
+    right = int(found.pairs.hits[found.accept == 1].sum())
+    share = kept / len(found.pairs) if len(found.pairs) else None
+    return {"wanted": cutoffs.precision, "kept": kept, "share": share, "precision": right / kept if kept else None}
 
 
 def show_table(name: str, table: dict[str, Any]) -> None:
@@ -130,9 +143,21 @@ def show_table(name: str, table: dict[str, Any]) -> None:
             share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
             msg.text(f"{entities['pairs']:,} predicted entities, {share} % right, {entities['bins']} bins")
             _show_errors(entities, "ECE")
+            _show_accepted(entities["accepted"])
         else:
             msg.warn("Nothing to judge: no entity was predicted where there is gold.")
     msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
+
+
+def _show_accepted(accepted: dict[str, Any] | None) -> None:
+    from wasabi import msg
+
+    if accepted is not None:
+        share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
+        msg.text(
+            f"{accepted['kept']:,} entities ({share} %) reach their cut-off; precision {number(accepted['precision'])}, "
+            f"wanted {number(accepted['wanted'])}"
+        )
 
 
 def _show_errors(table: dict[str, Any], ece: str) -> None:

@@ -64,7 +64,12 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         }
         for index, name in enumerate(groups.names)
     ]
-    settings = {"attr": pipe.attr, "normalize": pipe.normalize, "source_found": pipe.source_pipe() is not None}
+    settings = {
+        "attr": pipe.attr,
+        "normalize": pipe.normalize,
+        "source_found": pipe.source_pipe() is not None,
+        "cutoffs": None if pipe.cutoffs is None else pipe.cutoffs.to_dict(),
+    }
     return {**settings, **pipe.fit_info, "groups": held}
 
 
@@ -76,7 +81,8 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
     facts = {
         "Component": f"{held['component'] or '-'} ({held['layer']})"
         + ("" if held["source_found"] else ", not in the pipeline"),
-        "Attributes": f"Token._.{held['attr']}_score, _raw, _scores; Doc._.{held['attr']}",
+        "Attributes": f"Token._.{held['attr']}_score, _raw, _scores; Doc._.{held['attr']}"
+        + (f"; Span._.{held['attr']}_score, _raw, _accept" if held.get("spans") else ""),
         "Method": held["method"],
         "Threshold": held["threshold"],
         "Normalized": "yes" if held["normalize"] else "no",
@@ -84,6 +90,9 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
         "Frequencies": f"counted on {held['counted_on']}",
         "Versions": ", ".join(f"{package} {version}" for package, version in held["versions"].items()),
     }
+    if held.get("spans"):
+        facts["Entities"] = f"{held['spans']['spans']:,} found, event: {held['spans']['event']}"
+        facts["Cut-offs"] = _cutoffs_line(held["cutoffs"])
     msg.table(facts)
     for group in held["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
@@ -91,3 +100,10 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
         more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
         msg.text(f"Group {group['group']} ({len(tags)} tags): {', '.join(shown)}{more}")
     print_fit_tables(held)
+
+
+def _cutoffs_line(cutoffs: dict[str, Any] | None) -> str:
+    if cutoffs is None:
+        return "none; see `spacy calib threshold`"
+    each = ", ".join(f"{key} {'-' if value is None else f'{value:.4f}'}" for key, value in cutoffs["cutoffs"].items())
+    return f"{each} (precision {cutoffs['precision']:g}, confidence {cutoffs['confidence']:g})"
