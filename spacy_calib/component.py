@@ -260,6 +260,9 @@ class Calibrator(Pipe):
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
+            if self.source.keeps_span_scores:
+                for group in doc.spans.values():
+                    group.attrs.pop(f"{self.attr}_scores", None)
         if reading.batch is not None:
             read = [docs[i] for i in reading.places]
             for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):

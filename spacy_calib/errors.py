@@ -23,6 +23,7 @@ _MESSAGES = {
     "C004": "{what} is not fitted yet; call fit() before predict().",
     "C005": "Only {n_pairs} pairs reach the threshold {threshold} but {n_bins} bins were asked for; give more data or ask for fewer bins.",
     "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs {wanted}; give more data or ask for fewer bins.",
+    "C007": "Choosing a method by cross-validation needs at least 2 documents with pairs, but {n} was given; name a --method, or give more documents.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "

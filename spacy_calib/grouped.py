@@ -10,6 +10,7 @@ import numpy as np
 
 from .collapsing import WeightedPairs, collapse_groups
 from .errors import calib_error
+from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
 from .recalibrators.identity import Identity
 from .types import Floats, Groups, Ints, Pairs
@@ -29,18 +30,20 @@ class GroupFit:
 
 
 class GroupedRecalibrator:
-    """Maps the score of a (token, tag) pair by the recalibrator of the tag's group.
+    """Maps the score of a (token, tag) pair by the recalibrator of the tag's group, and then perhaps by the tag's own offset.
 
     prototype (Recalibrator): Copied for every group and for the pooled map.
     groups (Groups): The tags of each group.
+    pooling (TagOffsets | None): Corrects what the maps give, tag by tag; None leaves it as it is.
     pooled_ (Recalibrator): Fitted on all pairs; serves tags without a group and groups that cannot be fitted alone.
     maps_ (list): One fitted map per group, None where the group falls back to the pooled one.
     fits_ (list[GroupFit]): One per group.
     """
 
-    def __init__(self, prototype: Recalibrator, groups: Groups):
+    def __init__(self, prototype: Recalibrator, groups: Groups, pooling: TagOffsets | None = None):
         self.prototype = prototype
         self.groups = groups
+        self.pooling = None if pooling is None else pooling.clone()
         self.pooled_: Recalibrator | None = None
         self.maps_: list[Recalibrator | None] = []
         self.fits_: list[GroupFit] = []
@@ -64,6 +67,11 @@ class GroupedRecalibrator:
         fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
         self.maps_ = [own for own, _ in fitted]
         self.fits_ = [fit for _, fit in fitted]
+        if self.pooling is not None:
+            groups = of_pair.astype(np.intp)
+            mapped = self._map(pairs.scores, groups)
+            n_tags = len(self.groups.of_tag)
+            self.pooling.fit(mapped, pairs.hits, pairs.tags, n_tags, groups, len(self.groups))
         return self
 
     def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
@@ -85,6 +93,12 @@ class GroupedRecalibrator:
         if len(scores) != len(tags):
             raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
         groups = self.groups.of(tags)
+        mapped = self._map(scores, groups)
+        return mapped if self.pooling is None else self.pooling.predict(mapped, tags, groups)
+
+    def _map(self, scores: Floats, groups: Ints) -> Floats:
+        """What the maps of the groups give."""
+        assert self.pooled_ is not None
         if not len(groups):
             return np.zeros(0)
         order = np.argsort(groups, kind="stable")
@@ -105,15 +119,18 @@ class GroupedRecalibrator:
             "pooled_fit": vars(self.pooled_fit_),
             "maps": [None if m is None else m.state() for m in self.maps_],
             "fits": [vars(fit) for fit in self.fits_],
+            "pooling": None if self.pooling is None else self.pooling.state(),
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Recalibrator]) -> GroupedRecalibrator:
+    def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
         """Rebuild from `state`.
 
-        load (Callable): Rebuilds one recalibrator from its state (the registry knows how).
+        load (Callable): Rebuilds one recalibrator or pooling from its state (the registry knows how).
         """
         made = cls(load(state["prototype"]), Groups.from_state(state["groups"]))
+        if state.get("pooling") is not None:
+            made.pooling = load(state["pooling"])
         made.pooled_ = load(state["pooled"])
         made.pooled_fit_ = GroupFit(**state["pooled_fit"])
         made.maps_ = [None if m is None else load(m) for m in state["maps"]]

@@ -251,24 +251,34 @@ class SpanLayer(Layer):
         if self.key not in doc.spans:
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = np.full(len(doc), _OUT)
-        group = doc.spans[self.key]
-        scores = span_scores(group)
-        order = range(len(group)) if scores is None else np.argsort(-scores, kind="stable").tolist()
-        spans = [(span.start, span.end, span.label) for span in group]
+        scores = span_scores(doc.spans[self.key])
+        spans = [(span.start, span.end, span.label) for span in self.spans_on(doc)]
+        order = range(len(spans)) if scores is None or not spans else np.argsort(-scores, kind="stable").tolist()
         for i in reversed(order):
             start, end, label = spans[i]
             hashes[start:end] = label
         return hashes
 
     def label(self, token: Token) -> str:
-        label = int(self.hashes(token.doc)[token.i])
-        return _label_or_out(label, token.doc.vocab.strings) if label else ""
+        if self.key not in token.doc.spans:
+            return ""
+        group = token.doc.spans[self.key]
+        scores = span_scores(group)
+        spans = self.spans_on(token.doc)
+        covering = [i for i, span in enumerate(spans) if span.start <= token.i < span.end]
+        if not covering:
+            return "O"
+        return spans[covering[0] if scores is None else max(covering, key=lambda i: (scores[i], -i))].label_
 
     def _string(self, key: int, strings: object) -> str:
         return _label_or_out(key, strings)
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
-        return list(doc.spans[self.key]) if self.key in doc.spans else ()
+        """None of them where the tokens were merged since: spaCy leaves span groups as they were then."""
+        try:
+            return list(doc.spans[self.key]) if self.key in doc.spans else ()
+        except IndexError:
+            return ()
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         return np.full(len(doc), self.key in doc.spans)

@@ -15,6 +15,7 @@ from spacy.training import Example
 from spacy_calib import CalibError, register
 from spacy_calib.blocks import write_block
 from spacy_calib.scorers import judge
+from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -481,3 +482,169 @@ def test_a_shared_map_can_be_judged_by_frequency_groups(nlp):
     assert list(per_group) == ["1", "2", "3"]
     assert sum(row["tags"] for row in per_group.values()) == len(calib.fitted_labels)
     assert scores["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]))
+
+
+# Entities and spans
+
+
+def entity_examples(nlp, n, seed):
+    docs = entity_docs(n, seed, nlp.vocab, spans=True)
+    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in docs]
+
+
+def entity_pipeline(factory):
+    """A fitted calib pipe behind a recognizer or span categorizer; the factory may be one of ours with the weights of spaCy's."""
+    nlp = revive_recognizer(factory.removeprefix("calib_"))
+    name = factory.removeprefix("calib_")
+    if name != factory:
+        config, weights = nlp.config.copy(), nlp.to_bytes()
+        config["components"][name]["factory"] = factory
+        nlp = spacy.util.load_model_from_config(config).from_bytes(weights)
+    source = "Ner" if name.endswith("ner") else "Spancat"
+    calib = nlp.add_pipe("calib", config={"source": {"@calib_sources": f"spacy-calib.{source}.v1", "component": name}})
+    with nlp.select_pipes(disable=["calib"]):
+        examples = entity_examples(nlp, 60, seed=51)
+        if factory != "ner":
+            run_upstream(nlp, examples)
+        else:
+            with nlp.select_pipes(disable=["ner"]):
+                run_upstream(nlp, examples)
+    calib.fit(examples)
+    return nlp
+
+
+FACTORIES = ["ner", "calib_ner", "spancat"]
+ENTITY_TEXT = "Ann lives in New York . Acme bought Bank of Rome in Paris ."
+
+
+@pytest.fixture(scope="module")
+def entity_pipelines():
+    """factory -> fitted pipeline. Not to be changed."""
+    return {factory: entity_pipeline(factory) for factory in FACTORIES}
+
+
+def spans_of(doc):
+    return list(doc.spans[SPANS_KEY]) if SPANS_KEY in doc.spans else list(doc.ents)
+
+
+def span_values_of(doc):
+    return [(s.start, s.end, s.label_, s._.calib_score, s._.calib_raw, s._.calib_accept) for s in spans_of(doc)]
+
+
+def same_spans(one, other, exactly=True):
+    """Equal spans; the scores exactly, or but for the rounding of float32 that an isotonic map does not smooth."""
+    assert [values[:3] for values in one] == [values[:3] for values in other]
+    if exactly:
+        assert one == other
+    else:
+        assert [values[4] for values in one] == pytest.approx([values[4] for values in other], abs=1e-5)
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_entities_are_scored_alone_in_batches_and_after_saving(factory, entity_pipelines, tmp_path):
+    nlp = entity_pipelines[factory]
+    texts = [doc.text for doc in entity_docs(20, 52)] + ["", "  ", ENTITY_TEXT]
+    single = [nlp(text) for text in texts]
+    assert all(value[3] is not None for doc in single for value in span_values_of(doc))
+    assert sum(len(spans_of(doc)) for doc in single) > 20
+    for one, other in zip(single, nlp.pipe(texts, batch_size=7), strict=True):
+        same_spans(span_values_of(one), span_values_of(other), exactly=False)
+    nlp.to_disk(tmp_path / "m")
+    loaded = spacy.load(tmp_path / "m")
+    again = spacy.util.load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
+    for other in (loaded, again):
+        assert other.get_pipe("calib").to_bytes() == nlp.get_pipe("calib").to_bytes()
+        same_spans(span_values_of(other(ENTITY_TEXT)), span_values_of(single[-1]), exactly=False)
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_entity_scores_survive_pickling_the_pipeline_and_the_doc(factory, entity_pipelines):
+    nlp = entity_pipelines[factory]
+    doc = nlp(ENTITY_TEXT)
+    same_spans(span_values_of(pickle.loads(pickle.dumps(nlp))(ENTITY_TEXT)), span_values_of(doc), exactly=False)
+    packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    stored = next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(spacy.blank("xx").vocab)))
+    for other in (pickle.loads(pickle.dumps(doc)), doc.copy(), stored):
+        same_spans(span_values_of(other), span_values_of(doc))
+        assert other._.calib.ents == doc._.calib.ents
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
+    nlp = entity_pipelines["calib_ner"]
+    texts = [doc.text for doc in entity_docs(6, 53)]
+    expected = [span_values_of(doc) for doc in nlp.pipe(texts, batch_size=3)]
+    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context(method))
+    for one, other in zip(expected, nlp.pipe(texts, n_process=2, batch_size=3), strict=True):
+        same_spans(one, span_values_of(other), exactly=False)
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_entity_figures_of_the_scorer_are_plain_numbers(factory, entity_pipelines):
+    nlp = entity_pipelines[factory]
+    scores = nlp.evaluate(entity_examples(nlp, 40, seed=54))
+    for key in ("smce", "gmce", "ece", "brier", "nll"):
+        for suffix in ("", "_raw"):
+            assert type(scores[f"calib_ent_{key}{suffix}"]) is float
+            assert type(scores[f"calib_{key}{suffix}"]) is float
+    assert scores["calib_ent_brier"] < scores["calib_ent_brier_raw"]
+    per_group = scores["calib_ent_gmce_per_group"]
+    assert list(per_group) == ["1", "2", "3"]
+    assert sum(row["tags"] for row in per_group.values()) == 3
+
+
+def test_entity_figures_without_gold_are_none(entity_pipelines):
+    nlp = entity_pipelines["calib_ner"]
+    words = ENTITY_TEXT.split()
+    scores = nlp.evaluate([Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words))])
+    assert scores["calib_ent_smce"] is None
+    assert scores["calib_ent_gmce_per_group"] is None
+    assert scores["calib_smce"] is None
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_a_renamed_recognizer_is_found_and_an_excluded_one_gives_none(factory, tmp_path):
+    nlp = entity_pipeline(factory)
+    name = factory.removeprefix("calib_")
+    expected = span_values_of(nlp(ENTITY_TEXT))
+    nlp.rename_pipe(name, "entities")
+    same_spans(span_values_of(nlp(ENTITY_TEXT)), expected, exactly=False)
+    nlp.to_disk(tmp_path / "m")
+    alone = spacy.load(tmp_path / "m", exclude=["entities"])
+    with pytest.warns(UserWarning, match=f"W002.*no component '{name}'"):
+        doc = alone(ENTITY_TEXT)
+    assert all(token._.calib_score is None for token in doc)
+    assert doc[0:1]._.calib_score is None
+
+
+def test_docs_that_the_recognizer_did_not_see_give_none():
+    """Entities that somebody else set are none of its own: no probability that it would have given is shown for them."""
+    nlp = entity_pipeline("calib_ner")
+    doc = nlp(ENTITY_TEXT)
+    bare = Doc(nlp.vocab, words=[token.text for token in doc])
+    bare.ents = [(ent.label, ent.start, ent.end) for ent in doc.ents]
+    with pytest.warns(UserWarning, match="W002.*'ner' did not run on the Doc in this process"):
+        bare = nlp.get_pipe("calib")(bare)
+    assert bare.ents
+    assert all(owner._.calib_score is None for owner in (*bare, *bare.ents))
+
+
+def test_preset_entities_stay_and_carry_no_score(entity_pipelines):
+    nlp = entity_pipelines["calib_ner"]
+    doc = nlp.make_doc(ENTITY_TEXT)
+    doc.ents = [doc.char_span(0, 3, label="ORG")]
+    doc = nlp(doc)
+    assert (doc.ents[0].text, doc.ents[0].label_, doc.ents[0]._.calib_score) == ("Ann", "ORG", None)
+    assert doc[0]._.calib_score is None
+    assert all(ent._.calib_score is not None for ent in doc.ents[1:])
+    assert len(doc.ents) > 1
+
+
+def test_a_failed_fit_leaves_the_maps_of_entities(entity_pipelines):
+    nlp = entity_pipelines["calib_ner"]
+    calib = nlp.get_pipe("calib")
+    before = calib.to_bytes()
+    words = ENTITY_TEXT.split()
+    with pytest.raises(CalibError, match="C030.*no gold ner"):
+        calib.fit([Example(nlp(ENTITY_TEXT), Doc(nlp.vocab, words=words))])
+    assert calib.to_bytes() == before

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import spacy
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.layers import LAYERS, columns_of, get_layer, label_hashes
+from spacy_calib.layers import LAYERS, SpanLayer, columns_of, get_layer, label_hashes, span_scores
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,119 @@ def test_aligned_gold_leaves_out_what_spacys_scorer_leaves_out(vocab):
     gold = get_layer("tag").aligned_gold(Example(predicted, reference))
     # both parts of "cannot" align with it alone; the space, the token without gold and the one with two gold tokens are left out
     assert gold.tolist() == [get_string_id("MD"), get_string_id("MD"), 0, 0, 0]
+
+
+def labels_of(layer, doc):
+    """By single tokens and by hashes, which must agree."""
+    labels = [layer.label(token) for token in doc]
+    assert layer.hashes(doc).tolist() == [get_string_id(label) if label else 0 for label in labels]
+    return labels
+
+
+def test_entity_layers(vocab):
+    ents = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "B-PER", "B-PER", "I-PER"]
+    doc = Doc(vocab, words=list("abcdefgh"), ents=ents)
+    doc.set_ents([], missing=[doc[3:4]], default="unmodified")
+    assert labels_of(get_layer("ner"), doc) == ["PER", "PER", "PER", "", "LOC", "PER", "PER", "PER"]
+    assert labels_of(get_layer("biluo"), doc) == ["B-PER", "I-PER", "L-PER", "", "U-LOC", "U-PER", "B-PER", "L-PER"]
+    for name in ("ner", "biluo"):
+        layer = get_layer(name)
+        assert [(span.start, span.end, span.label_) for span in layer.spans_on(doc)] == [
+            (0, 3, "PER"), (4, 5, "LOC"), (5, 6, "PER"), (6, 8, "PER"),
+        ]  # fmt: skip
+        assert layer.known_tokens(doc).tolist() == [True, True, True, False, True, True, True, True]
+        assert layer.count_spans([doc, doc]) == {"PER": 6, "LOC": 2}
+        assert not layer.known_tokens(Doc(vocab, words=["a"])).any()
+    assert get_layer("biluo").count([doc]) == {"B-PER": 2, "I-PER": 1, "L-PER": 2, "U-LOC": 1, "U-PER": 1}
+    assert get_layer("ner").count([doc]) == {"PER": 6, "LOC": 1}
+
+
+def test_layers_without_spans_have_none(vocab):
+    layer, doc = get_layer("tag"), full_doc(vocab)
+    assert list(layer.spans_on(doc)) == []
+    assert not layer.known_tokens(doc).any()
+    assert layer.count_spans([doc]) == {}
+
+
+def doc_with_spans(vocab, spans, scores=None, n=5):
+    doc = Doc(vocab, words=["w"] * n)
+    doc.spans["sc"] = [Span(doc, *span) for span in spans]
+    if scores is not None:
+        doc.spans["sc"].attrs["scores"] = np.array(scores, dtype=np.float32)
+    return doc
+
+
+SPANS = [(0, 2, "A"), (1, 4, "B"), (1, 2, "C")]
+
+
+def test_a_token_carries_the_label_of_the_best_span_that_covers_it(vocab):
+    layer = get_layer("spans:sc")
+    assert isinstance(layer, SpanLayer)
+    assert (layer.name, layer.key, layer.overlapping) == ("spans:sc", "sc", True)
+    assert labels_of(layer, doc_with_spans(vocab, SPANS, [0.5, 0.9, 0.7])) == ["A", "B", "B", "B", "O"]
+    assert labels_of(layer, doc_with_spans(vocab, SPANS, [0.9, 0.5, 0.95])) == ["A", "C", "B", "B", "O"]
+    # Equal, missing, or of another number: the first of the group.
+    assert labels_of(layer, doc_with_spans(vocab, SPANS, [0.5, 0.5, 0.5])) == ["A", "A", "B", "B", "O"]
+    assert labels_of(layer, doc_with_spans(vocab, SPANS)) == ["A", "A", "B", "B", "O"]
+    assert labels_of(layer, doc_with_spans(vocab, SPANS, [0.1, 0.2])) == ["A", "A", "B", "B", "O"]
+
+
+def test_empty_and_absent_span_groups(vocab):
+    layer = SpanLayer("sc")
+    empty = doc_with_spans(vocab, [])
+    assert labels_of(layer, empty) == ["O"] * 5
+    assert layer.known_tokens(empty).all()
+    assert layer.count([empty]) == {"O": 5}
+    absent = Doc(vocab, words=["a", "b"])
+    assert labels_of(layer, absent) == ["", ""]
+    assert not layer.known_tokens(absent).any()
+    assert list(layer.spans_on(absent)) == []
+    assert layer.count([absent]) == {}
+
+
+def test_spans_of_a_group(vocab):
+    layer, doc = SpanLayer("sc"), doc_with_spans(vocab, SPANS)
+    assert [(span.start, span.end, span.label_) for span in layer.spans_on(doc)] == SPANS
+    assert layer.count_spans([doc, doc]) == {"A": 2, "B": 2, "C": 2}
+
+
+def test_scores_of_a_group(vocab):
+    assert span_scores(doc_with_spans(vocab, SPANS).spans["sc"]) is None
+    assert span_scores(doc_with_spans(vocab, SPANS, [0.1, 0.2]).spans["sc"]) is None
+    scores = span_scores(doc_with_spans(vocab, SPANS, [0.25, 0.5, 1.0]).spans["sc"])
+    assert scores.dtype == np.float64
+    assert scores.tolist() == [0.25, 0.5, 1.0]
+    # A single-label categorizer keeps a column.
+    assert span_scores(doc_with_spans(vocab, SPANS, [[0.25], [0.5], [1.0]]).spans["sc"]).tolist() == [0.25, 0.5, 1.0]
+
+
+def test_each_gold_label_of_a_token_is_right(vocab):
+    example = Example(Doc(vocab, words=["w"] * 5), doc_with_spans(vocab, SPANS))
+    layer = SpanLayer("sc")
+    labels = ["A", "B", "C", "O", "D"]
+    right = [[layer.is_gold(example, np.array([row]), label_hashes([label]))[0] for label in labels] for row in range(5)]
+    assert np.array(right, dtype=int).tolist() == [
+        [1, 0, 0, 0, 0], [1, 1, 1, 0, 0], [0, 1, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 1, 0],
+    ]  # fmt: skip
+    # All at once gives the same.
+    rows, hashes = np.repeat(np.arange(5), 5), np.tile(label_hashes(labels), 5)
+    assert layer.is_gold(example, rows, hashes).reshape(5, 5).tolist() == right
+
+
+def test_gold_labels_of_tokens_with_another_tokenisation(vocab):
+    predicted = Doc(vocab, words=["can", "not", "go", "on"], spaces=[False, True, True, False])
+    reference = Doc(vocab, words=["cannot", "go", "o", "n"], spaces=[True, True, False, False])
+    reference.spans["sc"] = [Span(reference, 0, 2, "A"), Span(reference, 0, 1, "B"), Span(reference, 2, 4, "C")]
+    example, layer = Example(predicted, reference), SpanLayer("sc")
+    rows, hashes = np.repeat(np.arange(4), 3), np.tile(label_hashes(["A", "B", "C"]), 4)
+    # Both parts of "cannot" align with it alone; "on" aligns with two gold tokens and has no gold.
+    assert layer.is_gold(example, rows, hashes).reshape(4, 3).astype(int).tolist() == [
+        [1, 1, 0],
+        [1, 1, 0],
+        [1, 0, 0],
+        [0, 0, 0],
+    ]
+    assert layer.aligned_gold(example).tolist() == [get_string_id("A")] * 3 + [0]
 
 
 def test_columns_of():

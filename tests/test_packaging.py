@@ -105,6 +105,8 @@ def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
         given.optionxform = str
         given.read_string(archive.read(name).decode("utf8"))
     assert set(given.sections()) == GROUPS
+    assert set(given["spacy_factories"]) == {"calib", "calib_ner", "calib_beam_ner"}
+    assert {"spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"} <= set(given["spacy_calib_sources"])
     for group in GROUPS:
         for target in given[group].values():
             module, _, function = target.partition(":")
@@ -120,8 +122,12 @@ def test_the_wheel_says_what_it_is(wheel):
     assert "Requires-Python: >=3.10\n" in metadata
     for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):
         assert f"Requires-Dist: {requirement}" in metadata
-    for extra in ("transformers", "plots", "test", "dev"):
+    for extra in ("transformers", "plots", "presidio", "test", "dev"):
         assert f"Provides-Extra: {extra}\n" in metadata
+    needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: presidio-analyzer")]
+    assert needed
+    assert all("extra ==" in line for line in needed)  # nobody needs Presidio who does not ask for it
+    assert any("presidio" in line.partition("extra ==")[2] for line in needed)
 
 
 def test_the_sdist_holds_what_the_wheel_is_built_from(built):
@@ -135,25 +141,28 @@ SCRIPT = """
 import sys
 import spacy
 nlp = spacy.blank("en")
+ner, beam = nlp.add_pipe("calib_ner"), nlp.add_pipe("calib_beam_ner")
 pipe = nlp.add_pipe("calib")
 import spacy_calib
 from spacy_calib.registry import registry
 print(spacy_calib.__file__)
+print(type(ner).__mro__[1].__name__, ner.cfg["beam_width"], beam.cfg["beam_width"])
 print(pipe.threshold, pipe.source.component, len(registry.calib_recalibrators.get_all()))
 """
 
 
 def test_the_wheel_works_without_the_source_tree(installed, tmp_path):
     printed = run(installed, "-W", "ignore", "-c", SCRIPT, cwd=tmp_path).splitlines()
-    place = Path(printed[-2])
+    place = Path(printed[-3])
     assert installed.parents[1] in place.parents
     assert ROOT not in place.parents
+    assert printed[-2] == "EntityRecognizer 1 32"
     assert printed[-1] == "0.01 tagger 4"
 
 
 def test_the_command_line_of_the_wheel_works(installed, tmp_path):
     printed = run(installed, "-W", "ignore", "-m", "spacy", "calib", "--help", cwd=tmp_path)
-    assert all(command in printed for command in ("fit", "evaluate", "info"))
+    assert all(command in printed for command in ("fit", "evaluate", "info", "threshold", "stock"))
 
 
 @pytest.mark.filterwarnings(

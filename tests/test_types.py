@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.types import BinTable, Groups, Marginals, Pairs, as_hits, as_probabilities, as_weights
+from spacy_calib.types import BinTable, Groups, Marginals, Pairs, Spans, as_hits, as_probabilities, as_weights, stack_spans
 
 from .strategies import make_pairs
 
@@ -102,11 +102,77 @@ def test_pairs_check_scores_and_hits():
         Pairs(np.arange(2), np.arange(2), np.array([0.1, 0.2]), np.array([True]), 2)
 
 
+def three_spans() -> Spans:
+    """Rows 0 and 1; rows 1 to 3, which overlaps the first; row 5, a candidate."""
+    return Spans(
+        np.array([0, 1, 5]), np.array([2, 4, 6]), np.array([1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
+        np.array([0.7, 0.8, 0.9]), np.array([True, True, False]),
+    )  # fmt: skip
+
+
+def as_rows(spans: Spans) -> list[tuple]:
+    """(start, end, label, own, chosen, token scores) of each span."""
+    ends = np.cumsum(spans.ends - spans.starts).tolist()
+    scores = [spans.token_scores[first:last].tolist() for first, last in zip([0, *ends], ends, strict=False)]
+    columns = [getattr(spans, name).tolist() for name in ("starts", "ends", "labels", "own", "chosen")]
+    return list(zip(*columns, scores, strict=True))
+
+
+FIRST, SECOND, THIRD = (
+    (0, 2, 1, 0.7, True, [0.1, 0.2]),
+    (1, 4, 0, 0.8, True, [0.3, 0.4, 0.5]),
+    (5, 6, 1, 0.9, False, [0.6]),
+)
+
+
+def test_some_of_the_spans_keep_their_own_token_scores():
+    spans = three_spans()
+    assert len(spans) == 3
+    assert as_rows(spans) == [FIRST, SECOND, THIRD]
+    assert as_rows(spans.take(np.array([0, 2]))) == [FIRST, THIRD]
+    assert as_rows(spans.take(np.array([1]))) == [SECOND]
+    assert as_rows(spans.take(spans.chosen)) == [FIRST, SECOND]
+    assert as_rows(spans.take(~spans.chosen)) == [THIRD]
+    assert as_rows(spans.take(np.zeros(3, dtype=bool))) == []
+    assert as_rows(spans.take(np.zeros(0, dtype=np.intp))) == []
+    assert as_rows(spans.take(np.array([2, 0]))) == [THIRD, FIRST]
+
+
+def test_spans_of_documents_that_follow_one_another():
+    spans = three_spans()
+    none = spans.take(np.zeros(3, dtype=bool))
+    stacked = stack_spans([none, spans, none, spans.take(np.array([1]))], [3, 7, 0, 4])
+    shifted = [(start + by, end + by, *rest) for by, (start, end, *rest) in ((3, FIRST), (3, SECOND), (3, THIRD), (10, SECOND))]
+    assert as_rows(stacked) == shifted
+    assert stacked.starts.dtype == np.intp
+    empty = stack_spans([], [])
+    assert len(empty) == 0
+    assert (empty.chosen.dtype, empty.own.dtype) == (np.bool_, np.float64)
+
+
+@pytest.mark.parametrize("name", ["ends", "labels", "own", "chosen", "token_scores"])
+def test_spans_of_unequal_lengths_are_refused(name):
+    whole = three_spans()
+    parts = {key: getattr(whole, key) for key in ("starts", "ends", "labels", "token_scores", "own", "chosen")}
+    parts[name] = parts[name][:-1]
+    with pytest.raises(CalibError, match=r"\[C002\] Spans needs one"):
+        Spans(**parts)
+
+
+def test_groups_keep_their_state():
+    groups = Groups(("O", "1"), np.array([0, 1, -1]), np.array([9, 2, 0]), alone=1)
+    back = Groups.from_state(groups.state())
+    assert (back.names, back.of_tag.tolist(), back.counts.tolist(), back.alone) == (("O", "1"), [0, 1, -1], [9, 2, 0], 1)
+    older = {key: value for key, value in groups.state().items() if key != "alone"}
+    assert Groups.from_state(older).alone == 0
+
+
 def test_dataclasses_are_frozen():
     for made, name in (
         (make_pairs([0.5], [True]), "scores"),
         (Groups(("1",), np.zeros(1)), "names"),
         (Marginals(np.array([0]), np.array([0]), np.array([1.0]), 1), "rows"),
+        (three_spans(), "starts"),
         (BinTable(np.ones(1), np.ones(1), np.ones(1)), "counts"),
     ):
         with pytest.raises(dataclasses.FrozenInstanceError):

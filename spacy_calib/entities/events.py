@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import calib_error
@@ -60,6 +60,11 @@ def check_event(event: str) -> str:
     return event
 
 
+def _squeezed(span: Span) -> str:
+    """The text by which spaCy's span scorer tells whether two tokenisations hold the same span."""
+    return "".join(span.text.lower().split())
+
+
 def span_hits(example: Example, layer: Layer, spans: Iterable[_Key], event: str) -> NDArray[np.intp]:
     """Whether each predicted span is right: 1 or 0, and -1 where its gold is not known.
 
@@ -74,5 +79,9 @@ def span_hits(example: Example, layer: Layer, spans: Iterable[_Key], event: str)
         if not len(aligned) or not gold.known[aligned[0] : aligned[-1] + 1].all():
             hits.append(-1)
         else:
-            hits.append(int(judge(gold, int(aligned[0]), int(aligned[-1]) + 1, label)))
+            first, last = int(aligned[0]), int(aligned[-1]) + 1
+            right = judge(gold, first, last, label)
+            if right and event == "exact":
+                right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
+            hits.append(int(right))
     return np.array(hits, dtype=np.intp)

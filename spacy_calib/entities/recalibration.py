@@ -51,7 +51,9 @@ class SpanRecalibrator:
         self.center_ = features.mean(axis=0)
         spread = features.std(axis=0)
         self.scale_ = np.where(spread > 1e-12, spread, 1.0)
-        model = LogisticRegression(C=1.0, max_iter=2000, tol=1e-8).fit((features - self.center_) / self.scale_, right)
+        model = LogisticRegression(C=1.0, solver="newton-cholesky", max_iter=200, tol=1e-8).fit(
+            (features - self.center_) / self.scale_, right
+        )
         self.weights_, self.intercept_ = model.coef_[0].astype(np.float64), float(model.intercept_[0])
 
     def predict(self, spans: Spans, raw: Floats) -> Floats:

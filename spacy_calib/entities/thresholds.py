@@ -21,8 +21,9 @@ class Threshold:
 
     cutoff (float | None): The least score that is accepted; None where no cut-off is sure enough to reach the precision.
     spans, kept, right (int): Spans in all; those at or above the cut-off; those of them that are right.
-    low, high (float | None): Where the precision among as many spans of other documents of the same source lies, with the confidence
-        asked for.
+    low, high (float | None): Where the precision among as many spans of other documents of the same source lies; false in at most
+        1 - confidence of all data sets. `low` is lower than it would be for a cut-off named in advance, since a lucky data set is likelier
+        to have a cut-off at all.
     """
 
     cutoff: float | None
@@ -71,19 +72,26 @@ def find_threshold(
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)) + 1 if len(ranked) else np.zeros(0, dtype=np.intp)
     kept, n_right = ends, np.cumsum(right)[ends - 1]
     size = _effective_sizes(right, documents[order], kept, n_right)
-    passes = lower_bound(n_right / np.maximum(kept, 1), size, 1 - (1 - confidence) / _STARTS) >= precision
+    passes = lower_bound(n_right / np.maximum(kept, 1), size, _level(confidence)) >= precision
     chosen = _lowest_passed(passes, kept, len(ranked))
     if chosen is None:
         return Threshold(None, len(scores))
-    low, high = prediction_interval(n_right[chosen] / kept[chosen], size[chosen], size[chosen], confidence)
+    seen = float(n_right[chosen] / kept[chosen])
+    low = prediction_interval(seen, size[chosen], size[chosen], _level(confidence))[0]
+    high = prediction_interval(seen, size[chosen], size[chosen], confidence)[1]
     return Threshold(float(ranked[kept[chosen] - 1]), len(scores), int(kept[chosen]), int(n_right[chosen]), low, high)
+
+
+def _level(confidence: float) -> float:
+    """The confidence of a single walk, so that all together have the one asked for."""
+    return 1 - (1 - confidence) / _STARTS
 
 
 def _lowest_passed(passes: NDArray[np.bool_], kept: Ints, n: int) -> int | None:
     """The last cut-off before the first failure of the walk that gets farthest."""
     farthest = -1
     for start in range(1, _STARTS + 1):
-        first = int(np.searchsorted(kept, start * n / (_STARTS + 1)))
+        first = int(np.searchsorted(kept, start * n / _STARTS))
         failures = np.flatnonzero(~passes[first:])
         end = first + (int(failures[0]) if len(failures) else len(passes) - first) - 1
         if end >= first:
@@ -120,7 +128,10 @@ def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_ri
     residual = at[:, 0] - 2 * share * at[:, 1] + share**2 * at[:, 2]
     independent = kept * share * (1 - share)
     effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(kept)), where=independent > 0))
-    return sizes / effect
+    # Few spans can be all right by luck, and then show no effect: the correlation inside documents is that among all spans.
+    whole = at[:, 2] / kept - 1
+    together = (effect[-1] - 1) / whole[-1] if independent[-1] > 0 else 1.0
+    return sizes / np.maximum(effect, 1 + min(1.0, together) * whole)
 
 
 def lower_bound(share: Floats, size: Floats, confidence: float) -> Floats:

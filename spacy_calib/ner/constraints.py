@@ -106,5 +106,6 @@ def valid_inside(context: Context, rows: Ints, types: Ints, actions: Actions) ->
     inside = iob == _IN
     may_go_on = ~context.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
     may_go_on &= np.where(inside, (next_iob == _IN) & same, ~context.next_starts[rows])
-    may_close = np.where(inside & (next_iob != _IN), same, next_iob != _IN)
+    # A preset last token closes with L- of its own type, whichever type is open.
+    may_close = np.where(inside, np.isin(context.kind[rows], actions.hashes), True) & (next_iob != _IN)
     return may_go_on, may_close

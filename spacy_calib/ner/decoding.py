@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
 
 from ..errors import calib_error
@@ -46,7 +47,7 @@ class FoundEntities:
         """Some of them, by index or booleans."""
         return FoundEntities(self.starts[keep], self.ends[keep], self.types[keep], self.path[keep])
 
-    def keys(self) -> Iterator[tuple[int, int, int]]:
+    def triples(self) -> Iterator[tuple[int, int, int]]:
         """(start, end, type) of each."""
         return zip(self.starts.tolist(), self.ends.tolist(), self.types.tolist(), strict=True)
 
@@ -77,11 +78,15 @@ class StateScorer:
     RAISES C033: the model's states are not those of an entity recognizer of spaCy. C024: NaN or infinite scores, when they are made.
     """
 
-    def __init__(self, step_model: Any, docs: Sequence[Doc], component: str):
+    def __init__(self, step_model: Any, docs: Sequence[Doc], component: str, lower: Any):
         self.model = step_model
         self.docs = docs
         self.component = component
-        self.width = step_model.state2vec.get_dim("nF")
+        self.state2vec = step_model.state2vec
+        if self.state2vec.get_dim("nP") == 1:
+            # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.
+            self.state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
+        self.width = self.state2vec.get_dim("nF")
         if self.width not in STATE_WIDTHS:
             raise calib_error("C033", component=component, given=self.width, wanted=" or ".join(map(str, STATE_WIDTHS)))
         self.unseen = np.flatnonzero(step_model._class_mask == 0)
@@ -104,7 +109,7 @@ class StateScorer:
         return self._scores(features)
 
     def _scores(self, features: NDArray[np.int32]) -> NDArray[np.float32]:
-        vectors = self.model.state2vec.predict(features)
+        vectors = self.state2vec.predict(features)
         scores = vectors if self.model.vec2scores is None else self.model.vec2scores.predict(vectors)
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
@@ -116,14 +121,16 @@ class StateScorer:
         return scores
 
 
-def decode(step_model: Any, docs: Sequence[Doc], actions: Actions, component: str, cleared: bool = False) -> Decoded:
+def decode(
+    step_model: Any, lower: Any, docs: Sequence[Doc], actions: Actions, component: str, cleared: bool = False
+) -> Decoded:
     """Greedy entities of Docs that hold at least one token together.
 
     step_model (ParserStepModel): `model.predict(docs)` of the recognizer. component (str): Its name, for messages.
     cleared (bool): Decode as if the Docs had no entities yet.
     RAISES C024: NaN or infinite scores. C033: states of another kind.
     """
-    scorer = StateScorer(step_model, docs, component)
+    scorer = StateScorer(step_model, docs, component, lower)
     context = read_context(docs, cleared)
     openings, choice, stuck = _openings(scorer, context, actions)
     entities = _grow(scorer, context, actions, openings, choice)

@@ -207,9 +207,9 @@ def read_beams(
         parses = recognizer.moves.get_beam_parses(beam)
         masses = _masses(parses, column)
         if decided is None:
-            best = {(start, end, column[label]) for start, end, label in parses[0][1]} if parses else set()
+            best = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
         else:
-            best = set(decided[i].keys())
+            best = set(decided[i].triples())
         readings.append(_beam_reading(types, preset, masses, best))
     return readings
 
@@ -220,7 +220,8 @@ def _masses(parses: list[Any], column: dict[str, int]) -> dict[_Key, float]:
     masses: defaultdict[_Key, float] = defaultdict(float)
     for mass, entities in parses:
         for start, end, label in entities:
-            masses[start, end, column[label]] += mass / total
+            if label:  # a blocked token stands among them as an entity without a type
+                masses[start, end, column[label]] += mass / total
     return masses
 
 

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
+from thinc.api import set_dropout_rate
 
 from .actions import read_actions
 from .readings import EntityReading, Preset, read_beams
 from .second_pass import decode_docs
 
 # What a recognizer found in a Doc, for as long as the Doc lives: nothing of it is saved with the Doc.
-_READINGS: WeakKeyDictionary[Doc, tuple[str, EntityReading]] = WeakKeyDictionary()
+_READINGS: WeakKeyDictionary[Doc, tuple[str, EntityReading, NDArray[Any]]] = WeakKeyDictionary()
 
 
 def kept_reading(doc: Doc, component: str) -> EntityReading | None:
     """What the recognizer of this name found in the Doc; None if it did not run on it, or the Doc was re-tokenized since."""
-    name, reading = _READINGS.get(doc, ("", None))
-    return reading if name == component and reading is not None and reading.n_tokens == len(doc) else None
+    name, reading, words = _READINGS.get(doc, ("", None, None))
+    return reading if name == component and words is not None and np.array_equal(words, doc.to_array("ORTH")) else None
 
 
 class ParsedDocs(list):
@@ -50,6 +53,7 @@ class CalibEntityRecognizer(EntityRecognizer):
             beams = super().predict(docs)
             return ParsedDocs(beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.of(doc) for doc in docs]))
         self._ensure_labels_are_added(docs)
+        set_dropout_rate(self.model, 0.0)
         readings = decode_docs(self, docs)
         states = self.moves.init_batch(docs)
         for state, reading in zip(states, readings, strict=True):
@@ -60,7 +64,7 @@ class CalibEntityRecognizer(EntityRecognizer):
         """Set the entities, as spaCy does, and remember the readings."""
         super().set_annotations(docs, states_or_beams)
         for doc, reading in zip(docs, getattr(states_or_beams, "readings", ()), strict=False):
-            _READINGS[doc] = (self.name, reading)
+            _READINGS[doc] = (self.name, reading, doc.to_array("ORTH"))
 
 
 def _replay(state: Any, reading: EntityReading) -> None:

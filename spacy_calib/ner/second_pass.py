@@ -22,7 +22,9 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], cleared: bool = False) -> 
     """
     step_model = recognizer.model.predict(docs)
     try:
-        decoded = decode(step_model, docs, read_actions(recognizer.moves), recognizer.name, cleared)
+        decoded = decode(
+            step_model, recognizer.model.get_ref("lower"), docs, read_actions(recognizer.moves), recognizer.name, cleared
+        )
         return split_decoded(decoded, docs, cleared)
     finally:
         step_model.clear_memory()
@@ -49,6 +51,10 @@ def search_beam(
     return readings
 
 
+# What embedding layers may read besides the word: of the token, not of its lexeme ("n't" has the norm "not").
+_READ: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA", "DEP"]
+
+
 def clear_copy(doc: Doc) -> Doc:
     """The same words with what a recognizer's model reads (token vectors, transformer data, sentence starts), but no entities."""
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
@@ -56,6 +62,7 @@ def clear_copy(doc: Doc) -> Doc:
     copy = Doc(
         doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc], sent_starts=starts
     )
+    copy.from_array(_READ, np.asarray(doc.to_array(_READ)))  # type: ignore[arg-type]
     copy.tensor = doc.tensor
     if Doc.has_extension("trf_data"):
         copy._.trf_data = doc._.trf_data

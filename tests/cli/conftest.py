@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -10,15 +12,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import spacy
 from spacy.cli._util import app
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed, load_model_from_config
 from typer.testing import CliRunner
 
 import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
-from tests.conftest import gold_doc, made_up_sentences, revive
+from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_up_sentences, revive
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -125,3 +131,185 @@ def changed_model(trained_bytes, tmp_path) -> Callable[[Callable[[Language], Non
         return tmp_path / "changed_model"
 
     return change
+
+
+# Entities
+
+NAMES = {
+    "PER": ["Ann", "Bob Hill", "Kim", "Jordan", "Paris Hill", "Lee"],
+    "LOC": ["Paris", "Jordan", "New York", "Rome", "Hill"],
+    "ORG": ["Acme", "Bank of Rome", "Jordan", "Apple"],
+}
+TEMPLATES = [
+    "PER lives in LOC .",
+    "ORG bought ORG in LOC .",
+    "PER saw the old dog .",
+    "the old apple saw a duck .",
+    "in LOC PER works for ORG .",
+    "PER of ORG saw PER .",
+    "in LOC PER PER bought ORG .",
+]
+TAG_OF = {
+    "lives": "VERB", "bought": "VERB", "saw": "VERB", "works": "VERB", "in": "ADP", "of": "ADP", "for": "ADP", "the": "DET", "a": "DET",
+    "old": "ADJ", ".": "PUNCT", "dog": "NOUN", "duck": "NOUN", "apple": "NOUN",
+}  # fmt: skip
+SPANS_KEY = "sc"
+N_DOCS = 120
+NER_MODEL = {"@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner", "extra_state_tokens": False, "hidden_width": 16,
+             "maxout_pieces": 2, "use_upper": True, "nO": None, "tok2vec": LISTENER}  # fmt: skip
+SPANCAT = {"spans_key": SPANS_KEY, "suggester": {"@misc": "spacy.ngram_suggester.v1", "sizes": [1, 2, 3]}}
+
+
+def entity_docs(n: int, seed: int, vocab: object = None, spans: bool = False) -> list[Doc]:
+    """n Docs of two sentences with gold entities and tags, and span groups on request (which take long to read from a file).
+
+    Some names are of several types, and one label in eight is drawn at random, so that no recognizer can be sure. The group "sc" holds
+    the entities, and the last token of each longer one as a LOC of its own inside.
+    """
+    vocab = Language().vocab if vocab is None else vocab
+    rng = random.Random(seed)
+    return [Doc.from_docs([_entity_sentence(vocab, rng, spans) for _ in range(2)]) for _ in range(n)]
+
+
+def _entity_sentence(vocab: object, rng: random.Random, with_spans: bool) -> Doc:
+    words: list[str] = []
+    entities: list[tuple[int, int, str]] = []
+    for word in rng.choice(TEMPLATES).split():
+        parts = rng.choice(NAMES[word]).split() if word in NAMES else [word]
+        if word in NAMES:
+            label = rng.choice(list(NAMES)) if rng.random() < 1 / 8 else word
+            entities.append((len(words), len(words) + len(parts), label))
+        words += parts
+    tags = [TAG_OF.get(word, "PROPN") if rng.random() < 0.95 else "X" for word in words]
+    doc = Doc(vocab, words=words, tags=tags, sent_starts=[i == 0 for i in range(len(words))])
+    spans = [Span(doc, *entity) for entity in entities]
+    doc.set_ents(spans, default="outside")
+    if with_spans:
+        doc.spans[SPANS_KEY] = spans + [Span(doc, span.end - 1, span.end, "LOC") for span in spans if len(span) > 1]
+    return doc
+
+
+@functools.cache
+def trained_recognizer(factory: str) -> dict[str, Any]:
+    """tok2vec, tagger, and a recognizer or span categorizer named as its factory, trained once for a moment: config and bytes.
+
+    Its language is "xx", which loads twice as fast as English.
+    """
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
+    nlp.add_pipe("tagger", config={"model": {"tok2vec": LISTENER}})
+    if factory.endswith("ner"):
+        nlp.add_pipe(factory, config={"model": NER_MODEL})
+    else:
+        nlp.add_pipe(factory, config={**SPANCAT, "model": {"tok2vec": LISTENER}})
+    examples = [
+        Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in entity_docs(150, 21, nlp.vocab, spans=True)
+    ]
+    optimizer = nlp.initialize(lambda: examples)
+    optimizer.learn_rate = 0.02
+    for _ in range(6):
+        for start in range(0, len(examples), 25):
+            nlp.update(examples[start : start + 25], sgd=optimizer)
+    return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+
+
+def save_recognizer(factory: str, path: Path, alter: Callable[[Language], None] = lambda nlp: None) -> Path:
+    """The pipeline of `trained_recognizer`, changed and saved."""
+    nlp = revive_recognizer(factory)
+    alter(nlp)
+    nlp.to_disk(path)
+    return path
+
+
+def revive_recognizer(factory: str) -> Language:
+    saved = trained_recognizer(factory)
+    return load_model_from_config(saved["config"]).from_bytes(saved["bytes"])
+
+
+def bare_docs(nlp: Language, docs: list[Doc]) -> list[Doc]:
+    """The same words without any annotation."""
+    return [
+        Doc(nlp.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc]) for doc in docs
+    ]
+
+
+def spacy_command(*arguments: object) -> Outcome:
+    """`python -m spacy ...` in this process."""
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    if not isinstance(result.exception, (SystemExit, type(None))):
+        raise result.exception
+    return Outcome(result.exit_code, result.output)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, with its bytes."""
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+@pytest.fixture(scope="session")
+def entity_gold(tmp_path_factory) -> Path:
+    """A folder with train.spacy (150 documents), dev.spacy and test.spacy (N_DOCS each). Not to be changed."""
+    folder = tmp_path_factory.mktemp("entity_gold")
+    for name, n, seed in (("train", 150, 21), ("dev", N_DOCS, 22), ("test", N_DOCS, 23)):
+        save_docs(folder / f"{name}.spacy", entity_docs(n, seed))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def span_gold(tmp_path_factory) -> Path:
+    """A folder with dev.spacy and test.spacy, 60 documents with span groups each. Not to be changed."""
+    folder = tmp_path_factory.mktemp("span_gold")
+    for name, seed in (("dev", 24), ("test", 25)):
+        save_docs(folder / f"{name}.spacy", entity_docs(60, seed, spans=True))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def entity_dev(entity_gold) -> Path:
+    return entity_gold / "dev.spacy"
+
+
+@pytest.fixture(scope="session")
+def entity_test(entity_gold) -> Path:
+    return entity_gold / "test.spacy"
+
+
+@pytest.fixture(scope="session")
+def ner_model(tmp_path_factory) -> Path:
+    """tok2vec, tagger, ner on disk. Not to be changed."""
+    return save_recognizer("ner", tmp_path_factory.mktemp("ner_model") / "model")
+
+
+@pytest.fixture(scope="session")
+def spancat_model(tmp_path_factory) -> Path:
+    """tok2vec, tagger, spancat on disk. Not to be changed."""
+    return save_recognizer("spancat", tmp_path_factory.mktemp("spancat_model") / "model")
+
+
+@pytest.fixture(scope="session")
+def calibrated_ner(ner_model, entity_dev, tmp_path_factory) -> Path:
+    """The pipeline of `ner_model` with its recognizer calibrated on dev.spacy. Not to be changed."""
+    return _fitted_once(ner_model, entity_dev, "ner", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def calibrated_spancat(spancat_model, span_gold, tmp_path_factory) -> Path:
+    """The pipeline of `spancat_model` with its categorizer calibrated on dev.spacy. Not to be changed."""
+    return _fitted_once(spancat_model, span_gold / "dev.spacy", "spancat", tmp_path_factory)
+
+
+def _fitted_once(model: Path, data: Path, component: str, tmp_path_factory: Any) -> Path:
+    path = tmp_path_factory.mktemp("calibrated") / component
+    outcome = calib("fit", model, data, path, "--component", component, "--silent")
+    assert outcome.code == 0, outcome.text
+    return path
+
+
+@pytest.fixture(scope="session")
+def two_pipes(calibrated_ner, entity_dev, tmp_path_factory) -> Path:
+    """The same with the tagger calibrated too, under the prefix tag_calib. Not to be changed."""
+    path = tmp_path_factory.mktemp("two_pipes") / "both"
+    outcome = calib("fit", calibrated_ner, entity_dev, path, "--component", "tagger", "--attr", "tag_calib", "--silent")
+    assert outcome.code == 0, outcome.text
+    return path

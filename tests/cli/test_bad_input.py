@@ -7,12 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.util import import_file
 from thinc.api import get_current_ops, set_current_ops
 
 from spacy_calib import CalibError, saved
-from tests.cli.conftest import calib, refuses, save_docs, save_gold
+from tests.cli.conftest import (
+    SPANS_KEY,
+    bare_docs,
+    calib,
+    entity_docs,
+    files_of,
+    refuses,
+    save_docs,
+    save_gold,
+    save_recognizer,
+)
 from tests.conftest import gold_doc, made_up_sentences, revive
 
 
@@ -579,3 +589,310 @@ def test_a_doc_tensor_is_missing(tensor_files, model, dev, out):
 def test_the_made_up_sentences_hold_every_tag():
     """What the other tests rely on."""
     assert {tag for sentence in made_up_sentences(120, 12) for _, tag in sentence} == {"DET", "NOUN", "VERB", "ADJ", "PUNCT"}
+
+
+# Entities: options
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--event", "right"], "Option --event must be one of exact, type, overlap, but 'right' was given."),
+        (["--granularity", "iob"], "Option --granularity must be type or biluo, but 'iob' was given."),
+        (["--beam-width", 0], "Option --beam-width must be at least 1, but 0 was given."),
+        (["--beam-width", 4, "--beam-density", 1], "Option --beam-density must be at least 0 and below 1, but 1.0 was given."),
+        (
+            ["--beam-width", 4, "--beam-density", "nan"],
+            "Option --beam-density must be at least 0 and below 1, but nan was given.",
+        ),
+        (["--attr", "tagger"], "a component 'tagger' already (it is no calib pipe)"),
+    ],
+)
+def test_an_option_of_a_recognizer_is_out_of_range(options, sentence, ner_model, entity_dev, out):
+    refuses(calib("fit", ner_model, entity_dev, out, "-C", "ner", *options), sentence)
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        (["--granularity", "biluo"], "--granularity"),
+        (["--beam-width", 4], "--beam-width"),
+        (["--beam-density", 0.1], "--beam-density"),
+        (["--second-pass"], "--second-pass"),
+    ],
+)
+def test_an_option_of_recognizers_for_another_component(options, given, ner_model, spancat_model, entity_dev, out):
+    tagger = calib("fit", ner_model, entity_dev, out, *options)
+    refuses(tagger, f"Option {given} is for entity recognizers, but component 'tagger' is a Tagger; leave it out.")
+    spancat = calib("fit", spancat_model, entity_dev, out, "-C", "spancat", *options)
+    refuses(spancat, f"Option {given} is for entity recognizers, but component 'spancat' is a SpanCategorizer; leave it out.")
+
+
+@pytest.mark.parametrize("options", [["--beam-width", "wide"], ["--beam-density", "low"], ["--second-pass=maybe"]])
+def test_typer_rejects_an_option_of_recognizers(options, ner_model, entity_dev, out):
+    refuses(calib("fit", ner_model, entity_dev, out, "-C", "ner", *options), options[0].split("=")[0], code=2)
+
+
+def test_an_event_beside_a_config(ner_model, entity_dev, tmp_path, out):
+    (tmp_path / "fit.cfg").write_text(BLOCK)
+    outcome = calib("fit", ner_model, entity_dev, out, "-c", tmp_path / "fit.cfg", "-C", "ner", "--event", "type")
+    refuses(outcome, "Option --event cannot be combined with --config; set it in the config file.")
+
+
+SOURCE = '[components.calib.source]\n@calib_sources = "spacy-calib.Ner.v1"\ncomponent = "ner"\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (SOURCE + 'granularity = "iob"\n', "granularity must be type or biluo, but 'iob' was given."),
+        (SOURCE + "beam_width = 0\n", "beam_width must be a whole number of at least 1, but 0 was given."),
+        (SOURCE + "beam_density = 2\n", "beam_density must be a number in [0, 1), but 2 was given."),
+        ('event = "right"\n' + SOURCE, "event must be one of exact, type, overlap, but 'right' was given."),
+    ],
+)
+def test_a_config_for_entities_is_out_of_range(content, sentence, ner_model, entity_dev, tmp_path, out):
+    (tmp_path / "fit.cfg").write_text(BLOCK + content)
+    refuses(calib("fit", ner_model, entity_dev, out, "-c", tmp_path / "fit.cfg"), sentence)
+
+
+# Entities: the pipeline
+
+
+@pytest.mark.parametrize("options", [[], ["--second-pass"]])
+@pytest.mark.parametrize("factory", ["ner", "beam_ner"])
+def test_the_recognizer_is_not_trained(factory, options, changed_model, dev, out):
+    path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
+    refuses(calib("fit", path, dev, out, "-C", "untrained", *options), "Component 'untrained' has no labels or is not trained")
+
+
+@pytest.mark.parametrize("factory", ["spancat", "spancat_singlelabel"])
+def test_the_span_categorizer_is_not_trained(factory, changed_model, dev, out):
+    path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
+    refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels or is not trained")
+
+
+def test_the_recognizer_has_labels_but_no_weights(changed_model, dev, out):
+    path = changed_model(lambda nlp: nlp.add_pipe("ner", name="untrained").add_label("PER"))
+    refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels or is not trained")
+
+
+@pytest.mark.parametrize("options", [[], ["--second-pass"], ["--granularity", "biluo"]])
+def test_the_recognizer_is_missing(options, ner_model, entity_dev, out):
+    outcome = calib("fit", ner_model, entity_dev, out, "-C", "entities", *options)
+    refuses(outcome, "has no component 'entities'; it has: tok2vec, tagger, ner")
+
+
+def with_ruler(nlp, factory="entity_ruler", **config):
+    """A ruler before the recognizer, with a type that the recognizer knows and one that it does not."""
+    ruler = nlp.add_pipe(factory, before="ner", config=config)
+    ruler.add_patterns([{"label": "PER", "pattern": "Kim"}, {"label": "TOOL", "pattern": "dog"}])
+
+
+@pytest.mark.parametrize(("factory", "config"), [("entity_ruler", {}), ("span_ruler", {"annotate_ents": True})])
+def test_a_second_pass_behind_a_component_that_sets_entities(factory, config, entity_dev, tmp_path, out):
+    path = save_recognizer("ner", tmp_path / "ruled", lambda nlp: with_ruler(nlp, factory, **config))
+    outcome = calib("fit", path, entity_dev, out, "-C", "ner", "--second-pass", "--silent")
+    refuses(outcome, "Component 'ner' cannot be calibrated where it stands:")
+    assert f"'{factory}' sets entities before 'ner', and a second pass cannot tell them from its own" in outcome.text
+    assert "without --second-pass" in outcome.text
+
+
+ENTITY_CODE = """
+from spacy.language import Language
+from spacy.tokens import Span
+
+@Language.component("spacy_calib_test_presets")
+def set_entities(doc):
+    doc.ents = [Span(doc, 0, 1, "PER")]
+    return doc
+"""
+
+
+def test_a_second_pass_behind_a_component_of_the_users_that_sets_entities(entity_dev, tmp_path, out):
+    """It does not say that it sets entities: the Docs show it."""
+    (tmp_path / "code.py").write_text(ENTITY_CODE)
+    import_file("python_code", tmp_path / "code.py")
+    path = save_recognizer("ner", tmp_path / "ruled", lambda nlp: nlp.add_pipe("spacy_calib_test_presets", before="ner"))
+    options = ["-C", "ner", "--code", tmp_path / "code.py", "--silent"]
+    outcome = calib("fit", path, entity_dev, out, *options, "--second-pass")
+    refuses(outcome, "a component before it sets entities, and a second pass cannot tell them from its own")
+    assert calib("fit", path, entity_dev, tmp_path / "inline", *options).code == 0
+    doc = spacy.load(tmp_path / "inline")("Ann lives in New York .")
+    assert doc.ents[0].text == "Ann"
+    assert doc.ents[0]._.calib_score is None
+    assert doc[0]._.calib_score is None
+    assert doc[1]._.calib_score is not None
+
+
+def test_a_ruler_before_the_recognizer_without_second_pass(entity_dev, tmp_path):
+    """Presets stay what they were and get no score; the ruler brings a type that the recognizer learns to know while it runs."""
+    path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
+    assert calib("fit", path, entity_dev, tmp_path / "done", "-C", "ner", "--silent").code == 0
+    stock, nlp = spacy.load(path), spacy.load(tmp_path / "done")
+    docs = entity_docs(40, 41)
+    presets = 0
+    for one, other in zip(stock.pipe(bare_docs(stock, docs)), nlp.pipe(bare_docs(nlp, docs)), strict=True):
+        assert [(e.start, e.end, e.label_) for e in one.ents] == [(e.start, e.end, e.label_) for e in other.ents]
+        for ent in other.ents:
+            preset = ent.text in ("Kim", "dog")
+            presets += preset
+            assert (ent._.calib_score is None) is preset
+            assert all((token._.calib_score is None) is preset for token in ent)
+    assert presets > 10
+    assert calib("evaluate", tmp_path / "done", entity_dev, "--silent").code == 0
+
+
+def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
+    """From the first batch on the recognizer knows the type: its gold is no unknown gold."""
+    docs = entity_docs(60, 44)
+    for doc in docs:
+        tools = [Span(doc, token.i, token.i + 1, "TOOL") for token in doc if token.text in ("duck", "dog")]
+        doc.set_ents([*doc.ents, *tools], default="outside")
+    path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
+    data = save_docs(tmp_path / "tools.spacy", docs)
+    assert calib("fit", path, data, tmp_path / "done", "-C", "ner", "--silent").code == 0
+    pipe = spacy.load(tmp_path / "done").get_pipe("calib")
+    assert "TOOL" in pipe.labels
+    assert pipe.fit_info["unknown_gold"] == 0
+
+
+def test_a_ruler_that_is_added_after_the_fit_brings_a_new_type(calibrated_ner, entity_test, tmp_path):
+    nlp = spacy.load(calibrated_ner)
+    with_ruler(nlp)
+    nlp.to_disk(tmp_path / "ruled")
+    said = r"\[W003\] 1 labels of component 'ner' were added after 'calib' was fitted; they use the pooled map"
+    with pytest.warns(UserWarning, match=said):
+        outcome = calib("evaluate", tmp_path / "ruled", entity_test, "--silent", "-o", tmp_path / "table.json")
+    assert outcome.code == 0
+    assert json.loads((tmp_path / "table.json").read_text())["calib"]["entities"]["pairs"] > 0
+    with pytest.warns(UserWarning, match=said):
+        assert calib("threshold", tmp_path / "ruled", entity_test, "-p", 0.6, "--per", "label", "--silent").code == 0
+    nlp = spacy.load(tmp_path / "ruled")
+    with pytest.warns(UserWarning, match=said):
+        doc = nlp("Ann saw the old dog in Rome .")
+    assert "dog" in [ent.text for ent in doc.ents]
+    for ent in doc.ents:
+        assert (ent._.calib_score is None) is (ent.label_ == "TOOL")
+
+
+def test_a_label_was_added_to_the_recognizer_by_hand(calibrated_ner, ner_model, entity_test, tmp_path):
+    """The entities are those of the stock pipeline with the same label added; it was saved and loaded, as it were by a user."""
+    for name, path in (("stock", ner_model), ("grown", calibrated_ner)):
+        nlp = spacy.load(path)
+        nlp.get_pipe("ner").add_label("TOOL")
+        nlp.to_disk(tmp_path / name)
+    said = r"\[W003\] 1 labels of component 'ner' were added after 'calib' was fitted"
+    with pytest.warns(UserWarning, match=said):
+        assert calib("evaluate", tmp_path / "grown", entity_test, "--silent").code == 0
+    with pytest.warns(UserWarning, match=said):
+        assert calib("fit", tmp_path / "grown", entity_test, tmp_path / "again", "-C", "ner", "--silent").code == 0
+    stock, again = spacy.load(tmp_path / "stock"), spacy.load(tmp_path / "again")
+    assert "TOOL" in again.get_pipe("calib").labels
+    with pytest.warns(UserWarning, match=said):
+        grown = spacy.load(tmp_path / "grown")
+    docs = entity_docs(40, 42)
+    annotated = [list(nlp.pipe(bare_docs(nlp, docs))) for nlp in (stock, grown, again)]
+    for plain, *ours in zip(*annotated, strict=True):
+        for doc in ours:
+            assert [(e.start, e.end, e.label_) for e in doc.ents] == [(e.start, e.end, e.label_) for e in plain.ents]
+            assert all(owner._.calib_score is not None for owner in (*doc, *doc.ents))
+
+
+def test_the_recognizer_has_other_labels_than_at_the_fit(calibrated_ner, entity_test, tmp_path):
+    copy = Path(shutil.copytree(calibrated_ner, tmp_path / "copy"))
+    moves = (copy / "ner" / "moves").read_bytes()
+    assert moves.count(b"LOC") >= 2
+    (copy / "ner" / "moves").write_bytes(moves.replace(b"LOC", b"GPE"))
+    for outcome in (
+        calib("evaluate", copy, entity_test),
+        calib("threshold", copy, entity_test, "-p", 0.8),
+        calib("info", copy),
+    ):
+        refuses(outcome, "The labels of component 'ner' were removed or reordered since 'calib' was fitted ('LOC' is gone)")
+
+
+def poison_last_layer(name):
+    """No number at all in the bias of a component's last layer."""
+
+    def alter(nlp):
+        nodes = [node for node in nlp.get_pipe(name).model.walk() if "b" in node.param_names and node.has_param("b")]
+        bias = nodes[-1].get_param("b").copy()
+        bias[...] = np.nan
+        nodes[-1].set_param("b", bias)
+
+    return alter
+
+
+@pytest.mark.parametrize("options", [[], ["--second-pass"]])
+def test_the_scores_of_a_recognizer_are_no_numbers(options, calibrated_ner, entity_dev, tmp_path, out):
+    bad = save_recognizer("ner", tmp_path / "bad", poison_last_layer("ner"))
+    sentence = "The logits of component 'ner' hold NaN or infinite values in the document that begins"
+    refuses(calib("fit", bad, entity_dev, out, "-C", "ner", *options), sentence)
+    nlp = spacy.load(calibrated_ner)
+    poison_last_layer("ner")(nlp)
+    nlp.to_disk(tmp_path / "poisoned")
+    before = files_of(tmp_path / "poisoned")
+    refuses(calib("evaluate", tmp_path / "poisoned", entity_dev, "-o", tmp_path / "table.json"), sentence)
+    refuses(calib("threshold", tmp_path / "poisoned", entity_dev, "-p", 0.8, "-a", tmp_path / "poisoned", "-F"), sentence)
+    assert files_of(tmp_path / "poisoned") == before
+    assert not (tmp_path / "table.json").exists()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy, in spaCy's beam search
+def test_the_scores_of_a_beam_recognizer_are_no_numbers(tmp_path, out):
+    bad = save_recognizer("beam_ner", tmp_path / "bad", poison_last_layer("beam_ner"))
+    refuses(
+        calib("fit", bad, save_docs(tmp_path / "few.spacy", entity_docs(2, 45)), out, "-C", "beam_ner"),
+        "The logits of component 'beam_ner' hold NaN or infinite values",
+    )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("factory", ["spancat", "spancat_singlelabel"])
+def test_the_scores_of_a_span_categorizer_are_no_numbers(factory, span_gold, tmp_path, out):
+    """It finds no spans then, which must not look like a fit."""
+    bad = save_recognizer(factory, tmp_path / "bad", poison_last_layer(factory))
+    refuses(calib("fit", bad, span_gold / "dev.spacy", out, "-C", factory), "NaN or infinite values")
+
+
+def test_the_recognizer_is_disabled(entity_dev, tmp_path, out):
+    path = save_recognizer("ner", tmp_path / "disabled", lambda nlp: nlp.disable_pipe("ner"))
+    outcome = calib("fit", path, entity_dev, out, "-C", "ner", "--silent")
+    refuses(outcome, "No document in the data could be scored by component 'ner': 'ner' did not run on the Doc")
+
+
+# Entities: the data
+
+
+@pytest.mark.parametrize("component", ["ner", "spancat"])
+def test_the_data_has_no_gold_entities(component, dev, entity_dev, span_gold, out, request):
+    """dev has gold tags, but neither entities nor span groups."""
+    layer = {"ner": "ner", "spancat": f"spans:{SPANS_KEY}"}[component]
+    model = request.getfixturevalue(f"{component}_model")
+    sentence = f"The data has no gold {layer} annotation for component '{component}'; give data annotated with it."
+    refuses(calib("fit", model, dev, out, "-C", component), sentence)
+    data = {"ner": entity_dev, "spancat": span_gold / "dev.spacy"}[component]
+    refuses(calib("fit", model, data, out, "-C", component, "-t", dev), sentence)
+
+
+def test_the_data_has_the_spans_under_another_key(spancat_model, tmp_path, out):
+    docs = entity_docs(20, 43, spans=True)
+    for doc in docs:
+        doc.spans["other"] = doc.spans.pop(SPANS_KEY)
+    data = save_docs(tmp_path / "other.spacy", docs)
+    refuses(calib("fit", spancat_model, data, out, "-C", "spancat"), f"has no gold spans:{SPANS_KEY} annotation")
+
+
+def test_no_gold_entity_type_is_known(ner_model, tmp_path, out):
+    docs = [Doc(blank_vocab(), words=["Ann", "Hill"], ents=["B-person", "I-person"])] * 20
+    outcome = calib("fit", ner_model, save_docs(tmp_path / "other.spacy", docs), out, "-C", "ner")
+    refuses(outcome, "None of the 1 gold tags in the data is known to component 'ner'; check that")
+
+
+def test_a_failed_fit_leaves_an_old_pipeline_alone(calibrated_ner, ner_model, dev, tmp_path):
+    copy = Path(shutil.copytree(calibrated_ner, tmp_path / "copy"))
+    before = files_of(copy)
+    refuses(calib("fit", ner_model, dev, copy, "-C", "ner", "--force"), "has no gold ner annotation")
+    assert files_of(copy) == before
+    assert [file.name for file in tmp_path.iterdir()] == ["copy"]

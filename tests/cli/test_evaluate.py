@@ -8,11 +8,17 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Corpus
 
-from tests.cli.conftest import calib, refuses, save_docs, save_gold, spacy_process
+from spacy_calib.attributes import doc_view
+from spacy_calib.metrics.calibration_error import smce
+from spacy_calib.report.tables import calibration_table
+from spacy_calib.scorers import judge, judge_spans
+from tests.cli.conftest import SPANS_KEY, calib, entity_docs, refuses, save_docs, save_gold, spacy_command, spacy_process
 from tests.conftest import gold_doc
 
 # srsly writes ten digits behind the point.
 WRITTEN = 1e-9
+# Sums over batches of another size differ in the last digits of float32.
+FLOAT32 = 1e-5
 SCORES = ["smce", "gmce", "ece", "brier", "nll"]
 
 
@@ -204,3 +210,137 @@ def test_more_bins_than_pairs_are_refused(calibrated, tmp_path):
     """A number that is far out of range fills the memory, so that the process is killed without a sentence."""
     data = save_gold(tmp_path / "few.spacy", 3, seed=1)
     refuses(calib("evaluate", calibrated, data, "--silent", "-b", 10_000), "but 10000 bins were asked for")
+
+
+# Entities
+
+
+def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(calibrated_ner, entity_test, tmp_path):
+    assert calib("evaluate", calibrated_ner, entity_test, "--silent", "-o", tmp_path / "table.json").code == 0
+    result = figures(tmp_path / "table.json")["calib"]
+    entities = result["entities"]
+    assert set(entities) == {"event", "bins", "accepted", "tokens", "pairs", "accuracy", "errors", "scores"}
+    assert (entities["event"], entities["bins"], result["component"]) == ("exact", 10, "ner")
+    assert all(type(leaf) in (str, int, float, type(None)) for leaf in leaves(result))
+
+    assert spacy_command("evaluate", calibrated_ner, entity_test, "--output", tmp_path / "metrics.json").code == 0
+    metrics = figures(tmp_path / "metrics.json")
+    for table, prefix in ((result, "calib"), (entities, "calib_ent")):
+        rows = {row["group"]: row for row in table["errors"]}
+        for group, score in (("all", "smce"), ("mean", "gmce")):
+            assert rows[group]["calibrated"] == pytest.approx(metrics[f"{prefix}_{score}"], abs=FLOAT32)
+            assert rows[group]["raw"] == pytest.approx(metrics[f"{prefix}_{score}_raw"], abs=FLOAT32)
+        for group, row in metrics[f"{prefix}_gmce_per_group"].items():
+            assert (rows[group]["pairs"], rows[group]["tags"]) == (row["pairs"], row["tags"])
+            assert rows[group]["calibrated"] == pytest.approx(row["gmce"], abs=FLOAT32)
+        for score in ("ece", "brier", "nll"):
+            assert table["scores"][score]["calibrated"] == pytest.approx(metrics[f"{prefix}_{score}"], abs=FLOAT32)
+            assert table["scores"][score]["raw"] == pytest.approx(metrics[f"{prefix}_{score}_raw"], abs=FLOAT32)
+    # Of the predicted entities as many are right as the precision says: every token has gold here.
+    assert entities["accuracy"] == pytest.approx(metrics["ents_p"], abs=WRITTEN)
+
+    nlp = spacy.load(calibrated_ner)
+    examples = list(Corpus(entity_test)(nlp))
+    for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+        example.predicted = doc
+    pipe = nlp.get_pipe("calib")
+    of_tokens = judge(examples, "calib", pipe.labels)
+    of_spans = judge_spans(examples, "calib", pipe.source_span_labels())
+    assert (result["tokens"], result["pairs"]) == (of_tokens.pairs.n_units, len(of_tokens.pairs))
+    assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib").ents) for eg in examples)
+    expected = calibration_table(of_spans.pairs, of_spans.calibrated, pipe.span_maps[0].groups, 10, 0)
+    assert entities["errors"][0]["raw"] == pytest.approx(expected["errors"][0]["raw"], abs=FLOAT32)
+    assert [row["pairs"] for row in entities["errors"]] == [row["pairs"] for row in expected["errors"]]
+    assert entities["errors"][0]["calibrated"] == pytest.approx(smce(of_spans.pairs, of_spans.calibrated, 10), abs=FLOAT32)
+
+
+def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_test, tmp_path):
+    outcome = calib("evaluate", calibrated_ner, entity_test, "-o", tmp_path / "table.json")
+    assert outcome.code == 0
+    result = figures(tmp_path / "table.json")["calib"]
+    entities = result["entities"]
+    first, _, second = outcome.text.partition("calib: whole entities (event: exact)")
+    assert "calib (ner)" in first
+    assert f"{result['tokens']:,} tokens, {result['pairs']:,} pairs" in first
+    assert f"{entities['pairs']:,} predicted entities, {100 * entities['accuracy']:.2f} % right, 10 bins" in second
+    assert "ECE (top label)" in first
+    assert "ECE (top label)" not in second
+    for text, table in ((first, result), (second, entities)):
+        row = table["errors"][0]
+        assert f"all (SMCE) {row['tags']} {row['pairs']:,} {row['raw']:.4f} {row['calibrated']:.4f}" in text
+        brier = table["scores"]["brier"]
+        assert f"Brier {brier['raw']:.4f} {brier['calibrated']:.4f}" in text
+    firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
+    at = [i for i, word in enumerate(firsts) if word == "all"]
+    assert [firsts[i : i + 6] for i in at] == [["all", "O", "1", "2", "3", "mean"], ["all", "1", "2", "3", "mean", "Score"]]
+
+
+def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test, tmp_path):
+    options = ["--groups", 1, "--bins", 4, "--silent", "-o", tmp_path / "table.json"]
+    assert calib("evaluate", calibrated_ner, entity_test, *options).code == 0
+    result = figures(tmp_path / "table.json")["calib"]
+    assert (result["bins"], result["entities"]["bins"]) == (4, 4)
+    assert [row["group"] for row in result["entities"]["errors"]] == ["all", "1", "mean"]
+    one, other, _ = result["entities"]["errors"]
+    assert (one["pairs"], one["tags"], one["raw"]) == (other["pairs"], other["tags"], other["raw"])
+    assert "O" in [row["group"] for row in result["errors"]]
+
+
+def test_two_pipes_give_entities_for_the_recognizer_alone(two_pipes, entity_test, tmp_path):
+    outcome = calib("evaluate", two_pipes, entity_test, "-o", tmp_path / "table.json")
+    assert outcome.code == 0
+    assert "tag_calib (tagger)" in outcome.text
+    assert "calib (ner)" in outcome.text
+    assert "tag_calib: whole entities" not in outcome.text
+    result = figures(tmp_path / "table.json")
+    assert set(result) == {"tag_calib", "calib"}
+    assert "entities" in result["calib"]
+    assert "entities" not in result["tag_calib"]
+    metrics = scored_by_spacy(two_pipes, entity_test)
+    assert result["tag_calib"]["errors"][0]["raw"] == pytest.approx(metrics["tag_calib_smce_raw"], abs=FLOAT32)
+    assert result["calib"]["errors"][0]["raw"] == pytest.approx(metrics["calib_smce_raw"], abs=FLOAT32)
+
+
+def test_the_spans_of_a_span_categorizer(calibrated_spancat, span_gold, tmp_path):
+    data = span_gold / "test.spacy"
+    assert calib("evaluate", calibrated_spancat, data, "--silent", "-o", tmp_path / "table.json").code == 0
+    entities = figures(tmp_path / "table.json")["calib"]["entities"]
+    metrics = scored_by_spacy(calibrated_spancat, data)
+    assert entities["accuracy"] == pytest.approx(metrics[f"spans_{SPANS_KEY}_p"], abs=WRITTEN)
+    assert entities["errors"][0]["calibrated"] == pytest.approx(metrics["calib_ent_smce"], abs=FLOAT32)
+    assert entities["scores"]["brier"]["raw"] == pytest.approx(metrics["calib_ent_brier_raw"], abs=FLOAT32)
+
+
+def test_data_without_entity_gold_is_refused(calibrated_ner, calibrated_spancat, test_file):
+    """test_file has gold tags, but no entities."""
+    for path, layer, component in ((calibrated_ner, "ner", "ner"), (calibrated_spancat, f"spans:{SPANS_KEY}", "spancat")):
+        outcome = calib("evaluate", path, test_file, "--silent")
+        refuses(outcome, f"The data has no gold {layer} annotation for component '{component}'; give data annotated with it.")
+
+
+def test_gold_without_a_predicted_entity_has_a_table_of_tokens_alone(calibrated_ner, tmp_path):
+    nlp = spacy.load(calibrated_ner)
+    docs = [doc for doc in entity_docs(200, 34) if not nlp(Doc(nlp.vocab, words=[token.text for token in doc])).ents]
+    assert docs
+    data = save_docs(tmp_path / "outside.spacy", docs)
+    outcome = calib("evaluate", calibrated_ner, data, "-b", 2, "-o", tmp_path / "table.json")
+    assert outcome.code == 0
+    assert "Nothing to judge: no entity was predicted where there is gold." in outcome.text
+    result = figures(tmp_path / "table.json")["calib"]
+    assert result["tokens"] == sum(map(len, docs))
+    assert result["entities"]["pairs"] == 0
+    assert result["entities"]["accuracy"] is None
+    assert result["entities"]["scores"]["brier"] == {"raw": None, "calibrated": None}
+
+
+def test_the_component_that_is_read_is_missing(calibrated_ner, entity_test, tmp_path):
+    """The data has gold: it is not the data that is at fault."""
+    spacy.load(calibrated_ner, exclude=["ner"]).to_disk(tmp_path / "without")
+    refuses(calib("evaluate", tmp_path / "without", entity_test, "--silent"), "has no component 'ner'; it has: tok2vec, tagger")
+
+
+def test_the_calib_pipe_is_disabled_in_the_config(calibrated_ner, entity_test, tmp_path):
+    nlp = spacy.load(calibrated_ner)
+    nlp.disable_pipe("calib")
+    nlp.to_disk(tmp_path / "disabled")
+    refuses(calib("evaluate", tmp_path / "disabled", entity_test, "--silent"), "disabled")

@@ -68,3 +68,32 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
     nlp.add_pipe("calib", after="tagger")
     nlp.to_disk(tmp_path / "unfitted")
     refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")
+
+
+# Entities
+
+
+def test_info_on_a_recognizer(calibrated_ner, tmp_path):
+    outcome = calib("info", calibrated_ner, "-o", tmp_path / "info.json")
+    assert outcome.code == 0
+    held = json.loads((tmp_path / "info.json").read_text())["calib"]
+    spans = held["spans"]
+    assert (held["component"], held["layer"], spans["event"]) == ("ner", "ner", "exact")
+    assert set(spans["labels"]) == {"PER", "LOC", "ORG"}
+    assert spans["table"][0]["pairs"] == spans["spans"]
+    assert [group["group"] for group in held["groups"]][0] == "O"
+    for part in (
+        "Component ner (ner)",
+        f"{spans['spans']:,} predicted entities, {spans['right']:,} right (event: exact)",
+        "The same for whole entities",
+        "Group O (1 tags): O",
+    ):
+        assert part in outcome.text
+
+
+def test_info_on_a_span_categorizer_and_on_two_pipes(calibrated_spancat, two_pipes):
+    assert "Component spancat (spans:sc)" in calib("info", calibrated_spancat).text
+    both = calib("info", two_pipes).text
+    assert "Component ner (ner)" in both
+    assert "Component tagger (tag)" in both
+    assert "Token._.tag_calib_score" in both

@@ -1,0 +1,206 @@
+"""Choosing grouping, map and pooling by cross-validation over documents. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import calib_error
+from .grouped import GroupedRecalibrator
+from .metrics.proper import CLIP
+from .pooling import TagOffsets
+from .recalibrators.base import Recalibrator
+from .types import Floats, Groups, Ints, Pairs
+
+# Pairs on which the candidates are compared; with more, whole documents are left out at equal distances.
+MOST_PAIRS = 200_000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to calibrate.
+
+    n_groups (int | None): Tag frequency groups; None gives each tag a group of its own. method (str): Name of the map's prototype.
+    pooled (bool): Whether each tag has an offset of its own besides, shrunk to its group.
+    """
+
+    n_groups: int | None
+    method: str
+    pooled: bool
+
+    def __str__(self) -> str:
+        groups = "one-vs-rest" if self.n_groups is None else f"TFG-{self.n_groups}"
+        return f"{groups} {self.method}{' + tag offsets' if self.pooled else ''}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What cross-validation said of a candidate.
+
+    loss (float): Mean log loss per pair. difference (float): Of its loss from the best one's. error (float): Standard error of that
+        difference, over documents. size (int): Free numbers of the candidate.
+    """
+
+    candidate: Candidate
+    loss: float
+    difference: float
+    error: float
+    size: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "candidate": str(self.candidate),
+            "groups": self.candidate.n_groups,
+            "method": self.candidate.method,
+            "pooled": self.candidate.pooled,
+            "loss": self.loss,
+            "difference": self.difference,
+            "error": self.error,
+            "size": self.size,
+        }
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The candidate that was chosen, and all trials, the best first.
+
+    folds (int): Of the cross-validation. pairs, documents (int): What the candidates were compared on.
+    """
+
+    chosen: Candidate
+    trials: list[Trial]
+    folds: int
+    pairs: int
+    documents: int
+
+
+def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
+    """The fold of each pair: documents that follow one another share a fold, and folds hold about equally many pairs.
+
+    So parts of one text that a converter cut into several documents seldom stand on both sides.
+
+    documents (Ints): Of the pairs, ascending.
+    """
+    _, starts, counts = np.unique(documents, return_index=True, return_counts=True)
+    middle = starts + counts / 2
+    of_document = np.minimum((middle * n_folds / max(1, len(documents))).astype(np.intp), n_folds - 1)
+    return np.repeat(of_document, counts)
+
+
+def thin_out(pairs: Pairs, documents: Ints, most: int = MOST_PAIRS) -> tuple[Pairs, Ints]:
+    """At most about this many pairs: whole documents, at equal distances."""
+    if len(pairs) <= most:
+        return pairs, documents
+    _, codes = np.unique(documents, return_inverse=True)
+    n = int(codes.max()) + 1
+    kept = max(1, int(n * most / len(pairs)))
+    wanted = np.zeros(n, dtype=bool)
+    wanted[np.arange(kept) * n // kept] = True
+    return take(pairs, np.flatnonzero(wanted[codes])), documents[wanted[codes]]
+
+
+def take(pairs: Pairs, index: Ints) -> Pairs:
+    """Some of the pairs."""
+    return Pairs(pairs.rows[index], pairs.tags[index], pairs.scores[index], pairs.hits[index], pairs.n_units)
+
+
+def select(
+    pairs: Pairs,
+    documents: Ints,
+    make_groups: Callable[[int | None], Groups],
+    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    numbers_of_groups: Sequence[int | None],
+    *,
+    n_folds: int = 5,
+    pooling: TagOffsets | None = None,
+) -> Selection:
+    """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents.
+
+    Chosen is the smallest candidate that is no worse than the best by more than one standard error of their difference.
+
+    documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
+    prototypes: Name -> (prototype, its free numbers). pooling (TagOffsets | None): Its prototype; the strength is learned by default.
+    RAISES C007: fewer than two documents have pairs.
+    """
+    some, of_pair = thin_out(pairs, documents)
+    n_documents = len(np.unique(of_pair))
+    if n_documents < 2:
+        raise calib_error("C007", n=n_documents)
+    folds = contiguous_folds(of_pair, min(n_folds, n_documents))
+    candidates, losses = _losses(some, folds, make_groups, prototypes, numbers_of_groups, pooling or TagOffsets())
+    trials = _compare(candidates, losses, of_pair)
+    near = [trial for trial in trials if trial.difference <= trial.error]
+    chosen = min(near, key=lambda trial: (trial.size, trial.loss))
+    return Selection(chosen.candidate, trials, int(folds.max()) + 1, len(some), n_documents)
+
+
+def _losses(
+    pairs: Pairs,
+    folds: Ints,
+    make_groups: Callable[[int | None], Groups],
+    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    numbers_of_groups: Sequence[int | None],
+    pooling: TagOffsets,
+) -> tuple[list[tuple[Candidate, int]], list[Floats]]:
+    """(candidates with their size, held-out log loss of every pair under each)."""
+    n_tags = len(np.unique(pairs.tags))
+    tried: dict[tuple[int, ...], int | None] = {}
+    candidates: list[tuple[Candidate, int]] = []
+    losses: list[Floats] = []
+    for number in numbers_of_groups:
+        groups = make_groups(number)
+        if tuple(groups.of_tag) in tried:
+            continue
+        tried[tuple(groups.of_tag)] = number
+        for method, (prototype, size) in prototypes.items():
+            both = _held_out(pairs, folds, GroupedRecalibrator(prototype, groups), pooling)
+            if both is None:
+                continue
+            for pooled, scores in zip((False, True), both, strict=True):
+                candidates.append((Candidate(number, method, pooled), size * len(groups) + (n_tags if pooled else 0)))
+                losses.append(_log_losses(scores, pairs.hits))
+    return candidates, losses
+
+
+def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, pooling: TagOffsets) -> tuple[Floats, Floats] | None:
+    """(scores without, scores with tag offsets) of every pair by maps that did not see its fold; None where they cannot be fitted."""
+    plain, corrected = np.empty(len(pairs)), np.empty(len(pairs))
+    for fold in range(int(folds.max()) + 1):
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        learned = take(pairs, outside)
+        if len(learned) < max(1, blank.prototype.min_pairs):
+            return None
+        maps = GroupedRecalibrator(blank.prototype, blank.groups).fit(learned)
+        plain[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
+        offsets = pooling.clone().fit(
+            maps.predict(learned.scores, learned.tags), learned.hits, learned.tags, len(blank.groups.of_tag),
+            blank.groups.of(learned.tags).astype(np.intp), len(blank.groups),
+        )  # fmt: skip
+        corrected[inside] = offsets.predict(
+            plain[inside], pairs.tags[inside], blank.groups.of(pairs.tags[inside]).astype(np.intp)
+        )
+    return plain, corrected
+
+
+def _log_losses(scores: Floats, hits: Any) -> Floats:
+    clipped = np.clip(scores, CLIP, 1 - CLIP)
+    return -np.log(np.where(hits, clipped, 1 - clipped))
+
+
+def _compare(candidates: list[tuple[Candidate, int]], losses: list[Floats], documents: Ints) -> list[Trial]:
+    """The trials, the best first."""
+    means = [float(loss.mean()) for loss in losses]
+    best = losses[int(np.argmin(means))]
+    _, codes = np.unique(documents, return_inverse=True)
+    n = len(documents)
+    per_document = np.bincount(codes)
+    trials = []
+    for (candidate, size), loss, mean in zip(candidates, losses, means, strict=True):
+        difference = float((loss - best).mean())
+        sums = np.bincount(codes, weights=loss - best)
+        error = float(np.sqrt(np.sum((sums - difference * per_document) ** 2)) / n)
+        trials.append(Trial(candidate, mean, difference, error, size))
+    return sorted(trials, key=lambda trial: (trial.loss, trial.size))

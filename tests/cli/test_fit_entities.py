@@ -1,0 +1,446 @@
+"""`spacy calib fit` for recognizers and span categorizers: what it writes, what it leaves alone, and every option of theirs."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from spacy_calib.ner.recognizer import CalibEntityRecognizer
+from tests.cli.conftest import (
+    N_DOCS,
+    SPANS_KEY,
+    bare_docs,
+    calib,
+    entity_docs,
+    files_of,
+    save_docs,
+    save_recognizer,
+)
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+ENTITIES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
+# Sums over batches of another size differ in the last digits of float32.
+FLOAT32 = 1e-5
+
+
+@functools.cache
+def gold_docs(path):
+    """The Docs of a file that no test changes."""
+    return list(DocBin().from_disk(path).get_docs(Vocab()))
+
+
+def run(path, data, batch_size=64):
+    """(pipeline, the Docs of a file as it annotates them)."""
+    nlp = spacy.load(path)
+    return nlp, list(nlp.pipe(bare_docs(nlp, gold_docs(data)), batch_size=batch_size))
+
+
+def config_of(path):
+    return spacy.util.load_config(path / "config.cfg")
+
+
+def entities_of(docs):
+    return [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in docs]
+
+
+def without_calib(config, name="calib"):
+    """The config without the calib pipe, and what that pipe's block was."""
+    config = config.copy()
+    block = config["components"].pop(name)
+    config["nlp"]["pipeline"] = [pipe for pipe in config["nlp"]["pipeline"] if pipe != name]
+    return config, block
+
+
+# What is written
+
+
+def test_the_config_differs_by_the_factory_and_the_calib_block_alone(ner_model, calibrated_ner):
+    before, (after, block) = config_of(ner_model), without_calib(config_of(calibrated_ner))
+    assert after["components"]["ner"].pop("factory") == "calib_ner"
+    assert before["components"]["ner"].pop("factory") == "ner"
+    assert after == before
+    assert config_of(calibrated_ner)["nlp"]["pipeline"] == ["tok2vec", "tagger", "ner", "calib"]
+    assert block["source"] == {
+        "@calib_sources": "spacy-calib.Ner.v1", "component": "ner", "granularity": "type", "beam_width": 1, "beam_density": 0.0,
+    }  # fmt: skip
+    assert (block["factory"], block["attr"], block["event"], block["threshold"]) == ("calib", "calib", "exact", 0.01)
+
+
+def test_the_weights_and_all_other_files_of_the_components_stay_byte_for_byte(ner_model, calibrated_ner):
+    before, after = files_of(ner_model), files_of(calibrated_ner)
+    assert set(after) - set(before) == {"calib/calibration.msgpack"}
+    assert set(before) <= set(after)
+    own = [name for name in before if name.split("/")[0] in ("tok2vec", "tagger", "ner", "tokenizer")]
+    assert {"ner/model", "ner/moves", "ner/cfg", "tok2vec/model"} <= set(own)
+    assert [name for name in own if before[name] != after[name]] == []
+
+
+@pytest.mark.parametrize("data", ["train", "dev", "test"])
+def test_the_entities_are_those_of_the_stock_pipeline(data, ner_model, calibrated_ner, entity_gold):
+    file = entity_gold / f"{data}.spacy"
+    (_, plain), (nlp, with_calib) = run(ner_model, file), run(calibrated_ner, file)
+    assert isinstance(nlp.get_pipe("ner"), CalibEntityRecognizer)
+    for one, other in zip(plain, with_calib, strict=True):
+        assert (one.to_array(ENTITIES) == other.to_array(ENTITIES)).all()
+        assert (one.to_array(["TAG"]) == other.to_array(["TAG"])).all()
+    assert sum(len(doc.ents) for doc in plain) > 100
+
+
+def test_every_token_and_entity_carries_probabilities(calibrated_ner, entity_test):
+    nlp, docs = run(calibrated_ner, entity_test)
+    tokens = [token for doc in docs for token in doc]
+    spans = [ent for doc in docs for ent in doc.ents]
+    for owner in (*tokens, *spans):
+        assert type(owner._.calib_score) is float
+        assert 0 <= owner._.calib_score <= 1
+        assert 0 <= owner._.calib_raw <= 1
+    assert any(owner._.calib_score != owner._.calib_raw for owner in spans)
+    assert {type(span._.calib_accept) for span in spans} == {type(None)}
+    for doc in docs:
+        assert [(one.start, one.end, one.label, one.score) for one in doc._.calib.ents] == [
+            (ent.start, ent.end, ent.label_, ent._.calib_score) for ent in doc.ents
+        ]
+        assert {one.event for one in doc._.calib.ents} <= {"exact"}
+    labels = {"O", *nlp.get_pipe("ner").labels}
+    assert all(token._.calib_scores[token.ent_type_ or "O"] == token._.calib_score for token in tokens)
+    assert set().union(*(token._.calib_scores for token in tokens)) <= labels
+
+
+def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner")
+    assert outcome.code == 0
+    nlp, docs = run(tmp_path / "out", entity_dev)
+    n_tokens, n_entities = sum(map(len, docs)), sum(len(doc.ents) for doc in docs)
+    gold = [{(ent.start, ent.end, ent.label_) for ent in doc.ents} for doc in gold_docs(entity_dev)]
+    right = sum(entity in own for found, own in zip(entities_of(docs), gold, strict=True) for entity in found)
+    assert f"Calibrated ner on {n_tokens:,} tokens" in outcome.text
+    assert f"{n_entities:,} predicted entities, {right:,} right (event: exact)" in outcome.text
+    assert "The same for whole entities" in outcome.text
+    info = nlp.get_pipe("calib").fit_info
+    assert (info["layer"], info["tokens"], info["docs"]) == ("ner", n_tokens, N_DOCS)
+    assert (info["spans"]["spans"], info["spans"]["right"]) == (n_entities, right)
+    table = {row["group"]: row for row in info["spans"]["table"]}
+    assert table["all"]["pairs"] == n_entities == sum(row["pairs"] for group, row in table.items() if group != "all")
+    assert table["all"]["calibrated"] < table["all"]["raw"]
+
+
+def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, tmp_path):
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-G", 2, "--silent").code == 0
+    pipe = spacy.load(tmp_path / "out").get_pipe("calib")
+    groups, of_spans = pipe.maps.groups, pipe.span_maps[0].groups
+    assert groups.names == ("O", "1", "2")
+    assert [pipe.labels[i] for i in groups.tags_in(0)] == ["O"]
+    assert of_spans.names == ("1", "2")
+    assert sum(of_spans.sizes) == 3
+
+
+# Options
+
+
+def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
+    ner_model, calibrated_ner, entity_dev, entity_test, tmp_path
+):
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--second-pass", "--silent")
+    assert (outcome.code, outcome.printed) == (0, "")
+    assert without_calib(config_of(tmp_path / "out"))[0] == config_of(ner_model)
+    before, after = files_of(ner_model), files_of(tmp_path / "out")
+    assert [name for name in before if name.startswith(("ner/", "tok2vec/")) and before[name] != after[name]] == []
+    (nlp, twice), (_, once) = run(tmp_path / "out", entity_test), run(calibrated_ner, entity_test)
+    assert not isinstance(nlp.get_pipe("ner"), CalibEntityRecognizer)
+    assert entities_of(twice) == entities_of(once)
+    for two, one in zip(twice, once, strict=True):
+        assert [t._.calib_raw for t in two] == pytest.approx([t._.calib_raw for t in one], abs=FLOAT32)
+        assert [e._.calib_raw for e in two.ents] == pytest.approx([e._.calib_raw for e in one.ents], abs=FLOAT32)
+        assert [e._.calib_score for e in two.ents] == pytest.approx([e._.calib_score for e in one.ents], abs=1e-3)
+
+
+def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
+    options = ["-C", "ner", "--granularity", "biluo", "--silent"]
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
+    nlp, docs = run(tmp_path / "out", entity_test)
+    pipe = nlp.get_pipe("calib")
+    types = {label.partition("-")[2] for label in pipe.labels} - {""}
+    assert set(pipe.labels) == {"O", *(f"{prefix}-{label}" for prefix in "BILU" for label in types)}
+    assert types == set(nlp.get_pipe("ner").labels)
+    assert pipe.fit_info["layer"] == "biluo"
+    _, by_type = run(calibrated_ner, entity_test)
+    assert entities_of(docs) == entities_of(by_type)
+    for doc, other in zip(docs, by_type, strict=True):
+        for ent in doc.ents:
+            letters = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
+            for token, letter in zip(ent, letters, strict=True):
+                assert token._.calib_scores[f"{letter}-{ent.label_}"] == token._.calib_score
+            # A tag of a type is never likelier than the type.
+            assert ent._.calib_raw <= other[ent.start : ent.end]._.calib_raw + FLOAT32 if ent in other.ents else True
+            assert 0 <= ent._.calib_score <= 1
+    # The four tags of a type are in one group, that of the type.
+    groups = pipe.maps.groups
+    for label in types:
+        assert len({int(groups.of_tag[pipe.labels.index(f"{prefix}-{label}")]) for prefix in "BILU"}) == 1
+
+
+def test_beam_marginals_and_candidates(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
+    options = ["-C", "ner", "--beam-width", 4, "--beam-density", 0.01]
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
+    source = config_of(tmp_path / "out")["components"]["calib"]["source"]
+    assert (source["beam_width"], source["beam_density"], source["granularity"]) == (4, 0.01, "type")
+    (nlp, docs), (_, greedy) = run(tmp_path / "out", entity_test), run(calibrated_ner, entity_test)
+    assert entities_of(docs) == entities_of(greedy)
+    candidates = [one for doc in docs for one in doc._.calib.candidates]
+    assert candidates
+    assert all(0 <= one.score <= 1 and one.accept is None for one in candidates)
+    for doc in docs:
+        chosen = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+        assert not chosen & {(one.start, one.end, one.label) for one in doc._.calib.candidates}
+        assert [one.score for one in doc._.calib.candidates] == sorted(
+            (one.score for one in doc._.calib.candidates), reverse=True
+        )
+    assert not any(doc._.calib.candidates for doc in greedy)
+    assert nlp.get_pipe("calib").fit_info["spans"]["candidates"] > 0
+    assert any(
+        a._.calib_raw != b._.calib_raw for one, two in zip(docs, greedy, strict=True) for a, b in zip(one, two, strict=True)
+    )
+
+
+def covered(doc, label):
+    return {token.i for ent in doc.ents if ent.label_ == label for token in ent}
+
+
+EVENTS = {
+    "exact": lambda ent, gold: (ent.start, ent.end, ent.label_) in {(e.start, e.end, e.label_) for e in gold.ents},
+    "type": lambda ent, gold: {token.i for token in ent} <= covered(gold, ent.label_),
+    "overlap": lambda ent, gold: bool({token.i for token in ent} & covered(gold, ent.label_)),
+}
+
+
+def test_each_event_counts_the_entities_for_which_it_holds(ner_model, entity_dev, tmp_path):
+    _, docs = run(ner_model, entity_dev)
+    gold = gold_docs(entity_dev)
+    right = {}
+    for event, holds in EVENTS.items():
+        outcome = calib("fit", ner_model, entity_dev, tmp_path / event, "-C", "ner", "--event", event)
+        assert outcome.code == 0
+        nlp = spacy.load(tmp_path / event)
+        right[event] = nlp.get_pipe("calib").fit_info["spans"]["right"]
+        assert right[event] == sum(holds(ent, own) for doc, own in zip(docs, gold, strict=True) for ent in doc.ents)
+        assert f"{right[event]:,} right (event: {event})" in outcome.text
+        assert config_of(tmp_path / event)["components"]["calib"]["event"] == event
+        assert {one.event for doc in nlp.pipe(bare_docs(nlp, gold[:20])) for one in doc._.calib.ents} == {event}
+    assert right["exact"] < right["type"] < right["overlap"]
+
+
+def test_train_data_gives_the_frequencies_of_tokens_and_entities(ner_model, entity_dev, entity_gold, tmp_path):
+    train = entity_gold / "train.spacy"
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--train-data", train)
+    assert "Tag frequencies were counted on train.spacy" in outcome.text
+    pipe = spacy.load(tmp_path / "out").get_pipe("calib")
+    docs = gold_docs(train)
+    tokens = Counter(token.ent_type_ or "O" for doc in docs for token in doc)
+    entities = Counter(ent.label_ for doc in docs for ent in doc.ents)
+    assert dict(zip(pipe.labels, pipe.maps.groups.counts.tolist(), strict=True)) == tokens
+    assert dict(zip(pipe.source_span_labels(), pipe.span_maps[0].groups.counts.tolist(), strict=True)) == entities
+    # The same without --train-data: of the fit data.
+    assert pipe.fit_info["counted_on"] == "train.spacy"
+
+
+@pytest.mark.parametrize("component", ["ner", "spancat"])
+def test_the_shipped_config_with_another_component(component, tmp_path, entity_dev, span_gold, request):
+    model = request.getfixturevalue(f"{component}_model")
+    options = ["--config", CONFIGS / "tfg_isotonic.cfg", "--component", component]
+    data = {"ner": entity_dev, "spancat": span_gold / "dev.spacy"}[component]
+    assert calib("fit", model, data, tmp_path / "out", *options).code == 0
+    block = config_of(tmp_path / "out")["components"]["calib"]
+    assert block["source"]["@calib_sources"] == f"spacy-calib.{component.title()}.v1"
+    assert block["source"]["component"] == component
+    assert config_of(tmp_path / "out")["components"][component]["factory"] == {"ner": "calib_ner"}.get(component, component)
+    nlp = spacy.load(tmp_path / "out")
+    doc = nlp("Ann lives in New York .")
+    assert all(token._.calib_score is not None for token in doc)
+
+
+def test_options_of_a_recognizer_beside_a_config(ner_model, entity_dev, tmp_path):
+    options = ["--config", CONFIGS / "tfg_isotonic.cfg", "--component", "ner", "--granularity", "biluo", "--attr", "sure"]
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options, "--silent").code == 0
+    assert config_of(tmp_path / "out")["components"]["sure"]["source"]["granularity"] == "biluo"
+    assert spacy.load(tmp_path / "out")("Ann saw Kim .")[0]._.sure_score is not None
+
+
+@pytest.mark.parametrize("method", ["histogram", "scaling-binning", "identity"])
+def test_methods_other_than_isotonic(method, ner_model, entity_dev, tmp_path):
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", method, "-b", 5, "--silent").code == 0
+    doc = spacy.load(tmp_path / "out")("Ann lives in New York .")
+    assert all(0 <= token._.calib_score <= 1 for token in doc)
+    assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
+    if method == "identity":
+        assert [token._.calib_score for token in doc] == [token._.calib_raw for token in doc]
+
+
+def test_gold_preproc_splits_documents_into_sentences(ner_model, entity_dev, tmp_path):
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--gold-preproc", "--silent").code == 0
+    info = spacy.load(tmp_path / "out").get_pipe("calib").fit_info
+    assert (info["docs"], info["tokens"]) == (2 * N_DOCS, sum(map(len, gold_docs(entity_dev))))
+    assert info["spans"]["spans"] > 100
+
+
+# Pipelines that were calibrated before
+
+
+def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity_test, tmp_path):
+    outcome = calib("fit", calibrated_ner, entity_test, tmp_path / "out", "-C", "ner", "--event", "overlap")
+    assert outcome.code == 0
+    nlp, docs = run(tmp_path / "out", entity_test)
+    assert nlp.pipe_names == ["tok2vec", "tagger", "ner", "calib"]
+    assert config_of(tmp_path / "out")["components"]["ner"]["factory"] == "calib_ner"
+    assert nlp.get_pipe("calib").fit_info["tokens"] == sum(map(len, docs))
+    assert nlp.get_pipe("calib").event == "overlap"
+    assert entities_of(docs) == entities_of(run(ner_model, entity_test)[1])
+    # What was fitted before has no part in it: the same as a fit of the stock pipeline.
+    assert calib("fit", ner_model, entity_test, tmp_path / "fresh", "-C", "ner", "--event", "overlap", "--silent").code == 0
+    again, fresh = (files_of(tmp_path / name) for name in ("out", "fresh"))
+    assert again["calib/calibration.msgpack"] == fresh["calib/calibration.msgpack"]
+    assert again["config.cfg"] == fresh["config.cfg"]
+    assert again["ner/model"] == fresh["ner/model"]
+
+
+def test_fitting_again_in_place(calibrated_ner, entity_test, tmp_path):
+    place = tmp_path / "place"
+    spacy.load(calibrated_ner).to_disk(place)
+    assert calib("fit", place, entity_test, place, "-C", "ner", "--force", "--silent").code == 0
+    assert spacy.load(place).get_pipe("calib").fit_info["docs"] == N_DOCS
+    assert [file.name for file in tmp_path.iterdir()] == ["place"]
+
+
+def test_two_calib_pipes_one_for_the_tagger_and_one_for_the_entities(two_pipes, calibrated_ner, entity_test):
+    nlp, docs = run(two_pipes, entity_test)
+    assert nlp.pipe_names == ["tok2vec", "tagger", "tag_calib", "ner", "calib"]
+    _, alone = run(calibrated_ner, entity_test)
+    for doc, other in zip(docs, alone, strict=True):
+        assert [token._.calib_score for token in doc] == [token._.calib_score for token in other]
+        assert [ent._.calib_score for ent in doc.ents] == [ent._.calib_score for ent in other.ents]
+        assert all(token._.tag_calib_scores[token.tag_] == token._.tag_calib_score for token in doc)
+        assert all(ent._.tag_calib_score is None for ent in doc.ents)
+        assert doc._.tag_calib.ents == ()
+
+
+def test_the_tagger_first_and_the_recognizer_afterwards(ner_model, entity_dev, tmp_path):
+    assert calib("fit", ner_model, entity_dev, tmp_path / "one", "--silent").code == 0
+    assert calib("fit", tmp_path / "one", entity_dev, tmp_path / "two", "-C", "ner", "--attr", "sure_ent", "--silent").code == 0
+    nlp = spacy.load(tmp_path / "two")
+    assert nlp.pipe_names == ["tok2vec", "tagger", "calib", "ner", "sure_ent"]
+    doc = nlp("Ann lives in New York .")
+    assert all(token._.calib_scores and token._.sure_ent_scores for token in doc)
+    assert doc.ents
+    assert all(ent._.sure_ent_score is not None and ent._.calib_score is None for ent in doc.ents)
+
+
+# Other recognizers
+
+
+def test_beam_ner_becomes_calib_beam_ner(tmp_path):
+    model = save_recognizer("beam_ner", tmp_path / "model")
+    data = save_docs(tmp_path / "few.spacy", entity_docs(40, 35))  # the beam search takes its time
+    outcome = calib("fit", model, data, tmp_path / "out", "-C", "beam_ner")
+    assert outcome.code == 0
+    before, (after, _) = config_of(model), without_calib(config_of(tmp_path / "out"))
+    assert after["components"]["beam_ner"].pop("factory") == "calib_beam_ner"
+    assert before["components"]["beam_ner"].pop("factory") == "beam_ner"
+    assert after == before
+    old, new = files_of(model), files_of(tmp_path / "out")
+    assert all(old[name] == new[name] for name in ("beam_ner/model", "beam_ner/moves", "beam_ner/cfg"))
+    (_, plain), (_, docs) = run(model, data), run(tmp_path / "out", data)
+    assert entities_of(docs) == entities_of(plain)
+    assert all(ent._.calib_score is not None for doc in docs for ent in doc.ents)
+    assert any(doc._.calib.candidates for doc in docs)
+    assert calib("evaluate", tmp_path / "out", data, "--silent").code == 0
+
+
+@pytest.mark.parametrize("factory", ["spancat", "spancat_singlelabel"])
+def test_span_categorizers(factory, span_gold, tmp_path):
+    dev, test = span_gold / "dev.spacy", span_gold / "test.spacy"
+    model = save_recognizer(factory, tmp_path / "model")
+    outcome = calib("fit", model, dev, tmp_path / "out", "-C", factory)
+    assert outcome.code == 0
+    assert f"Calibrated {factory} on" in outcome.text
+    after, block = without_calib(config_of(tmp_path / "out"))
+    assert after == config_of(model)
+    assert block["source"] == {"@calib_sources": "spacy-calib.Spancat.v1", "component": factory}
+    old, new = files_of(model), files_of(tmp_path / "out")
+    assert old[f"{factory}/model"] == new[f"{factory}/model"]
+    (_, plain), (nlp, docs) = run(model, test), run(tmp_path / "out", test)
+    assert nlp.get_pipe("calib").fit_info["layer"] == f"spans:{SPANS_KEY}"
+    for one, other in zip(plain, docs, strict=True):
+        group, stock = other.spans[SPANS_KEY], one.spans[SPANS_KEY]
+        assert [(s.start, s.end, s.label_) for s in group] == [(s.start, s.end, s.label_) for s in stock]
+        assert np.asarray(group.attrs["scores"]).tolist() == np.asarray(stock.attrs["scores"]).tolist()
+        scores = group.attrs["calib_scores"]
+        assert scores.shape == (len(group),)
+        assert [span._.calib_score for span in group] == scores.tolist()
+        assert [span._.calib_raw for span in group] == pytest.approx(np.asarray(stock.attrs["scores"]).ravel().tolist())
+    n_spans = sum(len(doc.spans[SPANS_KEY]) for doc in run(tmp_path / "out", dev)[1])
+    assert n_spans == nlp.get_pipe("calib").fit_info["spans"]["spans"]
+    assert f"{n_spans:,} predicted entities" in outcome.text
+    assert all(token._.calib_score is not None for doc in docs for token in doc)
+
+
+def test_calibrated_span_scores_survive_saving_the_docs(calibrated_spancat, span_gold):
+    nlp, docs = run(calibrated_spancat, span_gold / "test.spacy")
+    again = list(DocBin(store_user_data=True, docs=docs).get_docs(nlp.vocab))
+    for doc, other in zip(docs, again, strict=True):
+        assert [s._.calib_score for s in other.spans[SPANS_KEY]] == [s._.calib_score for s in doc.spans[SPANS_KEY]]
+
+
+# The command line itself
+
+OPTIONS = {
+    "fit": ["--event", "--granularity", "--beam-width", "--beam-density", "--second-pass", "(exact)", "(type)", "(0.0)"],
+    "threshold": [
+        "--precision -p", "--per", "--confidence", "--attr", "--output -o", "--apply -a", "--gold-preproc", "--gpu-id -g", "--code",
+        "--force -F", "--silent", "(all)", "(0.95)", "(required)",
+    ],
+    "stock": ["--keep-calib", "--code", "--force -F", "--silent"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_the_help_names_every_option(command):
+    outcome = calib(command, "--help")
+    assert outcome.code == 0
+    words = {word.strip("[]();,") for word in outcome.text.replace("default:", " ").split()}
+    assert [word for option in OPTIONS[command] for word in option.split() if word.strip("()") not in words] == []
+
+
+# Gold that is there in part
+
+
+def test_tokens_without_entity_gold_are_left_out(ner_model, entity_dev, tmp_path):
+    docs = gold_docs(entity_dev)
+    bare = [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs[:50]]
+    data = save_docs(tmp_path / "part.spacy", [*bare, *docs[50:]])
+    rest = save_docs(tmp_path / "rest.spacy", docs[50:])
+    for name, file in (("part", data), ("rest", rest)):
+        assert calib("fit", ner_model, file, tmp_path / name, "-C", "ner", "--silent").code == 0
+    part, rest = (spacy.load(tmp_path / name).get_pipe("calib").fit_info for name in ("part", "rest"))
+    assert part["tokens"] == rest["tokens"]
+    assert part["pairs"] == rest["pairs"]
+    assert (part["spans"]["spans"], part["spans"]["right"]) == (rest["spans"]["spans"], rest["spans"]["right"])
+
+
+def test_a_recognizer_that_finds_nothing_passes_entity_scores_through_and_says_so(ner_model, tmp_path):
+    docs = [doc for doc in entity_docs(200, 31) if not doc.ents]
+    assert docs
+    with_gold = entity_docs(2, 32)
+    outcome = calib("fit", ner_model, save_docs(tmp_path / "few.spacy", docs + with_gold), tmp_path / "out", "-C", "ner")
+    assert outcome.code == 0
+    assert "Entity scores are passed through as they are:" in outcome.text
+    assert "20 needed" in outcome.text
+    nlp = spacy.load(tmp_path / "out")
+    ents = nlp("Ann lives in New York .").ents
+    assert ents
+    assert all(ent._.calib_score == ent._.calib_raw for ent in ents)

@@ -1,0 +1,345 @@
+"""`spacy calib threshold`: its table and JSON, and the pipeline that applies the cut-offs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus
+from spacy.vocab import Vocab
+
+from spacy_calib.entities.thresholds import find_threshold
+from spacy_calib.scorers import judge_spans
+from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, files_of, refuses, save_docs
+
+KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high"}
+
+
+def run_threshold(model, data, tmp_path, *options, precision=0.8):
+    path = tmp_path / "cutoffs.json"
+    outcome = calib("threshold", model, data, "--precision", precision, "--output", path, *options)
+    assert outcome.code == 0, outcome.text
+    return outcome, json.loads(path.read_text())
+
+
+def judged(model, data, gold_preproc=False, attr="calib"):
+    """(pipe, labels, what it says of the gold's documents): what the command works on, by the functions of Python."""
+    nlp = spacy.load(model)
+    examples = list(Corpus(data, gold_preproc=gold_preproc)(nlp))
+    for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+        example.predicted = doc
+    (pipe,) = [pipe for _, pipe in nlp.components if getattr(pipe, "attr", "") == attr]
+    labels = pipe.source_span_labels()
+    return pipe, labels, judge_spans(examples, attr, labels)
+
+
+def annotated(path, data):
+    nlp = spacy.load(path)
+    return list(nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(data).get_docs(Vocab())))))
+
+
+def check_row(row, scores, hits):
+    """The figures of a row are those of the spans at or above its cut-off."""
+    assert set(row) == KEYS
+    assert row["entities"] == len(scores)
+    if row["cutoff"] is None:
+        assert (row["kept"], row["precision"], row["low"], row["high"]) == (0, None, None, None)
+        return
+    kept = scores >= row["cutoff"]
+    assert row["kept"] == int(kept.sum())
+    assert row["share"] == pytest.approx(kept.mean())
+    assert row["precision"] == pytest.approx(hits[kept].mean())
+    assert 0 <= row["low"] <= row["precision"] <= row["high"] <= 1
+
+
+def test_one_cut_off_for_all(calibrated_ner, entity_test, tmp_path):
+    outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path)
+    assert {key: result[key] for key in ("pipe", "event", "precision", "confidence", "per")} == {
+        "pipe": "calib", "event": "exact", "precision": 0.8, "confidence": 0.95, "per": "all",
+    }  # fmt: skip
+    pipe, _, found = judged(calibrated_ner, entity_test)
+    expected = find_threshold(found.calibrated, found.pairs.hits, found.documents, 0.8, 0.95)
+    (row,) = result["rows"]
+    assert row["key"] == "all"
+    assert expected.cutoff is not None
+    assert 0 < expected.kept < expected.spans
+    assert result["cutoffs"] == {"all": row["cutoff"]}
+    assert row["cutoff"] == pytest.approx(expected.cutoff, abs=1e-6)
+    assert (row["entities"], row["kept"]) == (expected.spans, expected.kept)
+    assert (row["precision"], row["share"]) == (pytest.approx(expected.precision), pytest.approx(expected.share))
+    assert (row["low"], row["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))
+    check_row(row, found.calibrated, found.pairs.hits)
+    assert row["precision"] >= 0.8
+    # The table says the same.
+    assert "Cut-offs for a precision of 80 % (event: exact)" in outcome.text
+    assert (
+        f"all {row['cutoff']:.4f} {row['entities']} {row['kept']} {100 * row['share']:.1f} {row['precision']:.4f}"
+        in outcome.text
+    )
+    assert f"{row['low']:.4f} to {row['high']:.4f}" in outcome.text
+    assert "With 95 % confidence the entities kept are right at least 80 % of the time" in outcome.text
+    assert pipe.cutoffs is None
+
+
+@pytest.mark.parametrize("per", ["label", "group"])
+def test_a_cut_off_for_each_label_or_group(per, calibrated_ner, entity_test, tmp_path):
+    _, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--per", per, precision=0.6)
+    pipe, labels, found = judged(calibrated_ner, entity_test)
+    groups = pipe.span_maps[0].groups
+    keys = np.array(labels)[found.pairs.tags] if per == "label" else np.array(groups.names)[groups.of(found.pairs.tags)]
+    assert [row["key"] for row in result["rows"]] == list(labels if per == "label" else groups.names)
+    assert result["cutoffs"] == {row["key"]: row["cutoff"] for row in result["rows"]}
+    for row in result["rows"]:
+        own = keys == row["key"]
+        check_row(row, found.calibrated[own], found.pairs.hits[own])
+    assert sum(row["entities"] for row in result["rows"]) == len(found.pairs)
+    assert any(row["cutoff"] is not None for row in result["rows"])
+
+
+def test_a_label_that_is_never_predicted_has_no_cut_off(calibrated_ner, entity_test, tmp_path):
+    _, result = run_threshold(calibrated_ner, entity_test, tmp_path)
+    docs = [doc for doc in entity_docs(60, 33) if not any(ent.label_ == "ORG" for ent in doc.ents)]
+    data = save_docs(tmp_path / "few.spacy", docs)
+    outcome, result = run_threshold(calibrated_ner, data, tmp_path, "--per", "label", precision=0.99)
+    rows = {row["key"]: row for row in result["rows"]}
+    assert set(rows) == {"PER", "LOC", "ORG"}
+    assert rows["PER"]["cutoff"] is None
+    assert rows["PER"]["entities"] > 0
+    assert "PER not reached" in outcome.text
+
+
+def test_more_confidence_keeps_fewer(calibrated_ner, entity_test, tmp_path):
+    kept = []
+    for confidence in (0.5, 0.95, 0.999):
+        outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--confidence", confidence)
+        assert result["confidence"] == confidence
+        assert f"With {100 * confidence:g} % confidence" in outcome.text
+        kept.append(result["rows"][0]["kept"])
+    assert kept == sorted(kept, reverse=True)
+    assert kept[0] > kept[-1]
+
+
+def test_a_precision_that_cannot_be_reached(calibrated_ner, entity_test, tmp_path):
+    applied = tmp_path / "applied"
+    outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", applied, precision=0.9999)
+    assert result["cutoffs"] == {"all": None}
+    assert "all not reached" in outcome.text
+    spans = [ent for doc in annotated(applied, entity_test) for ent in doc.ents]
+    assert spans
+    assert {ent._.calib_accept for ent in spans} == {False}
+
+
+@pytest.mark.parametrize("per", ["all", "label", "group"])
+def test_the_applied_cut_offs_accept_what_reaches_them(per, calibrated_ner, entity_test, tmp_path):
+    applied = tmp_path / "applied"
+    outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", applied, "--per", per, precision=0.6)
+    assert "The pipeline with these cut-offs (Span._.calib_accept)" in outcome.text
+    nlp = spacy.load(applied)
+    pipe = nlp.get_pipe("calib")
+    assert pipe.cutoffs.to_dict() == {key: result[key] for key in ("precision", "confidence", "per", "cutoffs")}
+    groups, labels = pipe.span_maps[0].groups, pipe.source_span_labels()
+    key_of = {
+        "all": lambda label: "all",
+        "label": lambda label: label,
+        "group": lambda label: groups.names[groups.of_tag[labels.index(label)]],
+    }[per]
+    docs = annotated(applied, entity_test)
+    accepted = 0
+    for doc in docs:
+        for ent, one in zip(doc.ents, doc._.calib.ents, strict=True):
+            cutoff = result["cutoffs"][key_of(ent.label_)]
+            expected = cutoff is not None and ent._.calib_score >= cutoff
+            assert ent._.calib_accept is expected
+            assert one.accept is expected
+            accepted += expected
+    assert accepted > 0
+    # In the same batches as the command ran them, exactly those that it says it kept.
+    if per == "all":
+        assert accepted == pytest.approx(result["rows"][0]["kept"], abs=1)
+    # Saved and loaded once more, and as Docs: the same answers.
+    nlp.to_disk(tmp_path / "again")
+    again = annotated(tmp_path / "again", entity_test)
+    stored = list(DocBin(store_user_data=True, docs=docs).get_docs(Vocab()))
+    for copies in (again, stored):
+        assert [[ent._.calib_accept for ent in doc.ents] for doc in copies] == [
+            [ent._.calib_accept for ent in doc.ents] for doc in docs
+        ]
+
+
+def test_nothing_but_the_calibration_file_changes(calibrated_ner, entity_test, tmp_path):
+    run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "applied", "--silent")
+    before, after = files_of(calibrated_ner), files_of(tmp_path / "applied")
+    assert set(before) == set(after)
+    assert {name for name in before if before[name] != after[name]} - {"vocab/strings.json"} == {"calib/calibration.msgpack"}
+
+
+def test_a_fit_forgets_the_cut_offs_of_an_older_one(calibrated_ner, entity_dev, entity_test, tmp_path):
+    run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "applied", "--silent")
+    assert calib("fit", tmp_path / "applied", entity_dev, tmp_path / "again", "-C", "ner", "--silent").code == 0
+    nlp = spacy.load(tmp_path / "again")
+    assert nlp.get_pipe("calib").cutoffs is None
+    assert {ent._.calib_accept for ent in nlp("Ann lives in New York .").ents} == {None}
+
+
+def test_the_pipeline_can_be_replaced_in_place(calibrated_ner, entity_test, tmp_path):
+    place = tmp_path / "place"
+    shutil.copytree(calibrated_ner, place)
+    before = files_of(place)
+    refuses(calib("threshold", place, entity_test, "-p", 0.8, "--apply", place), "exists already; choose another path")
+    assert files_of(place) == before
+    assert calib("threshold", place, entity_test, "-p", 0.8, "--apply", place, "--force", "--silent").code == 0
+    assert spacy.load(place).get_pipe("calib").cutoffs.precision == 0.8
+    assert [file.name for file in tmp_path.iterdir()] == ["place"]
+
+
+def test_silent_prints_nothing(calibrated_ner, entity_test, tmp_path):
+    assert run_threshold(calibrated_ner, entity_test, tmp_path, "--silent")[0].printed == ""
+
+
+def test_gold_preproc_judges_sentences(calibrated_ner, entity_test, tmp_path):
+    """Sentences are then the units whose entities may be right or wrong together, not documents."""
+    _, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--gold-preproc")
+    _, _, found = judged(calibrated_ner, entity_test, gold_preproc=True)
+    assert result["rows"][0]["entities"] == len(found.pairs)
+    assert found.documents.max() > judged(calibrated_ner, entity_test)[2].documents.max()
+    check_row(result["rows"][0], found.calibrated, found.pairs.hits)
+
+
+def test_span_categorizers(calibrated_spancat, span_gold, tmp_path):
+    data = span_gold / "test.spacy"
+    applied = tmp_path / "applied"
+    _, result = run_threshold(calibrated_spancat, data, tmp_path, "--per", "label", "--apply", applied)
+    cutoffs = result["cutoffs"]
+    spans = [span for doc in annotated(applied, data) for span in doc.spans[SPANS_KEY]]
+    assert {span._.calib_accept for span in spans} <= {True, False}
+    assert any(span._.calib_accept for span in spans)
+    for span in spans:
+        limit = cutoffs[span.label_]
+        assert span._.calib_accept is (limit is not None and span._.calib_score >= limit)
+
+
+# Which pipe
+
+
+def test_of_two_pipes_the_one_that_scores_entities_is_taken(two_pipes, calibrated_ner, entity_test, tmp_path):
+    _, result = run_threshold(two_pipes, entity_test, tmp_path)
+    assert result["pipe"] == "calib"
+    assert result["rows"] == run_threshold(calibrated_ner, entity_test, tmp_path)[1]["rows"]
+    assert run_threshold(two_pipes, entity_test, tmp_path, "--attr", "calib")[1]["pipe"] == "calib"
+
+
+def test_the_pipe_asked_for_scores_no_entities(two_pipes, entity_test, tmp_path):
+    outcome = calib("threshold", two_pipes, entity_test, "-p", 0.8, "--attr", "tag_calib", "-a", tmp_path / "out")
+    refuses(outcome, "The pipe 'tag_calib' calibrates 'tagger', which finds no entities; calibrate ner or spancat")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_pipe_of_this_prefix(two_pipes, entity_test):
+    outcome = calib("threshold", two_pipes, entity_test, "-p", 0.8, "--attr", "nope")
+    refuses(outcome, "'nope'")
+
+
+CONFIG = """
+[components]
+
+[components.sure_pipe]
+factory = "calib"
+attr = "sure"
+
+[components.sure_pipe.source]
+@calib_sources = "spacy-calib.Ner.v1"
+component = "ner"
+"""
+
+
+def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_dev, entity_test, tmp_path):
+    """A config may give the pipe another name than its attributes."""
+    (tmp_path / "fit.cfg").write_text(CONFIG)
+    assert calib("fit", ner_model, entity_dev, tmp_path / "model", "-c", tmp_path / "fit.cfg", "--silent").code == 0
+    outcome, _ = run_threshold(tmp_path / "model", entity_test, tmp_path, "--attr", "sure", "--apply", tmp_path / "applied")
+    assert {ent._.sure_accept for doc in annotated(tmp_path / "applied", entity_test) for ent in doc.ents} == {True, False}
+    assert "Span._.sure_accept" in outcome.text
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-p", 0], "Option --precision must be between 0 and 1, but 0.0 was given."),
+        (["-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
+        (["-p", 95], "Option --precision must be between 0 and 1, but 95.0 was given."),
+        (["-p", "nan"], "Option --precision must be between 0 and 1, but nan was given."),
+        (["-p", 0.8, "--confidence", 1], "Option --confidence must be between 0 and 1, but 1.0 was given."),
+        (["-p", 0.8, "--confidence", -0.1], "Option --confidence must be between 0 and 1, but -0.1 was given."),
+        (["-p", 0.8, "--per", "token"], "Option --per must be one of all, group, label, but 'token' was given."),
+    ],
+)
+def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_test, tmp_path):
+    outcome = calib("threshold", calibrated_ner, entity_test, *options, "-a", tmp_path / "out", "-o", tmp_path / "out.json")
+    refuses(outcome, sentence)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [[], ["--precision", "high"], ["--precision"]])
+def test_typer_rejects_the_options(options, calibrated_ner, entity_test):
+    refuses(calib("threshold", calibrated_ner, entity_test, *options), "--precision", code=2)
+
+
+def test_a_pipeline_that_calibrates_a_tagger_alone(calibrated, test_file, tmp_path):
+    outcome = calib("threshold", calibrated, test_file, "-p", 0.8, "-a", tmp_path / "out")
+    refuses(outcome, "The pipe 'calib' calibrates 'tagger', which finds no entities; calibrate ner or spancat (--component).")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pipeline_without_a_fitted_pipe(ner_model, entity_test):
+    refuses(calib("threshold", ner_model, entity_test, "-p", 0.8), "no fitted calib pipe; it has: tok2vec, tagger, ner.")
+
+
+@pytest.mark.parametrize(("component", "layer"), [("ner", "ner"), ("spancat", f"spans:{SPANS_KEY}")])
+def test_data_without_entity_gold(component, layer, tmp_path, request):
+    bare = save_docs(tmp_path / "bare.spacy", [Doc(Vocab(), words=["Ann", "lives", "in", "Rome"])] * 5)
+    outcome = calib("threshold", request.getfixturevalue(f"calibrated_{component}"), bare, "-p", 0.8, "-a", tmp_path / "out")
+    refuses(outcome, f"has no gold {layer} annotation for component '{component}'")
+    assert [file.name for file in tmp_path.iterdir()] == ["bare.spacy"]
+
+
+def test_data_that_is_missing_or_unreadable(calibrated_ner, tmp_path):
+    refuses(calib("threshold", calibrated_ner, tmp_path / "missing.spacy", "-p", 0.8), "Data not found:")
+    (tmp_path / "bad.spacy").write_text("no DocBin")
+    refuses(calib("threshold", calibrated_ner, tmp_path / "bad.spacy", "-p", 0.8), "is not a readable DocBin")
+
+
+def test_the_output_exists_or_is_no_pipeline(calibrated_ner, entity_test, tmp_path):
+    folder = tmp_path / "thesis"
+    folder.mkdir()
+    (folder / "a.txt").write_text("years of work")
+    arguments = ["threshold", calibrated_ner, entity_test, "-p", 0.8, "--apply", folder]
+    refuses(calib(*arguments), "exists already; choose another path or add --force.")
+    refuses(calib(*arguments, "--force"), "it holds something that is not a spaCy pipeline")
+    assert files_of(folder) == {"a.txt": b"years of work"}
+
+
+def test_the_json_file_cannot_be_written(calibrated_ner, entity_test, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    outcome = calib("threshold", calibrated_ner, entity_test, "-p", 0.8, "-o", tmp_path / "file" / "cutoffs.json", "--silent")
+    refuses(outcome, "Cannot write the output")
+
+
+def test_the_recognizer_is_missing(calibrated_ner, entity_test, tmp_path):
+    spacy.load(calibrated_ner, exclude=["ner"]).to_disk(tmp_path / "without")
+    outcome = calib("threshold", tmp_path / "without", entity_test, "-p", 0.8, "--silent")
+    refuses(outcome, "has no component 'ner'; it has: tok2vec, tagger, calib")
+
+
+def test_the_calib_pipe_is_disabled_in_the_config(calibrated_ner, entity_test, tmp_path):
+    nlp = spacy.load(calibrated_ner)
+    nlp.disable_pipe("calib")
+    nlp.to_disk(tmp_path / "disabled")
+    outcome = calib("threshold", tmp_path / "disabled", entity_test, "-p", 0.8, "--silent")
+    refuses(outcome, "disabled")
