@@ -33,7 +33,9 @@ from .layers import Layer, columns_of, label_hashes
 from .lookup import find_component
 from .marginals.base import Source
 from .pairs import check_threshold
+from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
+from .selection import Selector
 from .types import Floats, Groups, Ints, Marginals, Spans
 
 _FILE = "calibration.msgpack"
@@ -51,7 +53,8 @@ class Calibrator(Pipe):
     """Writes a calibrated probability for every token and tag above the threshold.
 
     source (Source): Where marginals come from. grouping (Callable): (labels, tag counts) -> Groups.
-    recalibrator (Recalibrator): Prototype, copied for every group.
+    recalibrator (Recalibrator): Prototype, copied for every group. pooling (TagOffsets | None): Prototype of the tags' own corrections.
+    selection (Selector | None): Chooses grouping, recalibrator and pooling at the fit, in place of the three.
     event (str): When a span (entity) counts as right: exact, type or overlap; see `entities.events`.
     maps (GroupedRecalibrator | None): What was fitted; None passes raw probabilities through.
     span_maps (tuple | None): (map of the spans on the Doc, map of candidates); None before the fit and for sources without spans.
@@ -68,6 +71,8 @@ class Calibrator(Pipe):
         source: Source,
         grouping: Callable[[Sequence[str], Mapping[str, int]], Groups],
         recalibrator: Recalibrator,
+        pooling: TagOffsets | None = None,
+        selection: Selector | None = None,
         attr: str = "calib",
         threshold: float = 0.01,
         normalize: bool = False,
@@ -84,6 +89,8 @@ class Calibrator(Pipe):
         self.source = source
         self.grouping = grouping
         self.recalibrator = recalibrator
+        self.pooling = pooling
+        self.selection = selection
         self.scorer = scorer
         self.maps: GroupedRecalibrator | None = None
         self.span_maps: tuple[SpanRecalibrator, SpanRecalibrator] | None = None
@@ -301,8 +308,9 @@ class Calibrator(Pipe):
         data.check(self.source.layer(pipe).name, self.source.component or "the source", self.threshold, min_pairs)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
-        groups = group_beside(self.grouping, labels, counts, self.source.alone, self.source.frequency_label)
-        maps = GroupedRecalibrator(self.recalibrator, groups).fit(data.pairs)
+        grouping, prototype, pooling, chosen = self._choose(data, labels, counts)
+        groups = self._groups(grouping, labels, counts)
+        maps = GroupedRecalibrator(prototype, groups, pooling).fit(data.pairs)
         self.maps = maps
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
         self.cutoffs = None
@@ -317,7 +325,9 @@ class Calibrator(Pipe):
             "unknown_gold": data.n_unknown,
             "pairs": len(data.pairs),
             "counted_on": counted_on if tag_counts is not None else "the fit data",
-            "method": self.recalibrator.registered,
+            "method": prototype.registered,
+            "pooling": None if maps.pooling is None else maps.pooling.describe(),
+            "selection": chosen,
             "table": summarize_fit(data.pairs, maps, n_bins),
             "spans": span_info,
             "versions": {
@@ -328,6 +338,17 @@ class Calibrator(Pipe):
             },
         }
         return self
+
+    def _choose(
+        self, data: FitData, labels: tuple[str, ...], counts: Mapping[str, int]
+    ) -> tuple[Callable[..., Groups], Recalibrator, TagOffsets | None, dict[str, Any] | None]:
+        """(grouping, recalibrator, pooling, what `info` shows of the choice): those of the settings, or what the selection chose."""
+        if self.selection is None:
+            return self.grouping, self.recalibrator, self.pooling, None
+        return self.selection(data.pairs, data.documents, lambda grouping: self._groups(grouping, labels, counts))
+
+    def _groups(self, grouping: Callable[..., Groups], labels: tuple[str, ...], counts: Mapping[str, int]) -> Groups:
+        return group_beside(grouping, labels, counts, self.source.alone, self.source.frequency_label)
 
     def _fit_spans(
         self, pipe: Any, data: FitData, counts: Mapping[str, int] | None, n_bins: int
@@ -418,9 +439,7 @@ class Calibrator(Pipe):
         try:
             maps = state["maps"]
             self.maps = (
-                None
-                if maps is None
-                else GroupedRecalibrator.from_state(maps, lambda one: saved.load_recalibrator(one, name=self.name))
+                None if maps is None else GroupedRecalibrator.from_state(maps, lambda one: saved.load_part(one, name=self.name))
             )
             spans, cutoffs = state.get("span_maps"), state.get("cutoffs")
             self.span_maps = (

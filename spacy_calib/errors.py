@@ -28,7 +28,7 @@ _MESSAGES = {
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
     "upgrade spacy-calib or fit the pipe again.",
-    "C012": "The calibration data of pipe '{name}' names the recalibrator '{given}', which is not installed; install the package "
+    "C012": "The calibration data of pipe '{name}' names '{given}', which is not installed; install the package "
     "that registers it.",
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",

@@ -23,6 +23,8 @@ DEFAULT_CONFIG: dict[str, Any] = {
     "source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger"},
     "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
     "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"},
+    "pooling": None,
+    "selection": None,
     "scorer": {"@scorers": "spacy-calib.Scorer.v1"},
 }
 
@@ -50,6 +52,8 @@ def make_calib(
     source: Any,
     grouping: Callable[..., Any],
     recalibrator: Any,
+    pooling: Any,
+    selection: Any,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> Calibrator:
     """Build the pipe.
@@ -61,6 +65,8 @@ def make_calib(
     source (Source): Where marginals come from.
     grouping (Callable): (labels, tag counts) -> Groups.
     recalibrator (Recalibrator): Prototype, copied for every group.
+    pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
+    selection (Selector | None): Chooses grouping, recalibrator and pooling by cross-validation at the fit, in place of the three.
     scorer (Callable | None): Called by `nlp.evaluate`.
     """
     from .component import Calibrator
@@ -75,6 +81,8 @@ def make_calib(
         source=source,
         grouping=grouping,
         recalibrator=recalibrator,
+        pooling=pooling,
+        selection=selection,
         scorer=scorer,
     )
 

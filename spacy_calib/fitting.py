@@ -29,7 +29,7 @@ _BATCH = 128
 class FitData:
     """What the examples gave.
 
-    pairs (Pairs): Thresholded. counts (Counter): Gold frequency of each label.
+    pairs (Pairs): Thresholded. documents (Ints): The example of each pair, ascending. counts (Counter): Gold frequency of each label.
     n_docs (int): Documents with scores. n_unknown (int): Tokens whose gold label the component does not know.
     n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
     spans (Spans | None): Spans found, None for a source of token labels alone. span_hits (Ints): For each, whether the event holds: 1, 0,
@@ -37,6 +37,7 @@ class FitData:
     """
 
     pairs: Pairs
+    documents: Ints
     counts: Counter[str]
     n_docs: int
     n_unknown: int
@@ -71,6 +72,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
     parts: list[Pairs] = []
     counts: Counter[str] = Counter()
     span_counts: Counter[str] = Counter()
+    documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
     found: list[Spans] = []
     hits: list[Ints] = []
     n_docs = n_unknown = n_gold = 0
@@ -88,6 +90,8 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
         marginals = scores.above(threshold)
         gold = gold_columns(marginals, np.concatenate([layer.aligned_gold(eg) for eg in readable]), labels)
         parts.append(_pairs_of(layer, readable, marginals, gold.columns, labels))
+        ends = np.cumsum([len(eg.predicted) for eg in readable])
+        documents.append(n_docs + np.searchsorted(ends, parts[-1].rows, side="right"))
         if scores.spans is not None:
             found.append(scores.spans)
             hits.append(hits_of_spans(layer, readable, scores.spans, source.span_labels(pipe), event))
@@ -96,6 +100,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
         n_unknown += gold.n_unknown
     return FitData(
         concatenate(parts),
+        np.concatenate(documents),
         counts,
         n_docs,
         n_unknown,

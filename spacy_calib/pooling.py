@@ -178,6 +178,16 @@ class TagOffsets:
         corrected[moved] = sigmoid(log_odds(scores[moved]) + offsets[moved])
         return corrected
 
+    def describe(self) -> dict[str, float | None]:
+        """The strengths that were used; None where the data want no offsets at all.
+
+        RAISES C004: not fitted.
+        """
+        if self.tags_ is None or self.groups_ is None:
+            raise calib_error("C004", what="TagOffsets")
+        both = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
+        return {name: None if np.isinf(value) else value for name, value in both.items()}
+
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
         settings = {"strength": self.strength, "group_strength": self.group_strength}

@@ -8,11 +8,13 @@ from typing import Any
 import srsly
 
 from .errors import calib_error
-from .recalibrators.base import Recalibrator
 from .registry import registry
 
 FORMAT = "spacy-calib"
 FORMAT_VERSION = 1
+
+# Registries whose things are saved by name, settings and learned arrays.
+_KINDS = ("@calib_recalibrators", "@calib_poolings")
 
 
 def dump(state: dict[str, Any]) -> bytes:
@@ -44,16 +46,18 @@ def load(data: bytes, *, name: str, path: str) -> dict[str, Any]:
         raise calib_error("C010", name=name, path=path, why=f"not a whole file of ours: {error}") from None
 
 
-def load_recalibrator(state: dict[str, Any], *, name: str) -> Recalibrator:
-    """Rebuild a recalibrator from its `state()` through the registry.
+def load_part(state: dict[str, Any], *, name: str) -> Any:
+    """Rebuild a recalibrator or a pooling from its `state()` through the registry.
 
     RAISES C012: nothing of that name is registered.
     """
-    registered = state["@calib_recalibrators"]
-    if registered not in registry.calib_recalibrators:
+    kind = next(key for key in _KINDS if key in state)
+    registered = state[kind]
+    held = getattr(registry, kind.removeprefix("@"))
+    if registered not in held:
         raise calib_error("C012", name=name, given=registered)
     settings = {
-        key: load_recalibrator(value, name=name) if isinstance(value, dict) and "@calib_recalibrators" in value else value
+        key: load_part(value, name=name) if isinstance(value, dict) and any(kind in value for kind in _KINDS) else value
         for key, value in state["settings"].items()
     }
-    return registry.calib_recalibrators.get(registered)(**settings).load_learned(state["learned"])
+    return held.get(registered)(**settings).load_learned(state["learned"])

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .binning import check_count
 from .errors import calib_error
 from .grouped import GroupedRecalibrator
+from .grouping.one_vs_rest import one_group_per_tag
+from .grouping.tag_frequency import tag_frequency_groups
 from .metrics.proper import CLIP
 from .pooling import TagOffsets
-from .recalibrators.base import Recalibrator
+from .recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from .types import Floats, Groups, Ints, Pairs
+
+Grouping = Callable[[Sequence[str], Mapping[str, int]], Groups]
+
+# Name of a map -> (its prototype, how many free numbers it has; for isotonic regression about as many as it has steps).
+METHODS: dict[str, tuple[Recalibrator, int]] = {
+    "identity": (Identity(), 0),
+    "temperature": (Temperature(), 1),
+    "platt": (Platt(), 2),
+    "beta": (Beta(), 3),
+    "histogram": (HistogramBinning(), 10),
+    "isotonic": (IsotonicRegression(), 20),
+}
 
 # Pairs on which the candidates are compared; with more, whole documents are left out at equal distances.
 MOST_PAIRS = 200_000
@@ -204,3 +220,72 @@ def _compare(candidates: list[tuple[Candidate, int]], losses: list[Floats], docu
         error = float(np.sqrt(np.sum((sums - difference * per_document) ** 2)) / n)
         trials.append(Trial(candidate, mean, difference, error, size))
     return sorted(trials, key=lambda trial: (trial.loss, trial.size))
+
+
+class Selector:
+    """Chooses grouping, map and pooling for a fit.
+
+    n_folds (int): Of the cross-validation. n_groups (Sequence[int]): Numbers of tag frequency groups to try; one_vs_rest (bool): And each
+        tag alone. methods (Sequence[str]): Keys of METHODS.
+    RAISES C001: a setting out of range.
+    """
+
+    def __init__(
+        self,
+        n_folds: int = 5,
+        n_groups: Sequence[int] = (1, 2, 3, 5, 8, 12, 20),
+        one_vs_rest: bool = True,
+        methods: Sequence[str] = ("temperature", "platt", "beta", "histogram", "isotonic"),
+    ):
+        if check_count("n_folds", n_folds) < 2:
+            raise calib_error("C001", name="n_folds", wanted="at least 2", given=n_folds)
+        unknown = [method for method in methods if method not in METHODS]
+        if unknown or not methods:
+            raise calib_error("C001", name="methods", wanted=f"some of {', '.join(METHODS)}", given=unknown or "none")
+        self.n_folds = n_folds
+        self.numbers: list[int | None] = [check_count("n_groups", number) for number in n_groups]
+        self.numbers += [None] if one_vs_rest else []
+        if not self.numbers:
+            raise calib_error("C001", name="n_groups", wanted="at least one number of groups", given="none")
+        self.methods = tuple(methods)
+
+    def __call__(
+        self, pairs: Pairs, documents: Ints, group: Callable[[Grouping], Groups]
+    ) -> tuple[Grouping, Recalibrator, TagOffsets | None, dict[str, Any]]:
+        """(grouping, prototype, pooling, the table of all trials).
+
+        group: Grouping -> Groups of the labels, with those labels apart that stand alone.
+        RAISES C007: fewer than two documents have pairs.
+        """
+        found = select(
+            pairs,
+            documents,
+            lambda number: group(grouping_of(number)),
+            {method: METHODS[method] for method in self.methods},
+            self.numbers,
+            n_folds=self.n_folds,
+        )
+        chosen = found.chosen
+        table = {
+            "chosen": str(chosen),
+            "folds": found.folds,
+            "pairs": found.pairs,
+            "documents": found.documents,
+            "trials": [trial.to_dict() for trial in found.trials],
+        }
+        return grouping_of(chosen.n_groups), METHODS[chosen.method][0].clone(), TagOffsets() if chosen.pooled else None, table
+
+
+def grouping_of(number: int | None) -> Grouping:
+    """Tag frequency groups of this number; None gives each tag a group of its own."""
+    return one_group_per_tag if number is None else partial(tag_frequency_groups, n_groups=number)
+
+
+def make_selector(
+    n_folds: int = 5,
+    n_groups: list[int] = [1, 2, 3, 5, 8, 12, 20],  # noqa: B006  (the config's default; never changed)
+    one_vs_rest: bool = True,
+    methods: list[str] = ["temperature", "platt", "beta", "histogram", "isotonic"],  # noqa: B006
+) -> Selector:
+    """Registered as spacy-calib.Auto.v1. See Selector."""
+    return Selector(n_folds, n_groups, one_vs_rest, methods)

@@ -16,7 +16,14 @@ from spacy_calib.registry import registry
 
 DISTRIBUTION = "spacy-calib"
 ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
-OUR_REGISTRIES = ["calib_sources", "calib_groupings", "calib_recalibrators", "calib_metrics"]
+OUR_REGISTRIES = [
+    "calib_sources",
+    "calib_groupings",
+    "calib_recalibrators",
+    "calib_poolings",
+    "calib_selections",
+    "calib_metrics",
+]
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 
 

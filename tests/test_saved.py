@@ -108,7 +108,7 @@ def test_a_recalibrator_comes_back_through_the_registry(recalibrator):
     scores = rng.random(200)
     recalibrator.fit(scores, rng.random(200) < scores)
     state = srsly.msgpack_loads(srsly.msgpack_dumps(recalibrator.state()))
-    loaded = saved.load_recalibrator(state, name="calib")
+    loaded = saved.load_part(state, name="calib")
     assert type(loaded) is type(recalibrator)
     assert loaded.settings() == recalibrator.settings()
     grid = np.linspace(0, 1, 101)
@@ -117,12 +117,12 @@ def test_a_recalibrator_comes_back_through_the_registry(recalibrator):
 
 def test_a_recalibrator_that_is_not_installed_is_named():
     state = {**Identity().state(), "@calib_recalibrators": "Elsewhere.v1"}
-    with pytest.raises(CalibError, match="names the recalibrator 'Elsewhere.v1', which is not installed"):
-        saved.load_recalibrator(state, name="calib")
+    with pytest.raises(CalibError, match="names 'Elsewhere.v1', which is not installed"):
+        saved.load_part(state, name="calib")
 
 
 def test_a_scaling_that_is_not_installed_is_named():
     state = ScalingBinning(5).state()
     state["settings"]["scaling"]["@calib_recalibrators"] = "Elsewhere.v1"
-    with pytest.raises(CalibError, match="names the recalibrator 'Elsewhere.v1'"):
-        saved.load_recalibrator(state, name="calib")
+    with pytest.raises(CalibError, match="names 'Elsewhere.v1'"):
+        saved.load_part(state, name="calib")

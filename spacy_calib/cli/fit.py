@@ -35,6 +35,9 @@ METHODS = {
     "isotonic": "spacy-calib.Isotonic.v1",
     "histogram": "spacy-calib.Histogram.v1",
     "scaling-binning": "spacy-calib.ScalingBinning.v1",
+    "temperature": "spacy-calib.Temperature.v1",
+    "platt": "spacy-calib.Platt.v1",
+    "beta": "spacy-calib.Beta.v1",
     "identity": "spacy-calib.Identity.v1",
 }
 _BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
@@ -63,9 +66,10 @@ def fit_cli(
         None,
         "--method",
         "-m",
-        help="isotonic, histogram, scaling-binning, identity, or a registered name",
+        help="auto (chosen on the data), isotonic, histogram, scaling-binning, temperature, platt, beta, identity, or a registered name",
         show_default="isotonic",
     ),
+    tag_offsets: bool = typer.Option(False, "--tag-offsets", help="Correct each tag by itself too, pooled towards its group"),
     config: Path = typer.Option(
         None, "--config", "-c", help="Config with a [components.calib] block, instead of the options above and below"
     ),
@@ -100,7 +104,7 @@ def fit_cli(
     with user_errors():
         given = {
             "component": component, "groups": groups, "method": method, "bins": bins, "threshold": threshold, "attr": attr,
-            "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
+            "tag_offsets": tag_offsets or None, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
         }  # fmt: skip
         fit(
             model, data, output, train_data=train_data, config=config, second_pass=second_pass, gold_preproc=gold_preproc,
@@ -123,7 +127,7 @@ def fit(
     silent: bool = True,
     **options: Any,
 ) -> Calibrator:
-    """What the command does. options: component, groups, method, bins, threshold, attr, event, granularity, beam_width, beam_density,
+    """What the command does. options: component, groups, method, bins, threshold, tag_offsets, attr, event, granularity, beam_width, beam_density,
     as on the command line.
 
     RETURNS (Calibrator): The fitted pipe.
@@ -155,9 +159,9 @@ def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, di
     RAISES C056: an option out of range. C057: an option beside a config. C058: the config cannot be read.
     """
     if config is not None:
-        for option in ("groups", "method", "bins", "threshold", "event"):
+        for option in ("groups", "method", "bins", "threshold", "tag_offsets", "event"):
             if option in options:
-                raise calib_error("C057", option=f"--{option}")
+                raise calib_error("C057", option="--" + option.replace("_", "-"))
         return settings_from_file(config, options)
     chosen = {**_DEFAULTS, **options}
     from ..entities.events import EVENTS
@@ -174,10 +178,26 @@ def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, di
         "event": chosen["event"],
         "source": {"component": chosen["component"]},
         "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": chosen["groups"]},
-        "recalibrator": recalibrator_settings(chosen["method"], chosen["bins"]),
+        **method_settings(chosen["method"], chosen["bins"], options),
         "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": chosen["bins"]},
     }
     return name, settings
+
+
+def method_settings(method: str, bins: int, options: dict[str, Any]) -> dict[str, Any]:
+    """The blocks recalibrator, pooling and selection.
+
+    RAISES C056: no such method, or an option beside `auto`, which chooses by itself.
+    """
+    if method == "auto":
+        for option in ("groups", "tag_offsets"):
+            name = "--" + option.replace("_", "-")
+            check_option(name, option not in options, "left out beside --method auto, which chooses it", options.get(option))
+        return {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}
+    settings = {"recalibrator": recalibrator_settings(method, bins)}
+    if options.get("tag_offsets"):
+        settings["pooling"] = {"@calib_poolings": "spacy-calib.TagOffsets.v1"}
+    return settings
 
 
 def recalibrator_settings(method: str, bins: int) -> dict[str, Any]:
@@ -186,7 +206,7 @@ def recalibrator_settings(method: str, bins: int) -> dict[str, Any]:
 
     registered = METHODS.get(method, method)
     known = registered in registry.calib_recalibrators
-    check_option("--method", known, f"one of {', '.join(METHODS)} or a registered recalibrator", repr(method))
+    check_option("--method", known, f"one of auto, {', '.join(METHODS)} or a registered recalibrator", repr(method))
     return {"@calib_recalibrators": registered, **({"n_bins": bins} if registered in _BINNED else {})}
 
 
@@ -355,6 +375,9 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.warn(
             f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"
         )
+    if info.get("selection"):
+        chosen = info["selection"]
+        msg.info(f"Chosen among {len(chosen['trials'])}: {chosen['chosen']} (`spacy calib info` shows the table)")
     print_fit_tables(info)
 
 

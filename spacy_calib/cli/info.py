@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ._common import fitted_pipes, import_user_code, load_pipeline, user_errors, write_json
+from ._common import fitted_pipes, import_user_code, load_pipeline, number, user_errors, write_json
 from .fit import print_fit_tables
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
         "Attributes": f"Token._.{held['attr']}_score, _raw, _scores; Doc._.{held['attr']}"
         + (f"; Span._.{held['attr']}_score, _raw, _accept" if held.get("spans") else ""),
         "Method": held["method"],
+        "Tag offsets": _offsets_line(held.get("pooling")),
         "Threshold": held["threshold"],
         "Normalized": "yes" if held["normalize"] else "no",
         "Fitted on": f"{held['docs']:,} documents, {held['tokens']:,} tokens, {held['pairs']:,} pairs",
@@ -99,7 +100,35 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
         shown = tags if all_tags else tags[:_TAGS_SHOWN]
         more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
         msg.text(f"Group {group['group']} ({len(tags)} tags): {', '.join(shown)}{more}")
+    if held.get("selection"):
+        show_selection(held["selection"])
     print_fit_tables(held)
+
+
+def show_selection(selection: dict[str, Any]) -> None:
+    """Print what a method was chosen from."""
+    from wasabi import msg
+
+    msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
+    rows = [
+        (
+            f"{trial['candidate']}{' (chosen)' if trial['candidate'] == selection['chosen'] else ''}",
+            f"{trial['size']:,}",
+            number(trial["loss"], 5),
+            number(trial["difference"], 5),
+            number(trial["error"], 5),
+        )
+        for trial in selection["trials"]
+    ]
+    header = ("Candidate", "Size", "Log loss", "From the best", "Std. error")
+    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrr"))
+    msg.text("Chosen is the smallest that is no farther from the best than one standard error.")
+
+
+def _offsets_line(pooling: dict[str, float | None] | None) -> str:
+    if pooling is None:
+        return "none"
+    return "of no use here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
 
 
 def _cutoffs_line(cutoffs: dict[str, Any] | None) -> str:

@@ -18,6 +18,9 @@ from ..strategies import SPECIAL, bernoulli, score_arrays, scored_hits, scored_h
 
 IDENTITY = {"@calib_recalibrators": "spacy-calib.Identity.v1"}
 HISTOGRAM = {"@calib_recalibrators": "spacy-calib.Histogram.v1", "n_bins": 5}
+TEMPERATURE = {"@calib_recalibrators": "spacy-calib.Temperature.v1"}
+PLATT = {"@calib_recalibrators": "spacy-calib.Platt.v1"}
+BETA = {"@calib_recalibrators": "spacy-calib.Beta.v1"}
 
 # (registered name, settings)
 CASES = [
@@ -31,6 +34,12 @@ CASES = [
     ("spacy-calib.ScalingBinning.v1", {"bin_size": 4}),
     ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": IDENTITY}),
     ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": HISTOGRAM}),
+    ("spacy-calib.Temperature.v1", {}),
+    ("spacy-calib.Platt.v1", {}),
+    ("spacy-calib.Beta.v1", {}),
+    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": TEMPERATURE}),
+    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": PLATT}),
+    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": BETA}),
 ]
 
 
@@ -248,7 +257,7 @@ def test_a_saved_one_predicts_the_same_bits(case, pair):
     made = make(case).fit(*pair)
     data = saved.dump({"recalibrator": made.state()})
     state = saved.load(data, name="calib", path="memory")["recalibrator"]
-    back = saved.load_recalibrator(state, name="calib")
+    back = saved.load_part(state, name="calib")
     assert type(back) is type(made)
     assert back.predict(GRID).tobytes() == made.predict(GRID).tobytes()
     assert back.min_pairs == made.min_pairs
@@ -258,7 +267,7 @@ def test_a_saved_one_predicts_the_same_bits(case, pair):
 @every_case
 def test_a_saved_unfitted_one_comes_back_unfitted(case):
     made = make(case)
-    back = saved.load_recalibrator(made.state(), name="calib")
+    back = saved.load_part(made.state(), name="calib")
     assert back.fitted == made.fitted
     assert back.state() == made.state()
 
