@@ -26,9 +26,9 @@ from .entities.cutoffs import Cutoffs
 from .entities.events import check_event
 from .entities.recalibration import SpanRecalibrator, fit_spans
 from .errors import WARNINGS, calib_error
-from .fitting import FitData, collect_fit_data, summarize_fit, summarize_span_fit
+from .fitting import FitData, collect_fit_data, span_pairs, summarize_fit, summarize_span_fit
 from .grouped import GroupedRecalibrator
-from .grouping.alone import group_beside
+from .grouping.alone import group_beside, informed
 from .layers import Layer, columns_of, label_hashes
 from .lookup import find_component
 from .marginals.base import Source
@@ -309,7 +309,7 @@ class Calibrator(Pipe):
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
         grouping, prototype, pooling, chosen = self._choose(data, labels, counts)
-        groups = self._groups(grouping, labels, counts)
+        groups = self._groups(informed(grouping, data.pairs, self._frequency_labels(labels)), labels, counts)
         maps = GroupedRecalibrator(prototype, groups, pooling).fit(data.pairs)
         self.maps = maps
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
@@ -350,6 +350,9 @@ class Calibrator(Pipe):
     def _groups(self, grouping: Callable[..., Groups], labels: tuple[str, ...], counts: Mapping[str, int]) -> Groups:
         return group_beside(grouping, labels, counts, self.source.alone, self.source.frequency_label)
 
+    def _frequency_labels(self, labels: tuple[str, ...]) -> list[str]:
+        return [self.source.frequency_label(label) for label in labels]
+
     def _fit_spans(
         self, pipe: Any, data: FitData, counts: Mapping[str, int] | None, n_bins: int
     ) -> tuple[tuple[SpanRecalibrator, SpanRecalibrator] | None, dict[str, Any] | None]:
@@ -357,9 +360,10 @@ class Calibrator(Pipe):
         if data.spans is None:
             return None, None
         labels = self.source.span_labels(pipe)
-        groups = group_beside(self.grouping, labels, data.span_counts if counts is None else counts)
-        maps = fit_spans(groups, data.spans, data.span_hits)
         raw = self.source.raw_span_scores(data.spans)
+        grouping = informed(self.grouping, span_pairs(data.spans, raw, data.span_hits)[0], labels)
+        groups = group_beside(grouping, labels, data.span_counts if counts is None else counts)
+        maps = fit_spans(groups, data.spans, data.span_hits)
         info = {
             "event": self.event,
             "labels": list(labels),
@@ -386,6 +390,8 @@ class Calibrator(Pipe):
             raise calib_error("C028", name=self.name, component=component)
         if not self.source.is_trained(pipe):
             raise calib_error("C023", component=component)
+        if not self.source.has_finite_weights(pipe):
+            raise calib_error("C035", component=component)
         obstacle = self.source.obstacle(self.nlp, self.name, pipe)
         if obstacle:
             raise calib_error("C034", component=component, why=obstacle)

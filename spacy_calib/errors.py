@@ -24,6 +24,8 @@ _MESSAGES = {
     "C005": "Only {n_pairs} pairs reach the threshold {threshold} but {n_bins} bins were asked for; give more data or ask for fewer bins.",
     "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs {wanted}; give more data or ask for fewer bins.",
     "C007": "Choosing a method by cross-validation needs at least 2 documents with pairs, but {n} was given; name a --method, or give more documents.",
+    "C070": "The grouping {name} looks at scores, not only at tags; call its with_pairs(pairs), and what that gives with labels and counts.",
+    "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
@@ -40,6 +42,7 @@ _MESSAGES = {
     "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one (attr in the config, --attr on the command line).",
     "C027": "The pipeline has no fitted calib pipe; it has: {available}. Run `python -m spacy calib fit` first.",
     "C028": "The pipe '{name}' stands before its source '{component}'; put it directly after it.",
+    "C035": "The weights of component '{component}' hold NaN or infinite values; train it again, nothing was calibrated.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold tags in the data is known to component '{component}'; check that the data and the model use the same tagset.",
@@ -67,6 +70,8 @@ _MESSAGES = {
     "C063": "The settings of the pipe cannot be used: {why}",
     "C064": "Presidio is not installed; run `pip install spacy-calib[presidio]`.",
     "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
+    "C068": "The pipeline has no fitted calib pipe with the prefix '{attr}'; its prefixes are: {available}. Name one of them with --attr.",
+    "C069": "Component '{name}' is disabled in the pipeline; enable it ([nlp] disabled in config.cfg).",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
 }
 

@@ -68,7 +68,6 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
     RAISES C024, C040, C041: what the source found is no probability.
     """
     layer = source.layer(pipe)
-    labels = source.labels(pipe)
     parts: list[Pairs] = []
     counts: Counter[str] = Counter()
     span_counts: Counter[str] = Counter()
@@ -87,6 +86,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
         if not readable:
             continue
         scores = source.read(pipe, [eg.predicted for eg in readable])
+        labels = source.labels(pipe)  # a recognizer may have met new ones while it ran
         marginals = scores.above(threshold)
         gold = gold_columns(marginals, np.concatenate([layer.aligned_gold(eg) for eg in readable]), labels)
         parts.append(_pairs_of(layer, readable, marginals, gold.columns, labels))

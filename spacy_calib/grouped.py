@@ -13,7 +13,8 @@ from .errors import calib_error
 from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
 from .recalibrators.identity import Identity
-from .types import Floats, Groups, Ints, Pairs
+from .recalibrators.logistic import LogisticMap, sigmoid
+from .types import Floats, Groups, Ints, Pairs, as_probabilities
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class GroupedRecalibrator:
         self.maps_: list[Recalibrator | None] = []
         self.fits_: list[GroupFit] = []
         self.pooled_fit_ = GroupFit(0, 0)
+        self._coefficients: Floats | None = None
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
         """Fit the pooled map and the map of every group.
@@ -67,6 +69,7 @@ class GroupedRecalibrator:
         fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
         self.maps_ = [own for own, _ in fitted]
         self.fits_ = [fit for _, fit in fitted]
+        self._coefficients = self._logistic_coefficients()
         if self.pooling is not None:
             groups = of_pair.astype(np.intp)
             mapped = self._map(pairs.scores, groups)
@@ -93,8 +96,24 @@ class GroupedRecalibrator:
         if len(scores) != len(tags):
             raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
         groups = self.groups.of(tags)
+        if self._coefficients is not None:
+            return self._predict_logistic(as_probabilities("scores", scores), tags, groups)
         mapped = self._map(scores, groups)
         return mapped if self.pooling is None else self.pooling.predict(mapped, tags, groups)
+
+    def _predict_logistic(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
+        """The same where all maps are logistic, in one pass: each pair takes the coefficients of its group."""
+        assert isinstance(self.pooled_, LogisticMap)
+        assert self._coefficients is not None
+        margins = np.einsum("ij,ij->i", self.pooled_.features(scores), self._coefficients[groups])
+        return sigmoid(margins if self.pooling is None else margins + self.pooling.offsets(tags, groups))
+
+    def _logistic_coefficients(self) -> Floats | None:
+        """The coefficients of every group's map, and last those of the pooled one; None where a map is not logistic."""
+        maps = [own or self.pooled_ for own in self.maps_] + [self.pooled_]
+        if not all(isinstance(own, LogisticMap) and type(own) is type(self.pooled_) for own in maps):
+            return None
+        return np.stack([own.coefficients_ for own in maps])  # type: ignore[union-attr]
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
         """What the maps of the groups give."""
@@ -135,6 +154,7 @@ class GroupedRecalibrator:
         made.pooled_fit_ = GroupFit(**state["pooled_fit"])
         made.maps_ = [None if m is None else load(m) for m in state["maps"]]
         made.fits_ = [GroupFit(**fit) for fit in state["fits"]]
+        made._coefficients = made._logistic_coefficients()
         return made
 
 

@@ -170,13 +170,20 @@ class TagOffsets:
 
         RAISES C004: not fitted.
         """
-        if self.tags_ is None or self.groups_ is None:
-            raise calib_error("C004", what="TagOffsets")
-        offsets = _of(self.groups_.values, groups) + _of(self.tags_.values, tags)
+        offsets = self.offsets(tags, groups)
         moved = np.flatnonzero(offsets != 0)
         corrected = scores.copy()
         corrected[moved] = sigmoid(log_odds(scores[moved]) + offsets[moved])
         return corrected
+
+    def offsets(self, tags: Ints, groups: Ints) -> Floats:
+        """What is added to the log-odds of each pair: the offset of its tag and that of its group.
+
+        RAISES C004: not fitted.
+        """
+        if self.tags_ is None or self.groups_ is None:
+            raise calib_error("C004", what="TagOffsets")
+        return _of(self.groups_.values, groups) + _of(self.tags_.values, tags)
 
     def describe(self) -> dict[str, float | None]:
         """The strengths that were used; None where the data want no offsets at all.

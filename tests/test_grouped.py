@@ -9,7 +9,17 @@ from hypothesis import assume, given
 from spacy_calib import saved
 from spacy_calib.errors import CalibError
 from spacy_calib.grouped import GroupedRecalibrator, GroupFit
-from spacy_calib.recalibrators import HistogramBinning, Identity, IsotonicRegression, Recalibrator, ScalingBinning
+from spacy_calib.pooling import TagOffsets
+from spacy_calib.recalibrators import (
+    Beta,
+    HistogramBinning,
+    Identity,
+    IsotonicRegression,
+    Platt,
+    Recalibrator,
+    ScalingBinning,
+    Temperature,
+)
 from spacy_calib.types import Groups
 
 from .strategies import make_pairs, pairs_of_tokens
@@ -21,6 +31,9 @@ PROTOTYPES = [
     HistogramBinning(bin_size=3),
     IsotonicRegression(),
     ScalingBinning(n_bins=4),
+    Temperature(),
+    Platt(),
+    Beta(),
 ]
 every_prototype = pytest.mark.parametrize("prototype", PROTOTYPES, ids=lambda p: f"{type(p).__name__}{p.settings() or ''}")
 
@@ -244,4 +257,154 @@ def test_a_saved_identity_fallback_comes_back():
 def test_a_state_that_names_an_unknown_recalibrator_is_refused():
     state = {"@calib_recalibrators": "elsewhere.Spline.v1", "settings": {}, "learned": {}}
     with pytest.raises(CalibError, match=r"\[C012\] .* names 'elsewhere.Spline.v1', which is not installed"):
+        saved.load_part(state, name="calib")
+
+
+# Tag offsets after the maps
+
+INF = float("inf")
+
+
+def back_from_bytes(grouped: GroupedRecalibrator) -> GroupedRecalibrator:
+    state = saved.load(saved.dump(grouped.state()), name="calib", path="memory")
+    return GroupedRecalibrator.from_state(state, lambda one: saved.load_part(one, name="calib"))
+
+
+@every_prototype
+def test_pooling_corrects_what_the_maps_of_the_groups_give(prototype):
+    pairs = random_pairs(600)
+    groups = groups_of(1, 0, 1, 0)
+    plain = GroupedRecalibrator(prototype, groups).fit(pairs)
+    pooled = GroupedRecalibrator(prototype, groups, TagOffsets(2.0, 1.0)).fit(pairs)
+    assert pooled.fits_ == plain.fits_
+    of_pair = groups.of_tag[pairs.tags]
+    mapped = plain.predict(pairs.scores, pairs.tags)
+    alone = TagOffsets(2.0, 1.0).fit(mapped, pairs.hits, pairs.tags, 4, of_pair, 2)
+    tags = np.arange(101) % 4
+    wanted = alone.predict(plain.predict(GRID, tags), tags, groups.of_tag[tags])
+    np.testing.assert_allclose(pooled.predict(GRID, tags), wanted, rtol=0, atol=1e-12)
+    assert not np.allclose(pooled.predict(GRID, tags), plain.predict(GRID, tags), atol=0.02)
+
+
+@every_prototype
+def test_infinite_strength_is_no_pooling(prototype):
+    pairs = random_pairs()
+    plain = GroupedRecalibrator(prototype, groups_of(0, 1, 0, 1)).fit(pairs)
+    pooled = GroupedRecalibrator(prototype, groups_of(0, 1, 0, 1), TagOffsets(INF, INF)).fit(pairs)
+    tags = np.arange(101) % 6
+    assert pooled.predict(GRID, tags).tobytes() == plain.predict(GRID, tags).tobytes()
+
+
+def test_a_tag_without_pairs_has_the_map_of_its_group_and_one_without_a_group_the_pooled_map():
+    # Tags 0 and 1 in group 1, 2 and 3 in group 2 (3 without pairs), 4 without a group, 5 past the end.
+    pairs = random_pairs(600, n_tags=3)
+    groups = groups_of(0, 0, 1, 1, -1)
+    plain = GroupedRecalibrator(IsotonicRegression(), groups).fit(pairs)
+    made = GroupedRecalibrator(IsotonicRegression(), groups, TagOffsets(1.0, INF)).fit(pairs)
+    for tag in (3, 4, 5, 1000):
+        tags = np.full(101, tag)
+        assert made.predict(GRID, tags).tobytes() == plain.predict(GRID, tags).tobytes()
+    assert not np.array_equal(made.predict(GRID, np.zeros(101, int)), plain.predict(GRID, np.zeros(101, int)))
+
+
+def test_a_tag_without_a_group_still_has_its_own_offset():
+    # Its hits are of no group, but they are its own.
+    pairs = random_pairs(900, n_tags=3)
+    groups = groups_of(0, 0, -1)
+    plain = GroupedRecalibrator(IsotonicRegression(), groups).fit(pairs)
+    made = GroupedRecalibrator(IsotonicRegression(), groups, TagOffsets()).fit(pairs)
+    own = pairs.tags == 2
+    assert made.pooling is not None
+    assert made.pooling.tags_.values[2] < 0  # its truth, score ** 3, lies below what all tags have together
+    before, after = (maps.predict(pairs.scores[own], pairs.tags[own]) for maps in (plain, made))
+    assert abs(after.mean() - pairs.hits[own].mean()) < abs(before.mean() - pairs.hits[own].mean())
+
+
+@every_prototype
+def test_with_pooling_monotone_maps_stay_monotone_for_each_tag(prototype):
+    made = GroupedRecalibrator(prototype, groups_of(0, 1, 0, 1), TagOffsets()).fit(random_pairs(400))
+    fine = np.linspace(0, 1, 2001)
+    for tag in range(6):
+        if prototype.monotone:
+            assert (np.diff(made.predict(fine, np.full(2001, tag))) >= 0).all()
+
+
+@pytest.mark.parametrize("prototype", [Temperature(), Platt(), Beta()], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("pooling", [None, TagOffsets(0.5, 2.0)], ids=["plain", "tag offsets"])
+def test_logistic_maps_in_one_pass_give_what_each_gives_alone(prototype, pooling):
+    """Steep maps and far offsets, scores of exactly 0 and 1: the offsets were fitted on log-odds clipped as those of the log loss."""
+    rng = np.random.default_rng(0)
+    scores, tags = rng.random(3000), rng.integers(0, 6, 3000)
+    hits = np.where(tags == 4, scores > 0.02, np.where(tags == 5, False, scores > 0.4 + 0.2 * rng.random(3000)))
+    groups = groups_of(0, 1, 0, 1, 0, 1, -1)
+    made = GroupedRecalibrator(prototype, groups, pooling).fit(make_pairs(scores, hits, tags=tags))
+    for tag in range(9):
+        group = groups.of_tag[tag] if tag < 7 else -1
+        own = (made.maps_[group] if group >= 0 else None) or made.pooled_
+        wanted = own.predict(GRID)
+        at = np.full(101, tag)
+        if made.pooling is not None:
+            wanted = made.pooling.predict(wanted, at, np.full(101, group))
+        np.testing.assert_allclose(made.predict(GRID, at), wanted, rtol=0, atol=1e-12)
+        assert [made.predict(GRID[i : i + 1], at[:1])[0] for i in range(101)] == made.predict(GRID, at).tolist()
+
+
+@given(pairs_of_tokens())
+def test_with_pooling_predictions_are_probabilities_that_depend_on_their_own_pair_only(pairs):
+    assume(len(pairs) >= 2)
+    made = GroupedRecalibrator(Beta(), groups_of(0, 0, 1, -1, 2), TagOffsets()).fit(pairs)
+    predicted = made.predict(pairs.scores, pairs.tags)
+    assert np.isfinite(predicted).all()
+    assert ((predicted >= 0) & (predicted <= 1)).all()
+    np.testing.assert_array_equal(made.predict(pairs.scores[::-1], pairs.tags[::-1]), predicted[::-1])
+
+
+@given(pairs_of_tokens())
+def test_with_pooling_the_order_of_rows_is_irrelevant(pairs):
+    assume(len(pairs) >= 2)
+    turned = make_pairs(pairs.scores[::-1], pairs.hits[::-1], tags=pairs.tags[::-1], n_units=pairs.n_units)
+    one, other = (
+        GroupedRecalibrator(Platt(), groups_of(0, 1, 1, 0, 2, 2), TagOffsets(1.0, 2.0)).fit(p) for p in (pairs, turned)
+    )
+    tags = np.arange(101) % 7
+    np.testing.assert_allclose(one.predict(GRID, tags), other.predict(GRID, tags), rtol=0, atol=1e-9)
+
+
+@every_prototype
+@pytest.mark.parametrize("pooling", [TagOffsets(), TagOffsets(0.0, INF), TagOffsets(3.0)], ids=["learned", "ends", "given"])
+def test_a_saved_one_with_pooling_predicts_the_same_bits(prototype, pooling):
+    pairs = random_pairs(300, n_tags=3)
+    made = GroupedRecalibrator(prototype, groups_of(0, 0, 1, 1, -1), pooling).fit(pairs)
+    back = back_from_bytes(made)
+    tags = np.arange(101) % 7
+    assert back.predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
+    assert saved.dump(back.state()) == saved.dump(made.state())
+    assert isinstance(back.pooling, TagOffsets)
+    assert back.fit(pairs).predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
+
+
+def test_a_state_of_before_there_was_pooling_comes_back_without():
+    made = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 1, 0, 1)).fit(random_pairs())
+    assert back_from_bytes(made).pooling is None
+    state = made.state()
+    del state["pooling"]
+    back = GroupedRecalibrator.from_state(state, lambda one: saved.load_part(one, name="calib"))
+    tags = np.arange(101) % 4
+    assert back.predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
+
+
+def test_the_prototype_of_the_pooling_is_left_unfitted_and_fitting_again_forgets():
+    pooling = TagOffsets()
+    first, second = random_pairs(seed=1), random_pairs(seed=2)
+    made = GroupedRecalibrator(Platt(), groups_of(0, 0, 1, 1), pooling).fit(first)
+    assert pooling.tags_ is None
+    made.fit(second)
+    fresh = GroupedRecalibrator(Platt(), groups_of(0, 0, 1, 1), pooling).fit(second)
+    tags = np.arange(101) % 4
+    assert made.predict(GRID, tags).tobytes() == fresh.predict(GRID, tags).tobytes()
+
+
+def test_a_state_that_names_an_unknown_pooling_is_refused():
+    state = {"@calib_poolings": "elsewhere.Trees.v1", "settings": {}, "learned": {}}
+    with pytest.raises(CalibError, match=r"\[C012\] .* names 'elsewhere.Trees.v1', which is not installed"):
         saved.load_part(state, name="calib")

@@ -23,11 +23,12 @@ CORE = [
     "collapsing",
     "binning",
     "pairs",
-    "grouping",
     "recalibrators",
     "pooling",
+    "grouping",
     "grouped",
     "metrics",
+    "selection",
     "entities",
 ]
 # Modules of the shell that stand in a room of the core.
@@ -95,7 +96,10 @@ def test_the_reader_of_imports_sees_them():
 def test_every_room_of_the_core_is_there():
     assert {room_of(module) for module in MODULES} >= {*CORE, "report"}
     assert set(SHELL_IN_CORE) <= set(MODULES)
-    arrays_only = ["entities/features", "entities/recalibration", "entities/cutoffs", "entities/thresholds", "grouping/alone"]
+    arrays_only = [
+        "entities/features", "entities/recalibration", "entities/cutoffs", "entities/thresholds", "grouping/alone",
+        "pooling", "selection", "recalibrators/logistic", "recalibrators/beta",
+    ]  # fmt: skip
     assert all(is_core(module) for module in arrays_only)
     assert set(arrays_only) <= set(MODULES)
 
@@ -173,10 +177,17 @@ from spacy_calib import binning, grouped, metrics, pairs, types as nouns
 from spacy_calib.entities import cutoffs, recalibration, thresholds
 from spacy_calib.grouping.alone import group_beside
 from spacy_calib.grouping.shared import shared_group
-from spacy_calib.recalibrators import HistogramBinning
+from spacy_calib.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.pooling import TagOffsets
+from spacy_calib.recalibrators import Beta, HistogramBinning, Platt
+from spacy_calib.selection import Candidate, select
 made = nouns.Pairs(np.arange(20), np.zeros(20, int), np.linspace(0, 1, 20), np.arange(20) > 9, 20)
 fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {{"A": 1}})).fit(made)
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
+pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {{"A": 1}}), TagOffsets()).fit(made)
+assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
+found = select(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {{"A": 1}}, n), {{"platt": (Platt(), 2)}}, [1])
+assert found.chosen == Candidate(1, "platt", False)
 groups = group_beside(shared_group, ["O", "A"], {{"A": 1}}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)
 spans = nouns.Spans(rows, rows + 1, ones, rows / 40, rows / 40, yes)

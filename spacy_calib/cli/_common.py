@@ -158,6 +158,17 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
     return pipes
 
 
+def check_readable(nlp: Language, pipe: Calibrator) -> None:
+    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled."""
+    component = pipe.source.component
+    source = pipe.source_pipe()
+    if component and source is None:
+        raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
+    for name, held in nlp.components:
+        if (held is pipe or held is source) and name not in nlp.pipe_names:
+            raise calib_error("C069", name=name)
+
+
 def write_json(path: Path, data: Any) -> None:
     """Every digit of every number is kept: srsly would round a cut-off at the tenth, past the score that it was taken from.
 

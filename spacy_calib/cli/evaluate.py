@@ -10,6 +10,7 @@ import typer
 from ..errors import calib_error
 from ._common import (
     check_option,
+    check_readable,
     data_files,
     fitted_pipes,
     import_user_code,
@@ -84,6 +85,8 @@ def evaluate(
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
     pipes = fitted_pipes(nlp)
+    if len(pipes) == 1:
+        check_readable(nlp, pipes[0])
     examples = read_examples(nlp, data, gold_preproc)
     order = nlp.pipe_names
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)

@@ -339,8 +339,9 @@ def fit_pipe(
     """
     order = nlp.pipe_names
     pipe = calib.source_pipe()
-    stop = calib.source.component if calib.source.component in order else calib.name
-    upstream = order[: order.index(stop) + (pipe is not None and calib.source.reads_output(pipe))]
+    enabled = calib.source.component in order
+    stop = calib.source.component if enabled else calib.name
+    upstream = order[: order.index(stop) + (enabled and pipe is not None and calib.source.reads_output(pipe))]
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores")
     n_bins = getattr(calib.scorer, "n_bins", 10)
     calib.fit(

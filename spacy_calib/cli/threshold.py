@@ -10,6 +10,7 @@ import typer
 from ..errors import calib_error
 from ._common import (
     check_option,
+    check_readable,
     data_files,
     fitted_pipes,
     import_user_code,
@@ -93,7 +94,7 @@ def threshold(
     pipe = span_pipe(nlp, attr)
     rows = find_rows(nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, silent=silent)
     cutoffs = Cutoffs(precision, confidence, per, {row["key"]: row["cutoff"] for row in rows})
-    result = {"pipe": pipe.name, "event": pipe.event, **cutoffs.to_dict(), "rows": rows}
+    result = {"pipe": pipe.name, "attr": pipe.attr, "event": pipe.event, **cutoffs.to_dict(), "rows": rows}
     if output is not None:
         write_json(output, result)
     if apply is not None:
@@ -107,14 +108,17 @@ def threshold(
 def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     """The fitted calib pipe that scores entities.
 
-    RAISES C027: there is no fitted pipe (of this prefix). C065: it calibrates a component without entities.
+    RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021, C069: see
+    `check_readable`.
     """
-    pipes = [pipe for pipe in fitted_pipes(nlp) if attr is None or pipe.attr == attr]
+    fitted = fitted_pipes(nlp)
+    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
     if not pipes:
-        raise calib_error("C027", available=", ".join(nlp.component_names))
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
     with_spans = [pipe for pipe in pipes if pipe.span_maps is not None]
     if not with_spans:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component)
+    check_readable(nlp, with_spans[0])
     return with_spans[0]
 
 
@@ -198,4 +202,4 @@ def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
         f"Elsewhere: where the precision of as many entities kept from other documents of that source lies, {sure} of the time."
     )
     if apply is not None:
-        msg.good(f"The pipeline with these cut-offs (Span._.{result['pipe']}_accept): {apply}")
+        msg.good(f"The pipeline with these cut-offs (Span._.{result['attr']}_accept): {apply}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ..types import Groups
+from ..types import Groups, Pairs
 
 
 def group_beside(
@@ -37,3 +38,11 @@ def group_beside(
         of_tag.append(alone.index(label) if label in alone else -1 if group < 0 else len(alone) + group)
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
     return Groups((*alone, *others.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))
+
+
+def informed(grouping: Any, pairs: Pairs, names: Sequence[str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
+    """The grouping itself, or what it makes of the pairs where it looks at scores too (`with_pairs`).
+
+    names (Sequence[str]): What `group_beside` calls the tag of each column: the type for a BILUO tag.
+    """
+    return grouping.with_pairs(pairs, names) if hasattr(grouping, "with_pairs") else grouping

@@ -35,8 +35,10 @@ def _main_slash(category: str) -> int:
 def ccg_result(category: str) -> tuple[str, int]:
     """What a CCG category gives once it has all its arguments, and how many those are: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2).
 
-    Slashes bind to the left. What is no category ("<UNKNOWN>", "/") is its own result and takes no arguments.
+    Slashes bind to the left. What is no category ("<UNKNOWN>", "/", "(S") is its own result and takes no arguments.
     """
+    if category.count("(") != category.count(")"):
+        return category, 0
     arity = 0
     while True:
         cut = _main_slash(category)
@@ -98,7 +100,7 @@ _SCHEMES: dict[str, dict[str, Split]] = {
     },
     "feats": {"POS": feature_value},
     "biluo": {"type": _matching(r"^[BILUESM]-(.+)$"), "position": _matching(r"^([BILUESMO])(?:-|$)")},
-    "brown": {"base": _matching(r"^(?:FW-)?(?:((?!FW-)[A-Z]+).*|(.+?)(?:-(?:TL|HL|NC))*)$")},
+    "brown": {"base": _matching(r"^(?:FW-)?(?:([A-Z]+).*|(.+?)(?:-(?:TL|HL|NC))*)$")},
 }
 
 

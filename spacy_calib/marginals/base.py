@@ -170,6 +170,10 @@ class Source(ABC):
         """Whether the component has labels and weights."""
         return bool(self.labels(pipe))
 
+    def has_finite_weights(self, pipe: Any) -> bool:
+        """False where NaN in the weights would not show in what `read` gives (the sources of heads find it there)."""
+        return True
+
     @abstractmethod
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         """Why each Doc cannot be read, "" if it can."""

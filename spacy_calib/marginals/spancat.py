@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 
 from ..layers import Layer, SpanLayer, span_scores
 from ..types import Floats, Marginals, Spans, stack_spans
-from .base import Source, SparseScores, stack
+from .base import Source, SparseScores, stack, to_numpy
 
 
 class SpancatSource(Source):
@@ -44,6 +44,11 @@ class SpancatSource(Source):
 
     def is_trained(self, pipe: Any) -> bool:
         return bool(pipe.labels) and all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        return all(
+            bool(np.isfinite(to_numpy(node.get_param(name))).all()) for node in pipe.model.walk() for name in node.param_names
+        )
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return ""

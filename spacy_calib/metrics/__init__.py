@@ -1,8 +1,9 @@
 """Scores and hits -> one number. A metric is a function of two arrays of equal length; its name is the field's."""
 
+from .bootstrap import document_bootstrap, paired_difference
 from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
 from .intervals import calibration_error_interval
-from .noise_floor import noise_floor
+from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import accuracy, brier, log_loss
 
 __all__ = [
@@ -11,10 +12,13 @@ __all__ = [
     "calibration_error",
     "calibration_error_interval",
     "debiased_calibration_error",
+    "document_bootstrap",
     "ece",
     "gmce",
     "log_loss",
     "mce",
+    "mean_gmce_floor",
     "noise_floor",
+    "paired_difference",
     "smce",
 ]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..binning import assign, check_count, make_binner
-from ..types import Floats, Ints, as_probabilities
+from ..binning import Binner, assign, check_count, make_binner
+from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
+from .calibration_error import group_slices
 
 _CELLS_AT_ONCE = 1 << 22
 
@@ -32,16 +33,51 @@ def noise_floor(
     RAISES C001: values out of range, n_samples below 1.
     """
     given = as_probabilities("scores", scores)
-    if not len(given):
-        return None
-    bins = assign(given, make_binner(n_bins, bin_size)(given))
+    binner = make_binner(n_bins, bin_size)
+    check_count("n_samples", n_samples)
+    return _floor_of(_errors(given, binner, n_samples, np.random.default_rng(seed))) if len(given) else None
+
+
+def mean_gmce_floor(
+    pairs: Pairs,
+    groups: Groups,
+    scores: ArrayLike | None = None,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 200,
+    seed: int = 0,
+) -> NoiseFloor | None:
+    """The unweighted mean GMCE, over the groups that have pairs, of hits drawn as independent Bernoulli(score) (DESIGN section 2).
+
+    Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
+
+    scores: Replace the pairs' raw scores. n_bins, bin_size, n_samples, seed: See `noise_floor`.
+    RETURNS (NoiseFloor): None where no group has pairs.
+    RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
+    """
+    judged = as_probabilities("scores", pairs.scores if scores is None else scores)
+    as_hits(pairs.hits, len(judged))
+    binner = make_binner(n_bins, bin_size)
+    check_count("n_samples", n_samples)
+    # One stream of random numbers for all groups: their hits are independent.
+    rng = np.random.default_rng(seed)
+    errors = [_errors(judged[own], binner, n_samples, rng) for own in group_slices(pairs, groups) if len(own)]
+    return _floor_of(np.mean(errors, axis=0)) if errors else None
+
+
+def _floor_of(errors: Floats) -> NoiseFloor:
+    return NoiseFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
+
+
+def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Generator) -> Floats:
+    """The l2 errors of n_samples simulated data sets."""
+    bins = assign(scores, binner(scores))
     counts = np.bincount(bins)
-    score_sums = np.bincount(bins, weights=given)
-    hit_sums = _draw_hits(given, bins, check_count("n_samples", n_samples), np.random.default_rng(seed))
+    score_sums = np.bincount(bins, weights=scores)
+    hit_sums = _draw_hits(scores, bins, n_samples, rng)
     held = counts > 0
     gaps = (score_sums - hit_sums)[:, held] / counts[held]
-    errors = np.sqrt((gaps**2 * (counts[held] / len(given))).sum(axis=1))
-    return NoiseFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
+    return np.sqrt((gaps**2 * (counts[held] / len(scores))).sum(axis=1))
 
 
 def _draw_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator) -> Floats:

@@ -15,7 +15,8 @@ class Beta(LogisticMap):
     slopes = 2
     unchanged = (1.0, 1.0, 0.0)
 
-    def _features(self, scores: Floats) -> Floats:
+    def features(self, scores: Floats) -> Floats:
+        """See LogisticMap."""
         clipped = np.clip(scores, CLIP, 1 - CLIP)
         return np.stack([np.log(clipped), -np.log1p(-clipped), np.ones(len(scores))], axis=1)
 

@@ -78,11 +78,11 @@ class LogisticMap(Recalibrator):
     coefficients_: Floats
 
     @abstractmethod
-    def _features(self, scores: Floats) -> Floats:
+    def features(self, scores: Floats) -> Floats:
         """Shape (n, k): first the functions of the score, then a constant if there is one."""
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
-        features = self._features(scores)
+        features = self.features(scores)
         mean = np.array(self.unchanged)
         used = np.ones(len(mean), dtype=bool)
         while True:
@@ -98,4 +98,4 @@ class LogisticMap(Recalibrator):
         self.coefficients_ = coefficients
 
     def _predict(self, scores: Floats) -> Floats:
-        return sigmoid(self._features(scores) @ self.coefficients_)
+        return sigmoid(self.features(scores) @ self.coefficients_)

@@ -15,7 +15,8 @@ class Platt(LogisticMap):
     slopes = 1
     unchanged = (1.0, 0.0)
 
-    def _features(self, scores: Floats) -> Floats:
+    def features(self, scores: Floats) -> Floats:
+        """See LogisticMap."""
         return np.stack([log_odds(scores), np.ones(len(scores))], axis=1)
 
 

@@ -13,7 +13,8 @@ class Temperature(LogisticMap):
     slopes = 1
     unchanged = (1.0,)
 
-    def _features(self, scores: Floats) -> Floats:
+    def features(self, scores: Floats) -> Floats:
+        """See LogisticMap."""
         return log_odds(scores)[:, None]
 
 

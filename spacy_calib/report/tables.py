@@ -7,7 +7,7 @@ from typing import Any
 
 from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
 from ..metrics.intervals import calibration_error_interval
-from ..metrics.noise_floor import noise_floor
+from ..metrics.noise_floor import mean_gmce_floor, noise_floor
 from ..metrics.proper import accuracy, brier, log_loss
 from ..types import Floats, Groups, Pairs
 
@@ -64,7 +64,9 @@ def calibration_table(pairs: Pairs, calibrated: Floats, groups: Groups, n_bins: 
     ]
     own = rows[1:]
     mean = {key: mean_of([getattr(row, key) for row in own]) for key in ("raw", "calibrated", "floor")}
-    rows.append(ErrorRow("mean", sum(row.tags for row in own), sum(row.pairs for row in own), **mean))
+    floor = mean_gmce_floor(pairs, groups, calibrated, n_bins, seed=seed)
+    n_tags, n_pairs = sum(row.tags for row in own), sum(row.pairs for row in own)
+    rows.append(ErrorRow("mean", n_tags, n_pairs, **mean, floor95=floor.q95 if floor else None))
     both = {"raw": pairs.scores, "calibrated": calibrated}
     return {
         "tokens": pairs.n_units,

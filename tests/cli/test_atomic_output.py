@@ -217,10 +217,10 @@ def test_the_json_output_cannot_be_written(command, calibrated, test_file, tmp_p
 def test_a_json_file_stays_when_the_disk_is_full(calibrated, tmp_path, monkeypatch):
     (tmp_path / "info.json").write_text("old")
 
-    def write_json(path, data):
-        Path(path).write_text("{")
+    def write_text(path, data, **settings):
+        path.write_bytes(b"{")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("srsly.write_json", write_json)
+    monkeypatch.setattr(Path, "write_text", write_text)
     refuses(calib("info", calibrated, "--output", tmp_path / "info.json"), "No space left on device")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("info.json", "old")]

@@ -200,7 +200,7 @@ def test_no_pair_reaches_the_threshold(model, tmp_path, out):
         (["--threshold", 1], "Option --threshold must be at least 0 and below 1, but 1.0 was given."),
         (["--threshold", -0.1], "Option --threshold must be at least 0 and below 1, but -0.1 was given."),
         (["--threshold", "nan"], "Option --threshold must be at least 0 and below 1, but nan was given."),
-        (["--method", "isotonik"], "Option --method must be one of isotonic, histogram, scaling-binning, identity or"),
+        (["--method", "isotonik"], "Option --method must be one of auto, isotonic, histogram, scaling-binning,"),
         (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
         (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
     ],
@@ -417,7 +417,7 @@ UNREADABLE = "The calibration data of pipe 'calib' in"
         (remove_folder, "cannot be read (No such file or directory); fit the pipe again"),
         (drop_a_part, "cannot be read (a part is missing: KeyError('pooled'))"),
         (write_next_version, "has format version 2, but this spacy-calib reads up to version 1; upgrade spacy-calib"),
-        (name_a_missing_method, "names the recalibrator 'Elsewhere.v1', which is not installed"),
+        (name_a_missing_method, "names 'Elsewhere.v1', which is not installed"),
     ],
 )
 def test_the_folder_of_the_pipe_is_damaged(damage, sentence, calibrated_copy, test_file, monkeypatch):

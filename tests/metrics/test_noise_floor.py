@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_error, noise_floor
-from spacy_calib.metrics.noise_floor import NoiseFloor, _draw_hits
+from spacy_calib.metrics import calibration_error, gmce, noise_floor
+from spacy_calib.metrics.calibration_error import mean_of
+from spacy_calib.metrics.noise_floor import NoiseFloor, _draw_hits, mean_gmce_floor
+from spacy_calib.types import Groups
 
-from ..strategies import arrays, bernoulli, score_arrays
+from ..strategies import arrays, bernoulli, make_pairs, score_arrays
+
+# Tags 0 and 1 in group a, tag 2 in b, tag 3 in c, tag 4 in none.
+GROUPS = Groups(("a", "b", "c"), np.array([0, 0, 1, 2, -1]))
 
 
 def simulated(scores, n_samples, seed, **settings):
@@ -121,3 +126,66 @@ def test_bad_input_is_refused():
         noise_floor([0.5], n_samples=0)
     with pytest.raises(CalibError, match=r"\[C001\] n_bins"):
         noise_floor([0.5], n_bins=0)
+
+
+def grouped_pairs(n, seed):
+    """Pairs of tags 0, 1, 2 and 4: group a has three of seven, b two; c has none."""
+    scores, hits = bernoulli(n, seed)
+    return make_pairs(scores, hits, tags=np.array([0, 2, 1, 4, 0, 2, 4])[np.arange(n) % 7])
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_bins": 3}, {"bin_size": 40}], ids=str)
+def test_mean_gmce_floor_equals_a_direct_simulation_within_sampling_error(settings):
+    pairs = grouped_pairs(420, seed=1)
+    judged = pairs.scores**2
+    floor = mean_gmce_floor(pairs, GROUPS, judged, n_samples=2000, **settings)
+    rng = np.random.default_rng(99)
+    errors = np.array([
+        mean_of(gmce(make_pairs(pairs.scores, rng.random(len(pairs)) < judged, tags=pairs.tags), GROUPS, judged, **settings))
+        for _ in range(1000)
+    ])  # fmt: skip
+    tolerance = 5 * errors.std() * math.sqrt(1 / 1000 + 1 / 2000)
+    assert floor.mean == pytest.approx(errors.mean(), abs=tolerance)
+    assert floor.q95 == pytest.approx(np.quantile(errors, 0.95), abs=2.2 * tolerance)
+
+
+def test_mean_gmce_floor_of_one_group_is_that_of_its_scores():
+    pairs = grouped_pairs(140, seed=2)
+    assert mean_gmce_floor(pairs, Groups(("all",), np.zeros(5, int)), seed=3) == noise_floor(pairs.scores, seed=3)
+    own = pairs.tags < 2
+    assert mean_gmce_floor(pairs, Groups(("a",), np.array([0, 0, -1, -1, -1]))) == noise_floor(pairs.scores[own])
+
+
+def test_groups_are_seldom_unlucky_at_once():
+    # Four groups of one kind: the mean stays, the spread halves. Were their hits drawn alike, it would not.
+    scores, hits = bernoulli(2000, seed=4)
+    pairs = make_pairs(scores, hits, tags=np.arange(2000) % 4)
+    floor = mean_gmce_floor(pairs, Groups(tuple("abcd"), np.arange(4)), n_samples=1000)
+    own = [noise_floor(scores[g::4], n_samples=1000) for g in range(4)]
+    mean = np.mean([one.mean for one in own])
+    assert floor.mean == pytest.approx(mean, rel=0.02)
+    assert floor.q95 - floor.mean == pytest.approx(np.mean([one.q95 for one in own]) / 2 - mean / 2, rel=0.25)
+
+
+def test_true_scores_stay_below_the_mean_gmce_floor_as_often_as_it_says():
+    # 200 data sets whose scores are true: 5 % is 10; see above.
+    above = 0
+    for seed in range(200):
+        pairs = grouped_pairs(210, seed)
+        above += mean_of(gmce(pairs, GROUPS)) > mean_gmce_floor(pairs, GROUPS, n_samples=100).q95
+    assert 1 <= above <= 25
+
+
+def test_mean_gmce_floor_says_nothing_without_pairs_in_groups():
+    assert mean_gmce_floor(make_pairs([], []), GROUPS) is None
+    assert mean_gmce_floor(make_pairs([0.5], [1], tags=[4]), GROUPS) is None
+
+
+def test_mean_gmce_floor_refuses_bad_input():
+    pairs = grouped_pairs(10, seed=0)
+    with pytest.raises(CalibError, match=r"\[C001\] scores"):
+        mean_gmce_floor(pairs, GROUPS, np.full(10, 1.5))
+    with pytest.raises(CalibError, match=r"\[C002\]"):
+        mean_gmce_floor(pairs, GROUPS, np.full(9, 0.5))
+    with pytest.raises(CalibError, match=r"\[C001\] n_samples must be a whole number of at least 1"):
+        mean_gmce_floor(pairs, GROUPS, n_samples=0)
