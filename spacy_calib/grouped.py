@@ -13,7 +13,7 @@ from .errors import calib_error
 from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
 from .recalibrators.identity import Identity
-from .recalibrators.logistic import LogisticMap, sigmoid
+from .recalibrators.logistic import LogisticMap, combine, sigmoid
 from .types import Floats, Groups, Ints, Pairs, as_probabilities
 
 
@@ -105,8 +105,8 @@ class GroupedRecalibrator:
         """The same where all maps are logistic, in one pass: each pair takes the coefficients of its group."""
         assert isinstance(self.pooled_, LogisticMap)
         assert self._coefficients is not None
-        margins = np.einsum("ij,ij->i", self.pooled_.features(scores), self._coefficients[groups])
-        return sigmoid(margins if self.pooling is None else margins + self.pooling.offsets(tags, groups))
+        margins = combine(self.pooled_.features(scores), self._coefficients[groups])
+        return sigmoid(margins if self.pooling is None else self.pooling.move(margins, tags, groups))
 
     def _logistic_coefficients(self) -> Floats | None:
         """The coefficients of every group's map, and last those of the pooled one; None where a map is not logistic."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import calib_error
-from .recalibrators.logistic import log_odds, sigmoid
+from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 from .types import Floats, Ints
 
 # No offset moves the log-odds farther: without a penalty that of a tag whose pairs all hit would have no end.
@@ -66,24 +66,37 @@ def fit_offsets(
 
 
 class _Problem:
-    """The pairs of all units, and the sums over each unit's pairs that Newton's method needs."""
+    """The pairs of all units, one unit's after another's, and the sums over each unit's pairs that Newton's method needs."""
 
     def __init__(self, margins: Floats, hits: Floats, units: Ints, n_units: int, weights: Floats):
-        self.margins, self.hits, self.units, self.n_units, self.weights = margins, hits, units, n_units, weights
-        self.held = self._sum(weights) > 0
-        self.hit_mass = self._sum(weights * hits)
+        small = units.astype(np.int16) if n_units < 1 << 15 else units  # small integers sort several times as fast
+        order = np.argsort(small, kind="stable")
+        self.margins, self.weights, self.n_units = margins[order], weights[order], n_units
+        counts = np.bincount(units, minlength=n_units)
+        self.present = np.flatnonzero(counts)
+        self.counts = counts[self.present]
+        self.starts = np.cumsum(self.counts) - self.counts
+        hit = self.weights * hits[order]
+        self.hit_mass, self.hit_margin = self._sum(hit), self._sum(hit * self.margins)
+        self.held = self._sum(self.weights) > 0
 
     def _sum(self, values: Floats) -> Floats:
-        return np.asarray(np.bincount(self.units, weights=values, minlength=self.n_units), dtype=np.float64)
+        """Over the pairs of each unit, shape (n_units,)."""
+        sums = np.zeros(self.n_units)
+        if len(values):
+            sums[self.present] = np.add.reduceat(values, self.starts)
+        return sums
 
-    def _loss(self, offsets: Floats) -> Floats:
+    def _moved(self, offsets: Floats) -> Floats:
+        return self.margins + np.repeat(offsets[self.present], self.counts)
+
+    def _loss(self, moved: Floats, offsets: Floats) -> Floats:
         """Summed log loss of each unit."""
-        moved = self.margins + offsets[self.units]
-        return self._sum(self.weights * (np.logaddexp(0.0, moved) - self.hits * moved))
+        return self._sum(self.weights * softplus(moved)) - self.hit_margin - self.hit_mass * offsets
 
     def evidence_without(self) -> float:
         """Log likelihood without any offsets: the limit of infinite strength."""
-        return -float(self._loss(np.zeros(self.n_units)).sum())
+        return -float(self._loss(self.margins, np.zeros(self.n_units)).sum())
 
     def choose_strength(self) -> tuple[Floats, float]:
         """(offsets, strength) of the highest evidence."""
@@ -104,19 +117,21 @@ class _Problem:
         if np.isinf(strength):
             return np.zeros(self.n_units), self.evidence_without()
         for _ in range(_STEPS):
-            chance = sigmoid(self.margins + offsets[self.units])
-            gradient = self._sum(self.weights * chance) - self.hit_mass + strength * offsets
-            curvature = self._sum(self.weights * chance * (1 - chance)) + strength
+            chance = sigmoid(self._moved(offsets))
+            mass = self.weights * chance
+            gradient = self._sum(mass) - self.hit_mass + strength * offsets
+            curvature = self._sum(mass - mass * chance) + strength
             # A step of at most 1 keeps Newton's method from leaping where the sigmoid is flat.
             step = np.clip(gradient / np.maximum(curvature, 1e-12), -1.0, 1.0)
             offsets = np.clip(np.where(self.held, offsets - step, 0.0), -_FARTHEST, _FARTHEST)
             if np.abs(step[self.held]).max(initial=0.0) < tolerance:
                 break
-        chance = sigmoid(self.margins + offsets[self.units])
+        moved = self._moved(offsets)
+        chance = sigmoid(moved)
         curvature = self._sum(self.weights * chance * (1 - chance)) + strength
         penalty = 0.5 * strength * offsets**2
         log_ratio = 0.5 * np.log(np.maximum(strength, 1e-300) / np.maximum(curvature, 1e-300))
-        evidence = np.where(self.held, log_ratio - self._loss(offsets) - penalty, 0.0).sum()
+        evidence = np.where(self.held, log_ratio - self._loss(moved, offsets) - penalty, 0.0).sum()
         return offsets, float(evidence)
 
 
@@ -175,6 +190,14 @@ class TagOffsets:
         corrected = scores.copy()
         corrected[moved] = sigmoid(log_odds(scores[moved]) + offsets[moved])
         return corrected
+
+    def move(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
+        """As `predict`, from log-odds to log-odds: those of pairs with an offset are clipped first, as they were for the fit.
+
+        RAISES C004: not fitted.
+        """
+        offsets = self.offsets(tags, groups)
+        return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 
     def offsets(self, tags: Ints, groups: Ints) -> Floats:
         """What is added to the log-odds of each pair: the offset of its tag and that of its group.

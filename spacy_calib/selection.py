@@ -103,6 +103,7 @@ def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
     _, starts, counts = np.unique(documents, return_index=True, return_counts=True)
     middle = starts + counts / 2
     of_document = np.minimum((middle * n_folds / max(1, len(documents))).astype(np.intp), n_folds - 1)
+    _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
     return np.repeat(of_document, counts)
 
 
@@ -112,7 +113,7 @@ def thin_out(pairs: Pairs, documents: Ints, most: int = MOST_PAIRS) -> tuple[Pai
         return pairs, documents
     _, codes = np.unique(documents, return_inverse=True)
     n = int(codes.max()) + 1
-    kept = max(1, int(n * most / len(pairs)))
+    kept = min(n, max(2, int(n * most / len(pairs))))  # two are the fewest that can be compared
     wanted = np.zeros(n, dtype=bool)
     wanted[np.arange(kept) * n // kept] = True
     return take(pairs, np.flatnonzero(wanted[codes])), documents[wanted[codes]]
@@ -139,7 +140,7 @@ def select(
 
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
     prototypes: Name -> (prototype, its free numbers). pooling (TagOffsets | None): Its prototype; the strength is learned by default.
-    RAISES C007: fewer than two documents have pairs.
+    RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
     """
     some, of_pair = thin_out(pairs, documents)
     n_documents = len(np.unique(of_pair))
@@ -147,6 +148,9 @@ def select(
         raise calib_error("C007", n=n_documents)
     folds = contiguous_folds(of_pair, min(n_folds, n_documents))
     candidates, losses = _losses(some, folds, make_groups, prototypes, numbers_of_groups, pooling or TagOffsets())
+    if not candidates:
+        fewest = min(prototype.min_pairs for prototype, _ in prototypes.values())
+        raise calib_error("C006", n_pairs=len(some) - int(np.bincount(folds).max()), what="every method", wanted=fewest)
     trials = _compare(candidates, losses, of_pair)
     near = [trial for trial in trials if trial.difference <= trial.error]
     chosen = min(near, key=lambda trial: (trial.size, trial.loss))
@@ -163,14 +167,15 @@ def _losses(
 ) -> tuple[list[tuple[Candidate, int]], list[Floats]]:
     """(candidates with their size, held-out log loss of every pair under each)."""
     n_tags = len(np.unique(pairs.tags))
-    tried: dict[tuple[int, ...], int | None] = {}
+    tried: set[tuple[int, ...]] = set()
     candidates: list[tuple[Candidate, int]] = []
     losses: list[Floats] = []
     for number in numbers_of_groups:
         groups = make_groups(number)
-        if tuple(groups.of_tag) in tried:
+        layout = _layout(groups)
+        if layout in tried:
             continue
-        tried[tuple(groups.of_tag)] = number
+        tried.add(layout)
         for method, (prototype, size) in prototypes.items():
             both = _held_out(pairs, folds, GroupedRecalibrator(prototype, groups), pooling)
             if both is None:
@@ -179,6 +184,12 @@ def _losses(
                 candidates.append((Candidate(number, method, pooled), size * len(groups) + (n_tags if pooled else 0)))
                 losses.append(_log_losses(scores, pairs.hits))
     return candidates, losses
+
+
+def _layout(groups: Groups) -> tuple[int, ...]:
+    """Equal for groups that hold the same tags, in whatever order; tags without a group are -1."""
+    number = {-1: -1}
+    return tuple(number.setdefault(group, len(number)) for group in groups.of_tag.tolist())
 
 
 def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, pooling: TagOffsets) -> tuple[Floats, Floats] | None:

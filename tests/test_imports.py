@@ -27,6 +27,8 @@ CORE = [
     "pooling",
     "grouping",
     "grouped",
+    "venn_abers",
+    "conformal",
     "metrics",
     "selection",
     "entities",

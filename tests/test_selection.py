@@ -1,0 +1,417 @@
+"""Choosing by cross-validation: folds, the one-standard-error rule, known truth, what may not matter."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.errors import CalibError
+from spacy_calib.grouped import GroupedRecalibrator
+from spacy_calib.grouping.one_vs_rest import one_group_per_tag
+from spacy_calib.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.metrics import log_loss
+from spacy_calib.pooling import TagOffsets
+from spacy_calib.recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
+from spacy_calib.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.selection import Candidate, _compare, contiguous_folds, select, take, thin_out
+from spacy_calib.types import Groups, Pairs
+
+from .strategies import make_pairs
+
+LABELS = [f"T{i:02d}" for i in range(12)]
+FEW = {"temperature": (Temperature(), 1), "platt": (Platt(), 2)}
+ALL = {**FEW, "beta": (Beta(), 3), "histogram": (HistogramBinning(), 10), "isotonic": (IsotonicRegression(), 20)}
+
+
+def by_number(pairs: Pairs):
+    """Groups of the labels by the frequency of the pairs that hit."""
+    counts = dict(zip(LABELS, np.bincount(pairs.tags[pairs.hits], minlength=len(LABELS)).tolist(), strict=True))
+
+    def make(number: int | None) -> Groups:
+        return one_group_per_tag(LABELS, counts) if number is None else tag_frequency_groups(LABELS, counts, number)
+
+    return make
+
+
+def drawn(n: int, seed: int, truth, n_documents: int = 60) -> tuple[Pairs, np.ndarray]:
+    """(pairs, documents): tag t less frequent the higher t; hits follow truth(log-odds, tags)."""
+    rng = np.random.default_rng(seed)
+    tags = np.minimum(rng.geometric(0.2, n) - 1, len(LABELS) - 1)
+    scores = rng.beta(0.8, 0.8, n)
+    hits = rng.random(n) < sigmoid(truth(log_odds(scores), tags))
+    return make_pairs(scores, hits, tags=tags), np.sort(rng.integers(0, n_documents, n))
+
+
+def one_map_for_all(margins, tags):
+    return 0.5 * margins
+
+
+# By tag, and not by frequency: neighbours in frequency are shifted to opposite sides.
+SHIFTS = np.where(np.arange(len(LABELS)) % 2, 1.2, -1.2)
+
+
+def another_shift_for_each_tag(margins, tags):
+    return margins + SHIFTS[tags]
+
+
+# Folds
+
+
+def documents_of(*sizes: int) -> np.ndarray:
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def test_folds_worked_by_hand():
+    assert contiguous_folds(documents_of(2, 2, 2, 2), 2).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert contiguous_folds(documents_of(1, 1, 4), 2).tolist() == [0, 0, 1, 1, 1, 1]
+    # Numbers of documents need not follow one another.
+    assert contiguous_folds(np.array([3, 3, 9, 9, 40, 40]), 3).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+@given(sizes=st.lists(st.integers(1, 30), min_size=2, max_size=40), n_folds=st.integers(2, 8))
+def test_folds_keep_documents_whole_follow_one_another_and_are_balanced(sizes, n_folds):
+    documents = documents_of(*sizes)
+    n_folds = min(n_folds, len(sizes))
+    folds = contiguous_folds(documents, n_folds)
+    assert len(folds) == len(documents)
+    for document in range(len(sizes)):
+        assert len(set(folds[documents == document].tolist())) == 1
+    assert (np.diff(folds) >= 0).all()
+    held = np.bincount(folds)
+    assert 2 <= len(held) <= n_folds  # so that every fold leaves something to learn from
+    assert np.abs(held - len(documents) / n_folds).max() <= max(sizes) + len(documents) / n_folds * (len(held) < n_folds)
+
+
+@given(sizes=st.lists(st.one_of(st.integers(1, 3), st.integers(50, 200)), min_size=2, max_size=12), n_folds=st.integers(2, 8))
+def test_no_fold_is_empty(sizes, n_folds):
+    """A document as long as several folds used to leave those folds empty: fitted for nothing, and counted in the report."""
+    folds = contiguous_folds(documents_of(*sizes), min(n_folds, len(sizes)))
+    assert np.bincount(folds).min() > 0
+
+
+def test_many_equal_documents_make_equal_folds():
+    held = np.bincount(contiguous_folds(documents_of(*[7] * 100), 5))
+    assert held.tolist() == [140] * 5
+
+
+# Thinning
+
+
+def test_few_pairs_are_left_as_they_are():
+    pairs, documents = drawn(300, 0, one_map_for_all)
+    some, of_pair = thin_out(pairs, documents, most=300)
+    assert some is pairs
+    assert of_pair is documents
+
+
+@pytest.mark.parametrize("most", [100, 500, 999])
+def test_thinning_keeps_whole_documents_at_equal_distances(most):
+    pairs, documents = drawn(2000, 0, one_map_for_all, n_documents=200)
+    some, of_pair = thin_out(pairs, documents, most)
+    kept = np.unique(of_pair)
+    where = np.isin(documents, kept)
+    np.testing.assert_array_equal(of_pair, documents[where])
+    for name in ("rows", "tags", "scores", "hits"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(pairs, name)[where])
+    assert some.n_units == pairs.n_units
+    assert abs(len(some) - most) < 0.3 * most
+    assert set(np.diff(kept).tolist()) <= {200 // len(kept), 200 // len(kept) + 1}
+
+
+def test_thinning_leaves_two_documents_to_compare():
+    """Of two documents longer than the limit only one used to be kept, and the choice was refused for want of documents."""
+    n = 50
+    pairs = make_pairs(np.linspace(0.1, 0.9, 2 * n), np.arange(2 * n) % 2)
+    some, of_pair = thin_out(pairs, documents_of(n, n), most=60)
+    assert len(np.unique(of_pair)) == 2
+    assert len(some) == 2 * n
+
+
+def test_take_keeps_the_units():
+    pairs = make_pairs([0.1, 0.2, 0.3], [0, 1, 1], tags=[4, 5, 6], rows=[2, 5, 7], n_units=20)
+    some = take(pairs, np.array([0, 2]))
+    assert (some.rows.tolist(), some.tags.tolist(), some.scores.tolist(), some.hits.tolist()) == (
+        [2, 7],
+        [4, 6],
+        [0.1, 0.3],
+        [False, True],
+    )
+    assert some.n_units == 20
+
+
+# What is compared
+
+
+def test_losses_are_those_of_maps_that_did_not_see_the_fold():
+    pairs, documents = drawn(1500, 1, another_shift_for_each_tag)
+    make = by_number(pairs)
+    found = select(pairs, documents, make, FEW, [1, 3], n_folds=4)
+    folds = contiguous_folds(documents, 4)
+    assert (found.folds, found.pairs, found.documents) == (4, 1500, len(np.unique(documents)))
+    assert len(found.trials) == 8
+    for trial in found.trials:
+        candidate = trial.candidate
+        predicted = np.empty(len(pairs))
+        for fold in range(4):
+            inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+            maps = GroupedRecalibrator(
+                FEW[candidate.method][0], make(candidate.n_groups), TagOffsets() if candidate.pooled else None
+            ).fit(take(pairs, outside))  # fmt: skip
+            predicted[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
+        assert trial.loss == pytest.approx(log_loss(predicted, pairs.hits), abs=1e-10)
+        groups = len(make(candidate.n_groups))
+        assert trial.size == FEW[candidate.method][1] * groups + 12 * candidate.pooled
+
+
+def test_a_held_out_document_has_no_part_in_its_own_maps():
+    # As many pairs, and as many hits, as stand outside each fold.
+    pairs, documents = drawn(1000, 2, one_map_for_all)
+    folds = contiguous_folds(documents, 5)
+    seen = []
+
+    class Watching(Temperature):
+        def _fit(self, scores, hits, weights):
+            seen.append((float(weights.sum()), float(weights[hits].sum())))
+            super()._fit(scores, hits, weights)
+
+    select(pairs, documents, by_number(pairs), {"watching": (Watching(), 1)}, [1])
+    outside = [folds != fold for fold in range(5)]
+    assert set(seen) == {(float(one.sum()), float(pairs.hits[one].sum())) for one in outside}
+
+
+def test_the_standard_error_is_that_of_a_ratio_over_documents():
+    # Documents of 1, 2 and 3 pairs with differences that sum to 0.6, 0 and 0: mean 0.1 a pair; residuals 0.5, -0.2 and -0.3.
+    documents = documents_of(1, 2, 3)
+    worse = np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0])
+    candidates = [(Candidate(1, "best", False), 5), (Candidate(1, "worse", False), 2)]
+    best, other = _compare(candidates, [np.zeros(6), worse], documents)
+    assert (best.candidate.method, best.difference, best.error, best.loss) == ("best", 0, 0, 0)
+    assert (other.candidate.method, other.loss, other.size) == ("worse", pytest.approx(0.1), 2)
+    assert other.difference == pytest.approx(0.1)
+    assert other.error == pytest.approx(np.sqrt(0.25 + 0.04 + 0.09) / 6)
+
+
+def test_of_equal_candidates_the_smaller_is_chosen():
+    """Three names for one map: all losses are equal, and the size decides."""
+    pairs, documents = drawn(600, 3, one_map_for_all)
+    same: dict[str, tuple[Recalibrator, int]] = {
+        "big": (Temperature(), 9),
+        "small": (Temperature(), 1),
+        "middle": (Temperature(), 4),
+    }
+    found = select(pairs, documents, by_number(pairs), same, [1], pooling=TagOffsets(float("inf"), float("inf")))
+    assert found.chosen == Candidate(1, "small", False)
+    assert len({trial.loss for trial in found.trials}) == 1
+    assert [trial.size for trial in found.trials] == sorted(trial.size for trial in found.trials)
+
+
+def test_the_chosen_one_is_the_smallest_within_one_standard_error():
+    for seed in range(4):
+        pairs, documents = drawn(1500, seed, another_shift_for_each_tag)
+        found = select(pairs, documents, by_number(pairs), FEW, [1, 2, 5, None])
+        assert found.trials[0].difference == found.trials[0].error == 0
+        assert [trial.loss for trial in found.trials] == sorted(trial.loss for trial in found.trials)
+        assert all(trial.difference >= 0 for trial in found.trials)
+        near = [trial for trial in found.trials if trial.difference <= trial.error]
+        chosen = next(trial for trial in found.trials if trial.candidate == found.chosen)
+        assert chosen in near
+        assert chosen.size == min(trial.size for trial in near)
+        assert chosen.loss == min(trial.loss for trial in near if trial.size == chosen.size)
+
+
+# Known truth
+
+
+def test_one_map_for_all_tags_wants_a_small_candidate():
+    for seed in range(3):
+        pairs, documents = drawn(4000, seed, one_map_for_all)
+        found = select(pairs, documents, by_number(pairs), ALL, [1, 2, 5, None])
+        assert found.chosen == Candidate(1, "temperature", False)
+
+
+def test_calibrated_scores_want_no_map_at_all():
+    pairs, documents = drawn(4000, 7, lambda margins, tags: margins)
+    found = select(pairs, documents, by_number(pairs), {"identity": (Identity(), 0), **ALL}, [1, 5])
+    assert found.chosen == Candidate(1, "identity", False)
+
+
+def test_tags_that_differ_want_offsets_or_a_map_each():
+    for seed in range(3):
+        pairs, documents = drawn(4000, seed, another_shift_for_each_tag)
+        # Without one-vs-rest only offsets can tell tags of one group apart.
+        found = select(pairs, documents, by_number(pairs), ALL, [1, 2, 3])
+        assert found.chosen.pooled
+        plain = min(trial.loss for trial in found.trials if not trial.candidate.pooled)
+        assert min(trial.loss for trial in found.trials) < plain - 0.02
+        found = select(pairs, documents, by_number(pairs), FEW, [1, 2, 3, None])
+        assert found.chosen.pooled or found.chosen.n_groups is None
+
+
+def test_a_bent_map_wants_more_than_a_line():
+    # A step: 0.2 below one half and 0.9 above, which no line through the log-odds follows.
+    pairs, documents = drawn(6000, 1, lambda margins, tags: np.where(margins < 0, -1.4, 2.2))
+    found = select(pairs, documents, by_number(pairs), ALL, [1, 2])
+    assert found.chosen.method in ("histogram", "isotonic")
+    assert found.chosen.n_groups == 1
+
+
+def test_what_is_chosen_is_good_on_fresh_pairs():
+    for truth in (one_map_for_all, another_shift_for_each_tag):
+        pairs, documents = drawn(3000, 5, truth)
+        fresh, _ = drawn(20_000, 6, truth)
+        chosen = select(pairs, documents, by_number(pairs), ALL, [1, 3, None]).chosen
+
+        def loss_of(candidate, pairs=pairs, fresh=fresh):
+            maps = GroupedRecalibrator(
+                ALL[candidate.method][0], by_number(pairs)(candidate.n_groups), TagOffsets() if candidate.pooled else None
+            ).fit(pairs)  # fmt: skip
+            return log_loss(maps.predict(fresh.scores, fresh.tags), fresh.hits)
+
+        every = [Candidate(g, m, p) for g in (1, 3, None) for m in ALL for p in (False, True)]
+        assert loss_of(chosen) <= min(map(loss_of, every)) + 0.01
+        assert loss_of(chosen) < log_loss(fresh.scores, fresh.hits) - 0.02
+
+
+# What may not matter
+
+
+def same_choice(one, other):
+    assert other.chosen == one.chosen
+    assert (other.folds, other.pairs, other.documents) == (one.folds, one.pairs, one.documents)
+    ours, theirs = ({trial.candidate: trial for trial in found.trials} for found in (one, other))
+    assert ours.keys() == theirs.keys()
+    for candidate, trial in ours.items():
+        assert theirs[candidate].loss == pytest.approx(trial.loss, abs=1e-9)
+        assert theirs[candidate].error == pytest.approx(trial.error, abs=1e-9)
+        assert theirs[candidate].size == trial.size
+
+
+def test_the_same_again_is_the_same_to_the_last_bit():
+    pairs, documents = drawn(1200, 1, another_shift_for_each_tag)
+    one, other = (select(pairs, documents, by_number(pairs), ALL, [1, 3, None]) for _ in range(2))
+    assert one == other
+
+
+def test_the_order_of_pairs_within_a_document_does_not_matter():
+    pairs, documents = drawn(1200, 2, another_shift_for_each_tag)
+    one = select(pairs, documents, by_number(pairs), ALL, [1, 3, None])
+    order = np.lexsort([np.random.default_rng(0).random(1200), documents])
+    same_choice(one, select(take(pairs, order), documents, by_number(pairs), ALL, [1, 3, None]))
+
+
+def test_the_numbers_of_documents_do_not_matter():
+    pairs, documents = drawn(800, 3, one_map_for_all)
+    one = select(pairs, documents, by_number(pairs), FEW, [1, 3])
+    other = select(pairs, documents * 7 + 1000, by_number(pairs), FEW, [1, 3])
+    assert one == other
+
+
+def test_tags_permuted_the_same_choice():
+    pairs, documents = drawn(1200, 4, another_shift_for_each_tag)
+    make = by_number(pairs)
+    order = np.random.default_rng(1).permutation(12)
+    moved = Pairs(pairs.rows, order[pairs.tags], pairs.scores, pairs.hits, pairs.n_units)
+
+    def make_moved(number):
+        groups = make(number)
+        of_tag = np.empty(12, np.intp)
+        of_tag[order] = groups.of_tag
+        return Groups(groups.names, of_tag)
+
+    same_choice(select(pairs, documents, make, FEW, [1, 3, None]), select(moved, documents, make_moved, FEW, [1, 3, None]))
+
+
+def test_equal_group_layouts_are_tried_once():
+    pairs, documents = drawn(500, 5, one_map_for_all)
+    asked = []
+
+    def make(number):
+        asked.append(number)
+        return Groups(("a", "b"), np.arange(12) % 2) if number in (2, 3) else Groups(("x",), np.zeros(12, np.intp))
+
+    found = select(pairs, documents, make, FEW, [1, 2, 3, 5, None])
+    assert asked == [1, 2, 3, 5, None]
+    assert {trial.candidate.n_groups for trial in found.trials} == {1, 2}
+    assert len(found.trials) == 2 * len(FEW) * 2
+
+
+def test_layouts_that_differ_in_the_order_of_groups_only_are_equal():
+    """TFG with a group for every tag and one-vs-rest number the same groups differently, and used to be fitted twice."""
+    pairs, documents = drawn(500, 5, one_map_for_all)
+
+    def make(number):
+        return Groups(("a", "b", "c"), np.arange(12) % 3) if number else Groups(("c", "b", "a"), 2 - np.arange(12) % 3)
+
+    assert {trial.candidate.n_groups for trial in select(pairs, documents, make, FEW, [3, None]).trials} == {3}
+
+    def make_without(number):  # a tag without a group is not one with a group of its own
+        return (
+            Groups(("a",), np.where(np.arange(12) == 3, -1, 0))
+            if number
+            else Groups(("a", "b"), np.where(np.arange(12) == 3, 1, 0))
+        )
+
+    assert {trial.candidate.n_groups for trial in select(pairs, documents, make_without, FEW, [1, None]).trials} == {1, None}
+
+
+# Little data
+
+
+@pytest.mark.parametrize("n", [0, 10])
+def test_fewer_than_two_documents_are_refused(n):
+    pairs = make_pairs(np.linspace(0.1, 0.9, n), np.arange(n) % 2)
+    with pytest.raises(CalibError, match=rf"\[C007\] .* at least 2 documents with pairs, but {min(n, 1)} was given"):
+        select(pairs, np.full(n, 3), by_number(pairs), FEW, [1])
+
+
+def test_two_documents_are_two_folds():
+    pairs, _ = drawn(300, 6, one_map_for_all)
+    found = select(pairs, documents_of(100, 200), by_number(pairs), FEW, [1, None])
+    assert (found.folds, found.documents) == (2, 2)
+
+
+def test_two_documents_longer_than_the_limit_are_compared():
+    pairs, _ = drawn(200_100, 6, one_map_for_all)
+    found = select(pairs, documents_of(100_050, 100_050), by_number(pairs), {"temperature": (Temperature(), 1)}, [1])
+    assert (found.folds, found.documents, found.pairs) == (2, 2, 200_100)
+
+
+def test_one_very_long_document_leaves_no_empty_fold():
+    pairs, _ = drawn(1000, 6, one_map_for_all)
+    found = select(pairs, documents_of(980, 10, 10), by_number(pairs), FEW, [1])
+    assert found.documents == 3
+    assert found.folds == len(np.unique(contiguous_folds(documents_of(980, 10, 10), 3))) == 2
+
+
+def test_maps_that_need_more_pairs_than_there_are_take_no_part():
+    pairs, documents = drawn(10, 1, one_map_for_all, n_documents=4)
+    found = select(pairs, documents, by_number(pairs), ALL, [1])
+    assert {trial.candidate.method for trial in found.trials} == {"temperature", "platt", "beta", "isotonic"}
+
+
+def test_where_no_map_can_be_fitted_it_is_said():
+    """Two documents of one pair each: outside each fold stands one pair, and no map is fitted on one. This used to be a ValueError."""
+    with pytest.raises(CalibError, match=r"\[C006\] Only 1 pairs were given to fit on, but every method needs 2"):
+        select(make_pairs([0.2, 0.8], [0, 1]), documents_of(1, 1), by_number(make_pairs([], [])), FEW, [1])
+
+
+def test_a_fold_without_hits_or_misses_outside_it_is_no_reason_to_fail():
+    pairs = make_pairs([0.2, 0.3, 0.6, 0.8, 0.7, 0.9], [0, 0, 0, 1, 1, 1], tags=[0, 1, 2, 0, 1, 3])
+    found = select(pairs, documents_of(3, 3), by_number(pairs), FEW, [1, None])
+    assert all(np.isfinite(trial.loss) for trial in found.trials)
+
+
+# What is shown
+
+
+def test_names_and_plain_data():
+    assert str(Candidate(5, "beta", True)) == "TFG-5 beta + tag offsets"
+    assert str(Candidate(None, "isotonic", False)) == "one-vs-rest isotonic"
+    pairs, documents = drawn(400, 8, one_map_for_all)
+    trials = [trial.to_dict() for trial in select(pairs, documents, by_number(pairs), FEW, [1, None]).trials]
+    assert json.loads(json.dumps(trials)) == trials
+    assert set(trials[0]) == {"candidate", "groups", "method", "pooled", "loss", "difference", "error", "size"}
