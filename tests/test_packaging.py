@@ -18,6 +18,7 @@ import pytest
 import spacy
 
 import spacy_calib
+from spacy_calib.registry import registry
 from tests.conftest import examples_for, revive, run_upstream
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +29,8 @@ GROUPS = {
     "spacy_calib_sources",
     "spacy_calib_groupings",
     "spacy_calib_recalibrators",
+    "spacy_calib_poolings",
+    "spacy_calib_selections",
     "spacy_calib_metrics",
 }
 # What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built.
@@ -157,7 +160,7 @@ def test_the_wheel_works_without_the_source_tree(installed, tmp_path):
     assert installed.parents[1] in place.parents
     assert ROOT not in place.parents
     assert printed[-2] == "EntityRecognizer 1 32"
-    assert printed[-1] == "0.01 tagger 4"
+    assert printed[-1] == f"0.01 tagger {len(registry.calib_recalibrators.get_all())}"
 
 
 def test_the_command_line_of_the_wheel_works(installed, tmp_path):
