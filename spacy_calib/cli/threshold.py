@@ -196,10 +196,9 @@ def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
     header = ("For", "Cut-off", "Entities", "Kept", "% kept", "Precision", "Elsewhere")
     msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrr"))
     msg.text(
-        f"With {sure} confidence the entities kept are right at least {percent} of the time, in documents of the same source."
-    )
-    msg.text(
-        f"Elsewhere: where the precision of as many entities kept from other documents of that source lies, {sure} of the time."
+        f"In documents of the same source the entities kept are right at least {percent} of the time. Of all data sets on which this "
+        f"command may be run, that claim is true for {sure}, and so is the interval under Elsewhere: where the precision of as many "
+        "entities kept from other documents lies."
     )
     if apply is not None:
         msg.good(f"The pipeline with these cut-offs (Span._.{result['attr']}_accept): {apply}")

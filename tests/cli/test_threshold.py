@@ -81,7 +81,7 @@ def test_one_cut_off_for_all(calibrated_ner, entity_test, tmp_path):
         in outcome.text
     )
     assert f"{row['low']:.4f} to {row['high']:.4f}" in outcome.text
-    assert "With 95 % confidence the entities kept are right at least 80 % of the time" in outcome.text
+    assert "the entities kept are right at least 80 % of the time" in outcome.text
     assert pipe.cutoffs is None
 
 
