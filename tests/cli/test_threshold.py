@@ -117,7 +117,7 @@ def test_more_confidence_keeps_fewer(calibrated_ner, entity_test, tmp_path):
     for confidence in (0.5, 0.95, 0.999):
         outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--confidence", confidence)
         assert result["confidence"] == confidence
-        assert f"With {100 * confidence:g} % confidence" in outcome.text
+        assert f"that claim is true for {100 * confidence:g} %, and so is" in outcome.text
         kept.append(result["rows"][0]["kept"])
     assert kept == sorted(kept, reverse=True)
     assert kept[0] > kept[-1]
