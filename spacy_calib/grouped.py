@@ -11,9 +11,9 @@ import numpy as np
 from .collapsing import WeightedPairs, collapse_groups
 from .errors import calib_error
 from .pooling import TagOffsets
-from .recalibrators.base import Recalibrator
+from .recalibrators.base import Joined, Recalibrator
 from .recalibrators.identity import Identity
-from .recalibrators.logistic import LogisticMap, combine, sigmoid
+from .recalibrators.logistic import sigmoid
 from .types import Floats, Groups, Ints, Pairs, as_probabilities
 
 
@@ -49,7 +49,7 @@ class GroupedRecalibrator:
         self.maps_: list[Recalibrator | None] = []
         self.fits_: list[GroupFit] = []
         self.pooled_fit_ = GroupFit(0, 0)
-        self._coefficients: Floats | None = None
+        self._joined: Joined | None = None
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
         """Fit the pooled map and the map of every group.
@@ -69,12 +69,18 @@ class GroupedRecalibrator:
         fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
         self.maps_ = [own for own, _ in fitted]
         self.fits_ = [fit for _, fit in fitted]
-        self._coefficients = self._logistic_coefficients()
-        if self.pooling is not None:
-            groups = of_pair.astype(np.intp)
-            mapped = self._map(pairs.scores, groups)
-            n_tags = len(self.groups.of_tag)
-            self.pooling.fit(mapped, pairs.hits, pairs.tags, n_tags, groups, len(self.groups))
+        self._joined = self._join()
+        return self if self.pooling is None else self.pool(pairs, self.pooling)
+
+    def pool(self, pairs: Pairs, pooling: TagOffsets) -> GroupedRecalibrator:
+        """Fit the tags' own corrections to what the maps give, which stay as they are.
+
+        pooling (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
+        """
+        self.pooling = None
+        mapped = self.predict(pairs.scores, pairs.tags)
+        groups = self.groups.of(pairs.tags).astype(np.intp)
+        self.pooling = pooling.clone().fit(mapped, pairs.hits, pairs.tags, len(self.groups.of_tag), groups, len(self.groups))
         return self
 
     def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
@@ -96,24 +102,16 @@ class GroupedRecalibrator:
         if len(scores) != len(tags):
             raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
         groups = self.groups.of(tags)
-        if self._coefficients is not None:
-            return self._predict_logistic(as_probabilities("scores", scores), tags, groups)
+        if self._joined is not None:
+            margins = self._joined(as_probabilities("scores", scores), groups)
+            return sigmoid(margins if self.pooling is None else self.pooling.move(margins, tags, groups))
         mapped = self._map(scores, groups)
         return mapped if self.pooling is None else self.pooling.predict(mapped, tags, groups)
 
-    def _predict_logistic(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
-        """The same where all maps are logistic, in one pass: each pair takes the coefficients of its group."""
-        assert isinstance(self.pooled_, LogisticMap)
-        assert self._coefficients is not None
-        margins = combine(self.pooled_.features(scores), self._coefficients[groups])
-        return sigmoid(margins if self.pooling is None else self.pooling.move(margins, tags, groups))
-
-    def _logistic_coefficients(self) -> Floats | None:
-        """The coefficients of every group's map, and last those of the pooled one; None where a map is not logistic."""
-        maps = [own or self.pooled_ for own in self.maps_] + [self.pooled_]
-        if not all(isinstance(own, LogisticMap) and type(own) is type(self.pooled_) for own in maps):
-            return None
-        return np.stack([own.coefficients_ for own in maps])  # type: ignore[union-attr]
+    def _join(self) -> Joined | None:
+        """What maps the pairs of all groups at once, if the method has it; the pooled map stands last, where group -1 finds it."""
+        assert self.pooled_ is not None
+        return self.pooled_.join([*(own or self.pooled_ for own in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
         """What the maps of the groups give."""
@@ -154,7 +152,7 @@ class GroupedRecalibrator:
         made.pooled_fit_ = GroupFit(**state["pooled_fit"])
         made.maps_ = [None if m is None else load(m) for m in state["maps"]]
         made.fits_ = [GroupFit(**fit) for fit in state["fits"]]
-        made._coefficients = made._logistic_coefficients()
+        made._joined = made._join()
         return made
 
 

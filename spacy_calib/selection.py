@@ -14,7 +14,7 @@ from .errors import calib_error
 from .grouped import GroupedRecalibrator
 from .grouping.one_vs_rest import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
-from .metrics.proper import CLIP
+from .metrics.proper import log_losses
 from .pooling import TagOffsets
 from .recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from .types import Floats, Groups, Ints, Pairs
@@ -116,12 +116,7 @@ def thin_out(pairs: Pairs, documents: Ints, most: int = MOST_PAIRS) -> tuple[Pai
     kept = min(n, max(2, int(n * most / len(pairs))))  # two are the fewest that can be compared
     wanted = np.zeros(n, dtype=bool)
     wanted[np.arange(kept) * n // kept] = True
-    return take(pairs, np.flatnonzero(wanted[codes])), documents[wanted[codes]]
-
-
-def take(pairs: Pairs, index: Ints) -> Pairs:
-    """Some of the pairs."""
-    return Pairs(pairs.rows[index], pairs.tags[index], pairs.scores[index], pairs.hits[index], pairs.n_units)
+    return pairs.take(np.flatnonzero(wanted[codes])), documents[wanted[codes]]
 
 
 def select(
@@ -182,7 +177,7 @@ def _losses(
                 continue
             for pooled, scores in zip((False, True), both, strict=True):
                 candidates.append((Candidate(number, method, pooled), size * len(groups) + (n_tags if pooled else 0)))
-                losses.append(_log_losses(scores, pairs.hits))
+                losses.append(log_losses(scores, pairs.hits))
     return candidates, losses
 
 
@@ -197,24 +192,13 @@ def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, pooling: Ta
     plain, corrected = np.empty(len(pairs)), np.empty(len(pairs))
     for fold in range(int(folds.max()) + 1):
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        learned = take(pairs, outside)
+        learned = pairs.take(outside)
         if len(learned) < max(1, blank.prototype.min_pairs):
             return None
         maps = GroupedRecalibrator(blank.prototype, blank.groups).fit(learned)
         plain[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
-        offsets = pooling.clone().fit(
-            maps.predict(learned.scores, learned.tags), learned.hits, learned.tags, len(blank.groups.of_tag),
-            blank.groups.of(learned.tags).astype(np.intp), len(blank.groups),
-        )  # fmt: skip
-        corrected[inside] = offsets.predict(
-            plain[inside], pairs.tags[inside], blank.groups.of(pairs.tags[inside]).astype(np.intp)
-        )
+        corrected[inside] = maps.pool(learned, pooling).predict(pairs.scores[inside], pairs.tags[inside])
     return plain, corrected
-
-
-def _log_losses(scores: Floats, hits: Any) -> Floats:
-    clipped = np.clip(scores, CLIP, 1 - CLIP)
-    return -np.log(np.where(hits, clipped, 1 - clipped))
 
 
 def _compare(candidates: list[tuple[Candidate, int]], losses: list[Floats], documents: Ints) -> list[Trial]:

@@ -198,6 +198,10 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def take(self, index: NDArray[Any]) -> Pairs:
+        """Some of the pairs, by index or booleans; the tokens that were looked at stay as many."""
+        return Pairs(self.rows[index], self.tags[index], self.scores[index], self.hits[index], self.n_units)
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:

@@ -17,7 +17,7 @@ from spacy_calib.metrics import log_loss
 from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from spacy_calib.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.selection import Candidate, _compare, contiguous_folds, select, take, thin_out
+from spacy_calib.selection import Candidate, _compare, contiguous_folds, select, thin_out
 from spacy_calib.types import Groups, Pairs
 
 from .strategies import make_pairs
@@ -133,7 +133,7 @@ def test_thinning_leaves_two_documents_to_compare():
 
 def test_take_keeps_the_units():
     pairs = make_pairs([0.1, 0.2, 0.3], [0, 1, 1], tags=[4, 5, 6], rows=[2, 5, 7], n_units=20)
-    some = take(pairs, np.array([0, 2]))
+    some = pairs.take(np.array([0, 2]))
     assert (some.rows.tolist(), some.tags.tolist(), some.scores.tolist(), some.hits.tolist()) == (
         [2, 7],
         [4, 6],
@@ -160,7 +160,7 @@ def test_losses_are_those_of_maps_that_did_not_see_the_fold():
             inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
             maps = GroupedRecalibrator(
                 FEW[candidate.method][0], make(candidate.n_groups), TagOffsets() if candidate.pooled else None
-            ).fit(take(pairs, outside))  # fmt: skip
+            ).fit(pairs.take(outside))  # fmt: skip
             predicted[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
         assert trial.loss == pytest.approx(log_loss(predicted, pairs.hits), abs=1e-10)
         groups = len(make(candidate.n_groups))
@@ -300,7 +300,7 @@ def test_the_order_of_pairs_within_a_document_does_not_matter():
     pairs, documents = drawn(1200, 2, another_shift_for_each_tag)
     one = select(pairs, documents, by_number(pairs), ALL, [1, 3, None])
     order = np.lexsort([np.random.default_rng(0).random(1200), documents])
-    same_choice(one, select(take(pairs, order), documents, by_number(pairs), ALL, [1, 3, None]))
+    same_choice(one, select(pairs.take(order), documents, by_number(pairs), ALL, [1, 3, None]))
 
 
 def test_the_numbers_of_documents_do_not_matter():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..recalibrators.logistic import log_odds
 from ..types import Floats, Ints, Spans
 
 NAMES = ("minimum", "product", "1 - product", "mean", "own", "1 - own", "length")
@@ -44,8 +45,7 @@ def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
 
 
 def logit(probabilities: Floats) -> Floats:
-    clipped = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
-    return np.log(clipped) - np.log1p(-clipped)
+    return log_odds(probabilities, SMALLEST)
 
 
 def _logs(probabilities: Floats) -> tuple[Floats, Floats]:

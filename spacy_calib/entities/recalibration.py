@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
+from ..recalibrators.logistic import sigmoid
 from ..types import Floats, Groups, Spans, as_hits
 from .features import design
 
@@ -64,7 +65,7 @@ class SpanRecalibrator:
         if self.fallback_ or not self.n_spans_:
             return raw.copy()
         margin = (self._design(spans) - self.center_) / self.scale_ @ self.weights_ + self.intercept_
-        return 1.0 / (1.0 + np.exp(-np.clip(margin, -700, 700)))
+        return sigmoid(margin)
 
     def _design(self, spans: Spans) -> Floats:
         return design(spans, self.groups.of(spans.labels).astype(np.intp), len(self.groups))

@@ -27,7 +27,7 @@ from ..binning import assign, check_count, make_binner
 from ..errors import calib_error
 from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
 from .calibration_error import smce
-from .proper import CLIP, brier, log_loss
+from .proper import brier, log_loss, log_losses, squared_losses
 
 _CELLS_AT_ONCE = 1 << 22
 # A spread this much smaller than what it is the spread of is rounding.
@@ -127,19 +127,6 @@ class HolmBound:
     rejected: bool
     upper: float | None
     bonferroni: float | None
-
-
-def log_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
-    """Log loss of each pair, shape (n,); `log_loss` is their mean. RAISES C001, C002: see `log_loss`."""
-    given = as_probabilities("scores", scores)
-    clipped = np.clip(given, CLIP, 1 - CLIP)
-    return -np.log(np.where(as_hits(hits, len(given)), clipped, 1 - clipped))
-
-
-def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
-    """Squared difference of score and hit of each pair, shape (n,); `brier` is their mean. RAISES C001, C002: see `brier`."""
-    given = as_probabilities("scores", scores)
-    return (given - as_hits(hits, len(given))) ** 2
 
 
 def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> Resampled | None:

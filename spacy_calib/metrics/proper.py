@@ -14,13 +14,25 @@ from ..types import Floats, Pairs, as_hits, as_probabilities
 CLIP = 1e-6
 
 
+def log_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
+    """Log loss of each pair, shape (n,); `log_loss` is their mean. RAISES C001, C002: see `log_loss`."""
+    given = as_probabilities("scores", scores)
+    clipped = np.clip(given, CLIP, 1 - CLIP)
+    return -np.log(np.where(as_hits(hits, len(given)), clipped, 1 - clipped))
+
+
+def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
+    """Squared difference of score and hit of each pair, shape (n,); `brier` is their mean. RAISES C001, C002: see `brier`."""
+    given = as_probabilities("scores", scores)
+    return (given - as_hits(hits, len(given))) ** 2
+
+
 def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
     """Mean squared difference of score and hit (Brier 1950), binary, per pair. None without pairs.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
-    given = as_probabilities("scores", scores)
-    return float(np.mean((given - as_hits(hits, len(given))) ** 2)) if len(given) else None
+    return float(np.mean(squared_losses(scores, hits))) if np.size(scores) else None
 
 
 def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
@@ -28,12 +40,7 @@ def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
 
     RAISES C001: values out of range. C002: lengths differ.
     """
-    given = as_probabilities("scores", scores)
-    hit = as_hits(hits, len(given))
-    if not len(given):
-        return None
-    clipped = np.clip(given, CLIP, 1 - CLIP)
-    return float(-np.mean(np.log(np.where(hit, clipped, 1 - clipped))))
+    return float(np.mean(log_losses(scores, hits))) if np.size(scores) else None
 
 
 def accuracy(pairs: Pairs) -> float | None:

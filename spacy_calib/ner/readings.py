@@ -82,10 +82,8 @@ class EntityReading(ABC):
 
     def entity_hashes(self) -> Iterator[tuple[int, int, int]]:
         """(start, end, hash of the type) of each entity."""
-        hashes = [get_string_id(label) for label in self.types]
-        found = self.entities
-        for start, end, kind in zip(found.starts.tolist(), found.ends.tolist(), found.types.tolist(), strict=True):
-            yield start, end, hashes[kind]
+        for start, end, kind in self.entities.triples():
+            yield start, end, get_string_id(self.types[kind])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +172,7 @@ class BeamReading(EntityReading):
 
     def biluo_marginals(self) -> Floats:
         marginals = np.zeros((self.n_tokens, 1 + 4 * len(self.types)))
-        held = self.held
-        columns = zip(held.starts.tolist(), held.ends.tolist(), held.types.tolist(), held.path.tolist(), strict=True)
-        for start, end, kind, mass in columns:
+        for (start, end, kind), mass in zip(self.held.triples(), self.held.path.tolist(), strict=True):
             first = 1 + 4 * kind
             if end - start == 1:
                 marginals[start, first + 3] += mass

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
-from ..types import Floats, as_hits, as_probabilities, as_weights
+from ..types import Floats, Ints, as_hits, as_probabilities, as_weights
+
+# (scores, the number of the map of each) -> log-odds: several fitted maps as one, shape (n,) each.
+Joined = Callable[[Floats, Ints], Floats]
 
 
 class Recalibrator(ABC):
@@ -55,6 +59,10 @@ class Recalibrator(ABC):
         if not self.fitted:
             raise calib_error("C004", what=type(self).__name__)
         return self._predict(as_probabilities("scores", scores))
+
+    def join(self, maps: Sequence[Recalibrator]) -> Joined | None:
+        """Several fitted maps of this method as one that takes a single pass; None where the method, or one of the maps, has none."""
+        return None
 
     def clone(self) -> Recalibrator:
         """A new one with the same settings, not fitted."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..types import Floats
-from .base import Recalibrator
+from ..types import Floats, Ints
+from .base import Joined, Recalibrator
 from .isotonic import masses
 
 # Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss of DESIGN section 2.
@@ -24,9 +26,9 @@ _TOLERANCE = 1e-7
 _NEAR = 0.1
 
 
-def log_odds(scores: Floats) -> Floats:
-    """log(q / (1 - q)), scores clipped."""
-    clipped = np.clip(scores, CLIP, 1 - CLIP)
+def log_odds(scores: Floats, clip: float = CLIP) -> Floats:
+    """log(q / (1 - q)), scores clipped to this distance from 0 and 1."""
+    clipped = np.clip(scores, clip, 1 - clip)
     return np.log(clipped) - np.log1p(-clipped)
 
 
@@ -129,6 +131,16 @@ class LogisticMap(Recalibrator):
                 coefficients[:] = 0.0
                 break
         self.coefficients_ = coefficients
+
+    def join(self, maps: Sequence[Recalibrator]) -> Joined | None:
+        """Each score takes the coefficients of its own map."""
+        if any(type(one) is not type(self) for one in maps):
+            return None
+        table = np.stack([one.coefficients_ for one in maps if isinstance(one, LogisticMap)])
+        return partial(self._joined_margins, table)
+
+    def _joined_margins(self, table: Floats, scores: Floats, which: Ints) -> Floats:
+        return combine(self.features(scores), table[which])
 
     def _predict(self, scores: Floats) -> Floats:
         return sigmoid(combine(self.features(scores), self.coefficients_))
