@@ -11,7 +11,6 @@ import typer
 from ..errors import calib_error
 from ._common import (
     INLINE_FACTORIES,
-    check_option,
     data_files,
     import_user_code,
     load_pipeline,
@@ -23,35 +22,13 @@ from ._common import (
     use_gpu,
     user_errors,
 )
+from ._settings import complete_source, pipe_settings
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
     from ..component import Calibrator
-
-# Short names of --method; a name of the registry calib_recalibrators works too.
-METHODS = {
-    "isotonic": "spacy-calib.Isotonic.v1",
-    "histogram": "spacy-calib.Histogram.v1",
-    "scaling-binning": "spacy-calib.ScalingBinning.v1",
-    "temperature": "spacy-calib.Temperature.v1",
-    "platt": "spacy-calib.Platt.v1",
-    "beta": "spacy-calib.Beta.v1",
-    "identity": "spacy-calib.Identity.v1",
-}
-_BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
-_DEFAULTS: dict[str, Any] = {
-    "component": "tagger",
-    "groups": 5,
-    "method": "isotonic",
-    "bins": 10,
-    "threshold": 0.01,
-    "event": "exact",
-}
-_OWN_SOURCES = {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"}
-# Settings of a recognizer's source.
-_OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
 
 
 def fit_cli(
@@ -142,7 +119,7 @@ def fit(
     check_target(output, force)
     use_gpu(gpu_id)
     nlp = load_to_fit(model, settings["source"], inline=not second_pass)
-    complete_source(nlp, settings, {**options, **({"second_pass": True} if second_pass else {})})
+    complete_source(nlp, settings, options, second_pass)
     calib = add_calib(nlp, name, settings)
     examples = read_examples(nlp, data, gold_preproc)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
@@ -151,90 +128,6 @@ def fit(
     if not silent:
         show_fit(calib, output)
     return calib
-
-
-def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """(name of the pipe, its config) from the command's options or a config file.
-
-    RAISES C056: an option out of range. C057: an option beside a config. C058: the config cannot be read.
-    """
-    if config is not None:
-        for option in ("groups", "method", "bins", "threshold", "tag_offsets", "event"):
-            if option in options:
-                raise calib_error("C057", option="--" + option.replace("_", "-"))
-        return settings_from_file(config, options)
-    chosen = {**_DEFAULTS, **options}
-    from ..entities.events import EVENTS
-
-    check_option("--component", bool(chosen["component"]), "the name of a component", "an empty string")
-    check_option("--groups", chosen["groups"] >= 1, "at least 1", chosen["groups"])
-    check_option("--bins", chosen["bins"] >= 1, "at least 1", chosen["bins"])
-    check_option("--threshold", 0 <= chosen["threshold"] < 1, "at least 0 and below 1", chosen["threshold"])
-    check_option("--event", chosen["event"] in EVENTS, f"one of {', '.join(EVENTS)}", repr(chosen["event"]))
-    name = chosen.get("attr", "calib")
-    settings = {
-        "attr": name,
-        "threshold": chosen["threshold"],
-        "event": chosen["event"],
-        "source": {"component": chosen["component"]},
-        "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": chosen["groups"]},
-        **method_settings(chosen["method"], chosen["bins"], options),
-        "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": chosen["bins"]},
-    }
-    return name, settings
-
-
-def method_settings(method: str, bins: int, options: dict[str, Any]) -> dict[str, Any]:
-    """The blocks recalibrator, pooling and selection.
-
-    RAISES C056: no such method, or an option beside `auto`, which chooses by itself.
-    """
-    if method == "auto":
-        for option in ("groups", "tag_offsets"):
-            name = "--" + option.replace("_", "-")
-            check_option(name, option not in options, "left out beside --method auto, which chooses it", options.get(option))
-        return {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}
-    settings = {"recalibrator": recalibrator_settings(method, bins)}
-    if options.get("tag_offsets"):
-        settings["pooling"] = {"@calib_poolings": "spacy-calib.TagOffsets.v1"}
-    return settings
-
-
-def recalibrator_settings(method: str, bins: int) -> dict[str, Any]:
-    """RAISES C056: no such method."""
-    from ..registry import registry
-
-    registered = METHODS.get(method, method)
-    known = registered in registry.calib_recalibrators
-    check_option("--method", known, f"one of auto, {', '.join(METHODS)} or a registered recalibrator", repr(method))
-    return {"@calib_recalibrators": registered, **({"n_bins": bins} if registered in _BINNED else {})}
-
-
-def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The first block of factory "calib" in a config file; --component and --attr replace what it says.
-
-    RAISES C058: no such file, no config, or no such block. C063: a source that is no block.
-    """
-    from thinc.api import Config
-
-    try:
-        components = Config().from_disk(path).interpolate().get("components", {})
-    except Exception as error:
-        raise calib_error("C058", path=path, why=reason(error)) from None
-    components = components if isinstance(components, dict) else {}
-    blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}
-    if not blocks:
-        raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib"')
-    name, block = next(iter(blocks.items()))
-    settings = {key: value for key, value in block.items() if key != "factory"}
-    source = settings.setdefault("source", {"component": _DEFAULTS["component"]})
-    if not isinstance(source, dict):
-        raise calib_error("C063", why=f"source is {source!r}, but a block with @calib_sources is wanted")
-    if "component" in options:
-        settings["source"] = {**source, "component": options["component"]}
-    if "attr" in options:
-        name = settings["attr"] = options["attr"]
-    return name, settings
 
 
 def load_to_fit(model: str, source: dict[str, Any], inline: bool) -> Language:
@@ -248,33 +141,6 @@ def load_to_fit(model: str, source: dict[str, Any], inline: bool) -> Language:
     if not inline or factory not in INLINE_FACTORIES:
         return nlp
     return load_with_factories(model, {name: INLINE_FACTORIES[factory]})
-
-
-def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, Any]) -> None:
-    """Choose the source that reads the component, where the settings leave it open or name one that does not.
-
-    RAISES C056: an option out of range. C066: an option of recognizers for another component.
-    """
-    from ..lookup import source_for
-
-    source = settings["source"]
-    name = source.get("component", "")
-    if name not in nlp.component_names:
-        return
-    pipe = nlp.get_pipe(name)
-    registered = source_for(pipe)
-    if source.get("@calib_sources", registered) in _OWN_SOURCES - {registered} or "@calib_sources" not in source:
-        settings["source"] = source = {"@calib_sources": registered, "component": name}
-    for option in (*_OF_RECOGNIZERS, "second_pass"):
-        if option in options and registered != "spacy-calib.Ner.v1":
-            raise calib_error("C066", option="--" + option.replace("_", "-"), component=name, kind=type(pipe).__name__)
-    given = {option: options[option] for option in _OF_RECOGNIZERS if option in options}
-    check_option(
-        "--granularity", given.get("granularity", "type") in ("type", "biluo"), "type or biluo", repr(given.get("granularity"))
-    )
-    check_option("--beam-width", given.get("beam_width", 1) >= 1, "at least 1", given.get("beam_width"))
-    check_option("--beam-density", 0 <= given.get("beam_density", 0.0) < 1, "at least 0 and below 1", given.get("beam_density"))
-    source.update(given)
 
 
 def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
