@@ -8,6 +8,7 @@ from functools import partial
 from typing import NoReturn
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ..binning import adaptive_edges, assign, check_count
 from ..errors import calib_error
@@ -16,10 +17,8 @@ from ..recalibrators.isotonic import IsotonicRegression
 from ..recalibrators.logistic import log_odds
 from ..types import Floats, Groups, Ints, Pairs
 
-# K-means is started this often, from this seed, and goes at most so many rounds; curves that agree to so many digits are taken as equal.
+# K-means is started this often; curves that agree to so many digits are taken as equal.
 _STARTS = 20
-_SEED = 0
-_ROUNDS = 300
 _DIGITS = 6
 
 
@@ -44,55 +43,23 @@ def tag_curves(pairs: Pairs, n_tags: int, n_bins: int = 3) -> Floats:
     return of_tag[:, None] + of_bin.reshape(n_tags, n_bins)
 
 
-def _start(points: Floats, weights: Floats, k: int, rng: np.random.Generator) -> Floats:
-    """k of the points, each drawn with the chance of its weight times its squared distance from those drawn before (k-means++)."""
-    drawn = [rng.choice(len(points), p=weights / weights.sum())]
-    for _ in range(k - 1):
-        squares = np.min([np.sum((points - points[i]) ** 2, axis=1) for i in drawn], axis=0) * weights
-        drawn.append(rng.choice(len(points), p=squares / squares.sum()))
-    return points[drawn]
-
-
-def _k_means(points: Floats, weights: Floats, k: int) -> tuple[Ints, Floats]:
-    """(cluster of each point, means) of the start that ends with the smallest weighted sum of squared distances.
-
-    scikit-learn's KMeans adds up in as many threads as there are cores: above 256 points its last digits vary from run to run, and
-    for the few points here the threads cost more than the work.
-
-    points (Floats): Shape (n, d), k of them distinct at least.
-    """
-    rng = np.random.default_rng(_SEED)
-    lowest, best = np.inf, (np.zeros(len(points), dtype=np.intp), points[:1])
-    for _ in range(_STARTS):
-        means = _start(points, weights, k, rng)
-        for _ in range(_ROUNDS):
-            squares = np.sum((points[:, None] - means) ** 2, axis=2)
-            found = np.argmin(squares, axis=1)
-            mass = np.bincount(found, weights, k)
-            sums = np.stack([np.bincount(found, weights * column, k) for column in points.T], axis=1)
-            # A mean that has lost its points stays where it is.
-            moved = np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], means)
-            if np.array_equal(moved, means):
-                break
-            means = moved
-        total = float(np.sum(weights * np.min(squares, axis=1)))
-        if total < lowest * (1 - 1e-9):
-            lowest, best = total, (found, means)
-    held, renumbered = np.unique(best[0], return_inverse=True)
-    return renumbered, best[1][held]
-
-
 def cluster_curves(curves: Floats, weights: Floats, n_groups: int) -> tuple[Ints, Floats]:
-    """K-means of curves (several starts from a fixed seed); neither the order of the curves nor the machine bears on the result.
+    """K-means of curves (scikit-learn's; several starts from a fixed seed); neither the order of the curves nor the machine bears on the result.
 
     curves (Floats): Shape (n, n_bins), n > 0. weights (Floats): Above 0, shape (n,). n_groups (int): At least 1.
     RETURNS (tuple): Cluster of each curve, and the mean curve of each cluster, shape (k, n_bins) with k at most n_groups: those that lie
         highest on average first.
     """
+    from sklearn.cluster import KMeans
+
     points = np.round(curves, _DIGITS)
     order = np.lexsort((weights, *points.T))
+    model = KMeans(min(n_groups, len(np.unique(points, axis=0))), n_init=_STARTS, tol=0.0, random_state=0)
+    # Several threads would add up in whatever order they finish, and the last digits with it.
+    with threadpool_limits(1):
+        model.fit(points[order], sample_weight=weights[order])
     found = np.empty(len(points), dtype=np.intp)
-    found[order], means = _k_means(points[order], weights[order], min(n_groups, len(np.unique(points, axis=0))))
+    found[order], means = model.labels_, model.cluster_centers_
     rank = np.lexsort((*(-means.T), -means.mean(axis=1)))
     return np.argsort(rank)[found], means[rank]
 
