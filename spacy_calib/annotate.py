@@ -12,7 +12,8 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from .blocks import BLOCK_VERSION, Block
-from .types import Floats, Ints, Marginals, Spans
+from .token_calibration import Calibrated, CalibratedEntries
+from .types import Floats, Ints, Spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,21 +33,29 @@ class CalibratedSpans:
 
 
 @dataclass(frozen=True, eq=False)
+class CarriedLabels:
+    """Tokens that carry a label whose raw score is below the threshold, with that label and its scores.
+
+    rows (Ints), labels (list[str]), raw (Floats), calibrated (CalibratedEntries): One per token.
+    """
+
+    rows: Ints
+    labels: list[str]
+    raw: Floats
+    calibrated: CalibratedEntries
+
+
+@dataclass(frozen=True, eq=False)
 class CalibratedBatch:
     """What the pipe predicted for Docs that follow one another.
 
-    marginals (Marginals): The raw entries above the threshold, of all their tokens. calibrated (Floats): One per entry.
-    extra_rows, extra_labels, extra_raw, extra_calibrated: Tokens that carry a label whose raw score is below the threshold, with it.
+    calibrated (Calibrated): The entries above the threshold, of all their tokens. extra (CarriedLabels): Labels below it.
     layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
     spans (CalibratedSpans | None): None for a source of token labels alone.
     """
 
-    marginals: Marginals
-    calibrated: Floats
-    extra_rows: Ints
-    extra_labels: list[str]
-    extra_raw: Floats
-    extra_calibrated: Floats
+    calibrated: Calibrated
+    extra: CarriedLabels
     layer: str
     labels: tuple[str, ...]
     spans: CalibratedSpans | None = None
@@ -54,17 +63,18 @@ class CalibratedBatch:
 
 def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
     """A code for the label of each entry, and the label of each code."""
-    names = batch.marginals.names
-    if names is None:
-        return batch.marginals.tags, np.array([*batch.labels, None], dtype=object)[:-1]
-    distinct = list(dict.fromkeys(names))
+    marginals = batch.calibrated.marginals
+    if marginals.names is None:
+        return marginals.tags, np.array([*batch.labels, None], dtype=object)[:-1]
+    distinct = list(dict.fromkeys(marginals.names))
     code_of = {name: code for code, name in enumerate(distinct)}
-    return np.array([code_of[name] for name in names], dtype=np.intp), np.array([*distinct, None], dtype=object)[:-1]
+    return np.array([code_of[name] for name in marginals.names], dtype=np.intp), np.array([*distinct, None], dtype=object)[:-1]
 
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. All sums are done once for the whole batch; only the slicing is done per Doc."""
-    marginals = batch.marginals
+    calibrated, extra = batch.calibrated, batch.extra
+    marginals = calibrated.marginals
     token_ends = np.cumsum([len(doc) for doc in docs])
     token_starts = token_ends - np.array([len(doc) for doc in docs])
     indptr = marginals.indptr
@@ -78,7 +88,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     mentioned_labels = label_of_code[mentioned % max(1, len(label_of_code))]
     local = (local - mention_bounds[doc_of_entry]).astype(np.uint32)
 
-    extra_bounds = np.searchsorted(batch.extra_rows, np.append(token_starts, token_ends[-1]))
+    extra_bounds = np.searchsorted(extra.rows, np.append(token_starts, token_ends[-1]))
     blocks = []
     for i, doc in enumerate(docs):
         place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
@@ -92,22 +102,32 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "tag": local[begin:end].copy(),
             "tags": mentioned_labels[mention_bounds[i] : mention_bounds[i + 1]].tolist(),
             "raw": marginals.scores[begin:end].copy(),
-            "calibrated": batch.calibrated[begin:end].copy(),
+            "calibrated": calibrated.scores[begin:end].copy(),
+            **_bounds(calibrated.low, calibrated.high, begin, end),
         }
         if marginals.names is not None:
             block["column"] = marginals.tags[begin:end].astype(np.uint32)
+        if calibrated.in_set is not None and calibrated.out_of_reach is not None:
+            block["in_set"] = calibrated.in_set[begin:end].copy()
+            block["out_of_reach"] = calibrated.out_of_reach[token_starts[i] : token_ends[i]].copy()
         first, last = extra_bounds[i], extra_bounds[i + 1]
         if last > first:
             block["extra"] = {
-                "row": (batch.extra_rows[first:last] - token_starts[i]).astype(np.uint32),
-                "tags": list(batch.extra_labels[first:last]),
-                "raw": batch.extra_raw[first:last].copy(),
-                "calibrated": batch.extra_calibrated[first:last].copy(),
+                "row": (extra.rows[first:last] - token_starts[i]).astype(np.uint32),
+                "tags": list(extra.labels[first:last]),
+                "raw": extra.raw[first:last].copy(),
+                "calibrated": extra.calibrated.scores[first:last].copy(),
+                **_bounds(extra.calibrated.low, extra.calibrated.high, first, last),
             }
         if batch.spans is not None:
             block["spans"] = _span_part(doc, batch.spans, int(token_starts[i]), int(token_ends[i]), place[:, 0])
         blocks.append(block)
     return blocks
+
+
+def _bounds(low: Floats | None, high: Floats | None, begin: int, end: int) -> Block:
+    """The intervals of some entries, {} where there are none."""
+    return {} if low is None or high is None else {"low": low[begin:end].copy(), "high": high[begin:end].copy()}
 
 
 def _span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any) -> Block:

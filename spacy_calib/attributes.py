@@ -1,6 +1,6 @@
 """The attributes that users read. All are getters over the Doc's blocks.
 
-Token._.<attr>_score, _raw, _scores; Span._.<attr>_score, _raw, _accept; Doc._.<attr>.
+Token._.<attr>_score, _raw, _scores, _interval, _set; Span._.<attr>_score, _raw, _accept; Doc._.<attr>.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
-from .blocks import SpanValues, claimed_rows, find_row, find_span, held_spans
+from .blocks import SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
 from .errors import calib_error
 from .layers import get_layer
 from .types import Floats, Ints
@@ -22,8 +22,8 @@ from .types import Floats, Ints
 DEFAULT_ATTR = "calib"
 
 
-def token_values(token: Token, attr: str) -> tuple[float, float] | None:
-    """(raw, calibrated) probability of the label that the token now carries.
+def token_values(token: Token, attr: str) -> TokenValues | None:
+    """The values of the label that the token now carries.
 
     RETURNS: None where the token carries no label, where its label has no value (one that the model does not know, or one set after the
         pipe ran whose raw score is below the threshold), and where the values on the Doc are not this token's.
@@ -33,19 +33,36 @@ def token_values(token: Token, attr: str) -> tuple[float, float] | None:
         return None
     block, row = found
     label = get_layer(block.layer).label(token)
-    return block.score_of(row, label) if label else None
+    return block.values_of(row, label) if label else None
 
 
 def token_score(token: Token, attr: str) -> float | None:
     """Token._.<attr>_score: calibrated probability that the label the token now carries is right, in [0, 1]."""
     values = token_values(token, attr)
-    return None if values is None else values[1]
+    return None if values is None else values.calibrated
 
 
 def token_raw(token: Token, attr: str) -> float | None:
     """Token._.<attr>_raw: the probability before calibration, in [0, 1]."""
     values = token_values(token, attr)
-    return None if values is None else values[0]
+    return None if values is None else values.raw
+
+
+def token_interval(token: Token, attr: str) -> tuple[float, float] | None:
+    """Token._.<attr>_interval: (low, high) probability that the label the token now carries is right, by the Venn-Abers predictor of its
+    group: one of the two is calibrated whatever the data are like. None where the pipe keeps no intervals (its setting `intervals`).
+    """
+    values = token_values(token, attr)
+    return None if values is None else values.interval
+
+
+def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
+    """Token._.<attr>_set: the tags that hold the right one with the probability that the pipe's `sets` promise, likeliest first.
+
+    RETURNS: None where the pipe makes no sets, where the token has no values, and where no set short of all tags would keep the promise.
+    """
+    found = find_row(token.doc.user_data, attr, token.idx, token.orth)
+    return None if found is None else found[0].set_of(found[1])
 
 
 def token_scores(token: Token, attr: str) -> dict[str, float] | None:
@@ -187,7 +204,13 @@ def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ..
 
 
 _GETTERS: dict[Any, dict[str, Any]] = {
-    Token: {"score": token_score, "raw": token_raw, "scores": token_scores},
+    Token: {
+        "score": token_score,
+        "raw": token_raw,
+        "scores": token_scores,
+        "interval": token_interval,
+        "set": token_set,
+    },
     Span: {"score": span_score, "raw": span_raw, "accept": span_accept},
 }
 

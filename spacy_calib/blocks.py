@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,10 +105,27 @@ def held_spans(user_data: UserData, attr: str) -> list[tuple[SpanKey, SpanValues
     return [(key, *found[key]) for key in sorted(found) if key not in twice]
 
 
+Interval = tuple[float, float]
+
+
+class TokenValues(NamedTuple):
+    """Raw and calibrated probability of a label at a token, and its interval if the pipe keeps intervals."""
+
+    raw: float
+    calibrated: float
+    interval: Interval | None
+
+
+def _intervals(held: Block) -> list[Interval] | None:
+    return list(zip(held["low"].tolist(), held["high"].tolist(), strict=True)) if "low" in held else None
+
+
 class ParsedBlock:
     """A block as Python lists, which are several times as fast as arrays to read one item from."""
 
-    __slots__ = ("calibrated", "extra", "indptr", "layer", "orth", "raw", "row_of_start", "spans", "tag", "tags")
+    __slots__ = (
+        "calibrated", "extra", "in_set", "indptr", "intervals", "layer", "orth", "out_of_reach", "raw", "row_of_start", "spans", "tag", "tags",
+    )  # fmt: skip
 
     def __init__(self, start: int, block: Block):
         self.layer: str = block["layer"]
@@ -119,27 +136,39 @@ class ParsedBlock:
         self.tags: list[str] = list(block["tags"])
         self.raw: list[float] = block["raw"].tolist()
         self.calibrated: list[float] = block["calibrated"].tolist()
+        self.intervals = _intervals(block)
+        self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
+        self.out_of_reach: list[bool] = block["out_of_reach"].tolist() if "in_set" in block else []
+        # Row -> label, raw, calibrated, interval of a label below the threshold.
+        self.extra: dict[int, tuple[str, float, float, Interval | None]] = {}
         extra = block.get("extra")
-        self.extra: dict[int, tuple[str, float, float]] = {}
         if extra is not None:
-            columns = (extra["row"].tolist(), extra["tags"], extra["raw"].tolist(), extra["calibrated"].tolist())
-            self.extra = {row: (tag, raw, cal) for row, tag, raw, cal in zip(*columns, strict=True)}
-
+            intervals: Sequence[Interval | None] = _intervals(extra) or [None] * len(extra["tags"])
+            columns = (extra["row"].tolist(), extra["tags"], extra["raw"].tolist(), extra["calibrated"].tolist(), intervals)
+            self.extra = {row: values for row, *values in zip(*columns, strict=True)}  # type: ignore[misc]
         self.spans: dict[SpanKey, SpanValues] = parse_spans(block.get("spans"), start)
 
-    def score_of(self, row: int, label: str) -> tuple[float, float] | None:
-        """(raw, calibrated) of this label at this row, None where the block has no value for it."""
+    def values_of(self, row: int, label: str) -> TokenValues | None:
+        """The values of this label at this row, None where the block has none for it."""
         for i in range(self.indptr[row], self.indptr[row + 1]):
             if self.tags[self.tag[i]] == label:
-                return self.raw[i], self.calibrated[i]
+                return TokenValues(self.raw[i], self.calibrated[i], None if self.intervals is None else self.intervals[i])
         extra = self.extra.get(row)
-        return extra[1:] if extra is not None and extra[0] == label else None
+        return TokenValues(*extra[1:]) if extra is not None and extra[0] == label else None
+
+    def set_of(self, row: int) -> tuple[str, ...] | None:
+        """The labels of the set at this row, highest calibrated score first; None without sets, and where the promise is out of reach."""
+        if self.in_set is None or self.out_of_reach[row]:
+            return None
+        return tuple(self.tags[self.tag[i]] for i in self._best_first(row) if self.in_set[i])
+
+    def _best_first(self, row: int) -> list[int]:
+        """The entries of a row by calibrated score, equal ones by raw score."""
+        return sorted(range(self.indptr[row], self.indptr[row + 1]), key=lambda i: (-self.calibrated[i], -self.raw[i]))
 
     def scores_of(self, row: int) -> dict[str, float]:
         """Label -> calibrated probability, highest first; equal ones by raw score."""
-        inside = range(self.indptr[row], self.indptr[row + 1])
-        best = sorted(inside, key=lambda i: (-self.calibrated[i], -self.raw[i]))
-        return {self.tags[self.tag[i]]: self.calibrated[i] for i in best}
+        return {self.tags[self.tag[i]]: self.calibrated[i] for i in self._best_first(row)}
 
 
 _Entry = tuple[UserData, int, list[tuple[Any, Block, ParsedBlock]]]

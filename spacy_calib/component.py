@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from spacy.training import Example
 
 from . import saved
 from .about import __version__
-from .annotate import CalibratedBatch, CalibratedSpans, build_blocks
+from .annotate import CalibratedBatch, CalibratedSpans, CarriedLabels, build_blocks
 from .attributes import doc_view, register
 from .blocks import delete_blocks, write_block
+from .conformal import ConformalSets
 from .entities.cutoffs import Cutoffs
 from .entities.events import check_event
 from .entities.recalibration import SpanRecalibrator, fit_spans
@@ -31,12 +32,14 @@ from .grouped import GroupedRecalibrator
 from .grouping.alone import group_beside, informed
 from .layers import Layer, columns_of, label_hashes
 from .lookup import find_component
-from .marginals.base import Source
+from .marginals.base import Scores, Source
 from .pairs import check_threshold
 from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
+from .scaling import Scaling
 from .selection import Selector
-from .types import Floats, Groups, Ints, Marginals, Spans
+from .token_calibration import Chosen, TokenCalibration, TokenData, check_normalize
+from .types import Groups, Ints, Marginals, Spans
 
 _FILE = "calibration.msgpack"
 
@@ -53,10 +56,13 @@ class Calibrator(Pipe):
     """Writes a calibrated probability for every token and tag above the threshold.
 
     source (Source): Where marginals come from. grouping (Callable): (labels, tag counts) -> Groups.
+    scaling (Scaling | None): Prototype of what weighs the tags of a token anew before the threshold.
     recalibrator (Recalibrator): Prototype, copied for every group. pooling (TagOffsets | None): Prototype of the tags' own corrections.
-    selection (Selector | None): Chooses grouping, recalibrator and pooling at the fit, in place of the three.
-    event (str): When a span (entity) counts as right: exact, type or overlap; see `entities.events`.
-    maps (GroupedRecalibrator | None): What was fitted; None passes raw probabilities through.
+    selection (Selector | None): Chooses scaling, grouping, recalibrator and pooling at the fit, in place of the four.
+    normalize (bool | str): See `TokenCalibration`. intervals (bool): Whether tokens get a Venn-Abers interval.
+    sets (ConformalSets | None): Prototype of the sets of tags. event (str): When a span (entity) counts as right: exact, type or overlap;
+        see `entities.events`.
+    calibration (TokenCalibration): What was fitted for tokens; before the fit it passes raw probabilities through.
     span_maps (tuple | None): (map of the spans on the Doc, map of candidates); None before the fit and for sources without spans.
     cutoffs (Cutoffs | None): Score cut-offs of the spans, set by `spacy calib threshold`.
     fit_info (dict): What it was fitted on: see `fit`.
@@ -71,11 +77,14 @@ class Calibrator(Pipe):
         source: Source,
         grouping: Callable[[Sequence[str], Mapping[str, int]], Groups],
         recalibrator: Recalibrator,
+        scaling: Scaling | None = None,
         pooling: TagOffsets | None = None,
         selection: Selector | None = None,
+        intervals: bool = False,
+        sets: ConformalSets | None = None,
         attr: str = "calib",
         threshold: float = 0.01,
-        normalize: bool = False,
+        normalize: bool | str = False,
         event: str = "exact",
         scorer: Callable[..., dict[str, Any]] | None = None,
     ):
@@ -84,15 +93,17 @@ class Calibrator(Pipe):
         self.name = name
         self.attr = attr
         self.threshold = check_threshold(threshold)
-        self.normalize = normalize
         self.event = check_event(event)
         self.source = source
         self.grouping = grouping
+        self.scaling = scaling
         self.recalibrator = recalibrator
         self.pooling = pooling
         self.selection = selection
+        self.intervals = intervals
+        self.sets = sets
         self.scorer = scorer
-        self.maps: GroupedRecalibrator | None = None
+        self.calibration = TokenCalibration(normalize=check_normalize(normalize))
         self.span_maps: tuple[SpanRecalibrator, SpanRecalibrator] | None = None
         self.cutoffs: Cutoffs | None = None
         self.fitted_labels: tuple[str, ...] = ()
@@ -108,6 +119,20 @@ class Calibrator(Pipe):
                 raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
 
     # Looking up what is read
+
+    @property
+    def maps(self) -> GroupedRecalibrator | None:
+        """The fitted maps of the tokens' scores; None before the fit."""
+        return self.calibration.maps
+
+    @property
+    def normalize(self) -> bool | str:
+        """How a token's scores are rescaled, see `TokenCalibration`."""
+        return self.calibration.normalize
+
+    @normalize.setter
+    def normalize(self, normalize: bool | str) -> None:
+        self.calibration.normalize = check_normalize(normalize)
 
     @property
     def fitted(self) -> bool:
@@ -185,23 +210,13 @@ class Calibrator(Pipe):
         if not places:
             return Reading([], None)
         scores = self.source.read(pipe, [docs[i] for i in places])
-        marginals = scores.above(self.threshold)
+        calibrated = self.calibration.calibrate(scores, self.threshold)
         labels = self.source.labels(pipe)
-        calibrated = self._calibrate(marginals)
-        carried = self._carried_columns(marginals, np.concatenate(hashes), labels)
-        extra = self._carried_below_threshold(marginals, carried)
-        extra_raw = scores.at(extra, carried[extra])
-        extra, extra_raw = extra[~np.isnan(extra_raw)], extra_raw[~np.isnan(extra_raw)]
-        extra_columns = carried[extra]
         return Reading(
             places,
             CalibratedBatch(
-                marginals,
                 calibrated,
-                extra,
-                [labels[column] for column in extra_columns],
-                extra_raw,
-                self._map(extra_raw, extra_columns),
+                self._carried_below_threshold(scores, calibrated.marginals, np.concatenate(hashes), labels),
                 layer.name,
                 labels,
                 None if scores.spans is None else self._calibrate_spans(scores.spans, self.source.span_labels(pipe)),
@@ -234,22 +249,19 @@ class Calibrator(Pipe):
         columns[marginals.rows[own]] = marginals.tags[own]
         return columns
 
-    @staticmethod
-    def _carried_below_threshold(marginals: Marginals, carried: Ints) -> Ints:
+    def _carried_below_threshold(
+        self, scores: Scores, marginals: Marginals, hashes: Any, labels: tuple[str, ...]
+    ) -> CarriedLabels:
         """Tokens whose label the model knows but did not give the threshold's score (set by somebody else, or kept from before)."""
+        carried = self._carried_columns(marginals, hashes, labels)
         held = np.zeros(marginals.n_tokens, dtype=bool)
         held[marginals.rows[carried[marginals.rows] == marginals.tags]] = True
-        return np.flatnonzero(~held & (carried >= 0))
-
-    def _map(self, scores: Floats, columns: Ints) -> Floats:
-        return scores.copy() if self.maps is None else self.maps.predict(scores, columns)
-
-    def _calibrate(self, marginals: Marginals) -> Floats:
-        calibrated = self._map(marginals.scores, marginals.tags)
-        if not self.normalize:
-            return calibrated
-        sums = np.bincount(marginals.rows, weights=calibrated, minlength=marginals.n_tokens)[marginals.rows]
-        return np.where(sums > 0, calibrated / np.where(sums > 0, sums, 1), calibrated)
+        rows = np.flatnonzero(~held & (carried >= 0))
+        raw = scores.at(rows, carried[rows])
+        rows, raw = rows[~np.isnan(raw)], raw[~np.isnan(raw)]
+        columns = carried[rows]
+        calibrated = self.calibration.calibrate_entries(scores, self.threshold, rows, columns, raw)
+        return CarriedLabels(rows, [labels[column] for column in columns.tolist()], raw, calibrated)
 
     def _calibrate_spans(self, spans: Spans, labels: tuple[str, ...]) -> CalibratedSpans:
         raw = np.where(spans.chosen, self.source.raw_span_scores(spans), spans.own)
@@ -304,14 +316,22 @@ class Calibrator(Pipe):
         RAISES C021 to C024, C028, C033, C034: the component. C030 to C032: the gold. C003, C005, C006: too few pairs.
         """
         pipe = self._pipe_to_fit()
-        data = collect_fit_data(self.source, pipe, examples, self.threshold, self.event)
-        data.check(self.source.layer(pipe).name, self.source.component or "the source", self.threshold, min_pairs)
+        layer = self.source.layer(pipe)
+        data = collect_fit_data(self.source, pipe, examples, self._lowest(layer), self.event)
+        data.check(layer.name, self.source.component or "the source", self.threshold, min_pairs)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
-        grouping, prototype, pooling, chosen = self._choose(data, labels, counts)
-        groups = self._groups(informed(grouping, data.pairs, self._frequency_labels(labels)), labels, counts)
-        maps = GroupedRecalibrator(prototype, groups, pooling).fit(data.pairs)
-        self.maps = maps
+        tokens = data.tokens(len(labels), self.threshold)
+        chosen = self._choose(tokens, layer, labels, counts)
+        kept = tokens.kept
+        learned = replace(data.pairs.take(kept), scores=chosen.scaled[kept])
+        grouping = informed(chosen.grouping, learned, self._frequency_labels(labels))
+        calibration = TokenCalibration.fit(
+            tokens, chosen, self._groups(grouping, labels, counts),
+            normalize=self.normalize, intervals=self.intervals, sets=self.sets,
+        )  # fmt: skip
+        assert calibration.maps is not None
+        self.calibration = calibration
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
         self.cutoffs = None
         self.fitted_labels = labels
@@ -323,12 +343,15 @@ class Calibrator(Pipe):
             "docs": data.n_docs,
             "tokens": data.pairs.n_units,
             "unknown_gold": data.n_unknown,
-            "pairs": len(data.pairs),
+            "pairs": len(kept),
             "counted_on": counted_on if tag_counts is not None else "the fit data",
-            "method": prototype.registered,
-            "pooling": None if maps.pooling is None else maps.pooling.describe(),
-            "selection": chosen,
-            "table": summarize_fit(data.pairs, maps, n_bins),
+            "scaling": None if chosen.scaling is None else chosen.scaling.describe(),
+            "method": chosen.prototype.registered,
+            "pooling": None if calibration.maps.pooling is None else calibration.maps.pooling.describe(),
+            "intervals": self.intervals,
+            "sets": None if calibration.sets is None else calibration.sets.describe(labels),
+            "selection": chosen.table or None,
+            "table": summarize_fit(data.pairs.take(kept), learned.scores, calibration.maps, n_bins),
             "spans": span_info,
             "versions": {
                 "spacy-calib": __version__,
@@ -339,13 +362,22 @@ class Calibrator(Pipe):
         }
         return self
 
-    def _choose(
-        self, data: FitData, labels: tuple[str, ...], counts: Mapping[str, int]
-    ) -> tuple[Callable[..., Groups], Recalibrator, TagOffsets | None, dict[str, Any] | None]:
-        """(grouping, recalibrator, pooling, what `info` shows of the choice): those of the settings, or what the selection chose."""
-        if self.selection is None:
-            return self.grouping, self.recalibrator, self.pooling, None
-        return self.selection(data.pairs, data.documents, lambda grouping: self._groups(grouping, labels, counts))
+    def _lowest(self, layer: Layer) -> float:
+        """Scores below it take no part in a fit."""
+        if self.scaling is not None and layer.overlapping:
+            raise calib_error("C072", layer=layer.name)
+        floors = [one.floor for one in (self.scaling,) if one is not None]
+        if self.selection is not None and not layer.overlapping:
+            floors.append(self.selection.lowest)
+        return min(self.threshold, *floors) if floors else self.threshold
+
+    def _choose(self, tokens: TokenData, layer: Layer, labels: tuple[str, ...], counts: Mapping[str, int]) -> Chosen:
+        """The steps of the settings, or what the selection chose."""
+        if self.selection is not None:
+            return self.selection(tokens, lambda grouping: self._groups(grouping, labels, counts), not layer.overlapping)
+        scaling = None if self.scaling is None else self.scaling.clone()
+        scaled = tokens.pairs.scores if scaling is None else scaling.cross_fit(tokens.pairs, tokens.documents, tokens.n_tags)
+        return Chosen(self.grouping, self.recalibrator, self.pooling, scaling, scaled)
 
     def _groups(self, grouping: Callable[..., Groups], labels: tuple[str, ...], counts: Mapping[str, int]) -> Groups:
         return group_beside(grouping, labels, counts, self.source.alone, self.source.frequency_label)
@@ -435,7 +467,7 @@ class Calibrator(Pipe):
             "labels": list(self.fitted_labels),
             "kind": self.fitted_kind,
             "fit_info": self.fit_info,
-            "maps": None if self.maps is None else self.maps.state(),
+            **self.calibration.state(),
             "span_maps": None if self.span_maps is None else [one.state() for one in self.span_maps],
             "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
         }
@@ -443,9 +475,9 @@ class Calibrator(Pipe):
     def _load_state(self, data: bytes, path: str) -> Calibrator:
         state = saved.load(data, name=self.name, path=path)
         try:
-            maps = state["maps"]
-            self.maps = (
-                None if maps is None else GroupedRecalibrator.from_state(maps, lambda one: saved.load_part(one, name=self.name))
+            state["maps"]  # every format has had it
+            self.calibration = TokenCalibration.from_state(
+                state, self.normalize, lambda one: saved.load_part(one, name=self.name)
             )
             spans, cutoffs = state.get("span_maps"), state.get("cutoffs")
             self.span_maps = (

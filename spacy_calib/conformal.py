@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -158,6 +159,19 @@ class ConformalSets:
             raise calib_error("C004", what="ConformalSets")
         return self.groups, float(self.pooled_.values[0]), self.of_group_, self.of_tag_
 
+    def describe(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Settings, the fit tokens, and "unreached": the labels that `unreached` names, where coverage is by tag; for `info`.
+
+        RAISES C004: not fitted.
+        """
+        tokens = int(self._learned()[2].tokens.sum())
+        unreached = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
+        return {"alpha": self.alpha, "coverage": self.coverage, "tokens": tokens, "unreached": unreached}
+
+    def clone(self) -> ConformalSets:
+        """A new one with the same settings, not fitted."""
+        return ConformalSets(self.alpha, self.coverage, self.min_tokens)
+
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs.
 
@@ -179,6 +193,11 @@ class ConformalSets:
             cuts = Cuts(np.array(held["values"], dtype=np.float64), np.array(held["tokens"], dtype=np.intp))
             setattr(made, f"{name}_", cuts)
         return made
+
+
+def make_conformal_sets(alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20) -> ConformalSets:
+    """Registered as spacy-calib.ConformalSets.v1. See ConformalSets."""
+    return ConformalSets(alpha, coverage, min_tokens)
 
 
 def quantile_rank(n: int, alpha: float) -> int:

@@ -22,9 +22,12 @@ DEFAULT_CONFIG: dict[str, Any] = {
     "event": "exact",
     "source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger"},
     "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
+    "scaling": None,
     "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"},
     "pooling": None,
     "selection": None,
+    "intervals": False,
+    "sets": None,
     "scorer": {"@scorers": "spacy-calib.Scorer.v1"},
 }
 
@@ -37,6 +40,8 @@ DEFAULT_CONFIG: dict[str, Any] = {
         "token._.calib_score",
         "token._.calib_raw",
         "token._.calib_scores",
+        "token._.calib_interval",
+        "token._.calib_set",
         "span._.calib_score",
         "span._.calib_raw",
         "span._.calib_accept",
@@ -47,13 +52,16 @@ def make_calib(
     name: str,
     attr: str,
     threshold: float,
-    normalize: bool,
+    normalize: bool | str,
     event: str,
     source: Any,
     grouping: Callable[..., Any],
+    scaling: Any,
     recalibrator: Any,
     pooling: Any,
     selection: Any,
+    intervals: bool,
+    sets: Any,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> Calibrator:
     """Build the pipe.
@@ -61,12 +69,16 @@ def make_calib(
     attr (str): Prefix of the attributes that it writes.
     threshold (float): Marginals below it take no part, in [0, 1).
     event (str): When a span (entity) counts as right: exact (tokens and label), type (label of every token), overlap (of at least one).
-    normalize (bool): Rescale a token's calibrated scores above the threshold so that they sum to 1.
+    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves room for the
+        calibrated probability that the right tag is none of them.
     source (Source): Where marginals come from.
     grouping (Callable): (labels, tag counts) -> Groups.
+    scaling (Scaling | None): Prototype of what weighs the tags of a token anew before the threshold; None leaves it out.
     recalibrator (Recalibrator): Prototype, copied for every group.
     pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
-    selection (Selector | None): Chooses grouping, recalibrator and pooling by cross-validation at the fit, in place of the three.
+    selection (Selector | None): Chooses scaling, grouping, recalibrator and pooling by cross-validation at the fit, in place of the four.
+    intervals (bool): Give every token a Venn-Abers interval.
+    sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
     scorer (Callable | None): Called by `nlp.evaluate`.
     """
     from .component import Calibrator
@@ -80,9 +92,12 @@ def make_calib(
         event=event,
         source=source,
         grouping=grouping,
+        scaling=scaling,
         recalibrator=recalibrator,
         pooling=pooling,
         selection=selection,
+        intervals=intervals,
+        sets=sets,
         scorer=scorer,
     )
 

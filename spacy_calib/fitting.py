@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy import util
 from spacy.training import Example
 
@@ -17,9 +18,9 @@ from .errors import calib_error
 from .gold import gold_columns
 from .grouped import GroupedRecalibrator, GroupFit
 from .layers import Layer, label_hashes
-from .marginals.base import Source
+from .marginals.base import Source, stack
 from .metrics.calibration_error import calibration_error, group_slices
-from .pairs import concatenate, pair_up
+from .token_calibration import TokenData
 from .types import Floats, Groups, Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
@@ -29,7 +30,8 @@ _BATCH = 128
 class FitData:
     """What the examples gave.
 
-    pairs (Pairs): Thresholded. documents (Ints): The example of each pair, ascending. counts (Counter): Gold frequency of each label.
+    pairs (Pairs): Those that reach the lowest score asked for; rows are tokens. gold (Ints): Column of each token's gold label, as
+        `pair_up` wants it. documents (Ints): The example of each pair, ascending. counts (Counter): Gold frequency of each label.
     n_docs (int): Documents with scores. n_unknown (int): Tokens whose gold label the component does not know.
     n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
     spans (Spans | None): Spans found, None for a source of token labels alone. span_hits (Ints): For each, whether the event holds: 1, 0,
@@ -37,6 +39,7 @@ class FitData:
     """
 
     pairs: Pairs
+    gold: Ints
     documents: Ints
     counts: Counter[str]
     n_docs: int
@@ -55,20 +58,27 @@ class FitData:
             raise calib_error("C030", layer=layer, component=component)
         if self.n_unknown == self.n_gold:
             raise calib_error("C031", n_tags=len(self.counts), component=component)
-        if not len(self.pairs):
+        n_pairs = int(np.count_nonzero(self.pairs.scores >= threshold))
+        if not n_pairs:
             raise calib_error("C003", what="calibrator", threshold=threshold)
-        if len(self.pairs) < min_pairs:
-            raise calib_error("C005", n_pairs=len(self.pairs), threshold=threshold, n_bins=min_pairs)
+        if n_pairs < min_pairs:
+            raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=min_pairs)
+
+    def tokens(self, n_tags: int, threshold: float) -> TokenData:
+        """What a token calibration is fitted on."""
+        return TokenData(self.pairs, self.gold, self.documents, n_tags, threshold)
 
 
-def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], threshold: float, event: str = "exact") -> FitData:
+def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], lowest: float, event: str = "exact") -> FitData:
     """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
 
-    event (str): When a span counts as right, see `entities.events`.
+    lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `entities.events`.
     RAISES C024, C040, C041: what the source found is no probability.
     """
     layer = source.layer(pipe)
-    parts: list[Pairs] = []
+    parts: list[Marginals] = []
+    golds: list[Ints] = [np.zeros(0, dtype=np.intp)]
+    token_hits: list[NDArray[np.bool_]] = [np.zeros(0, dtype=bool)]
     counts: Counter[str] = Counter()
     span_counts: Counter[str] = Counter()
     documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
@@ -87,20 +97,26 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
             continue
         scores = source.read(pipe, [eg.predicted for eg in readable])
         labels = source.labels(pipe)  # a recognizer may have met new ones while it ran
-        marginals = scores.above(threshold)
+        marginals = scores.above(lowest)
         gold = gold_columns(marginals, np.concatenate([layer.aligned_gold(eg) for eg in readable]), labels)
-        parts.append(_pairs_of(layer, readable, marginals, gold.columns, labels))
-        ends = np.cumsum([len(eg.predicted) for eg in readable])
-        documents.append(n_docs + np.searchsorted(ends, parts[-1].rows, side="right"))
+        parts.append(replace(marginals, names=None))
+        golds.append(gold.columns)
+        token_hits.append(_hits_of(layer, readable, marginals, gold.columns, labels))
+        documents.append(np.repeat(np.arange(n_docs, n_docs + len(readable)), [len(eg.predicted) for eg in readable]))
         if scores.spans is not None:
             found.append(scores.spans)
             hits.append(hits_of_spans(layer, readable, scores.spans, source.span_labels(pipe), event))
         n_docs += len(readable)
         n_gold += gold.n_gold
         n_unknown += gold.n_unknown
+    every, gold_of = stack(parts), np.concatenate(golds)
+    has_gold = np.flatnonzero(gold_of[every.rows] != -2)
+    rows = every.rows[has_gold]
+    hit = np.concatenate(token_hits)[has_gold]
     return FitData(
-        concatenate(parts),
-        np.concatenate(documents),
+        Pairs(rows, every.tags[has_gold], every.scores[has_gold], hit, int(np.count_nonzero(gold_of != -2))),
+        gold_of,
+        np.concatenate(documents)[rows],
         counts,
         n_docs,
         n_unknown,
@@ -112,19 +128,20 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], thr
     )
 
 
-def _pairs_of(layer: Layer, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]) -> Pairs:
-    """Pairs of the tokens of these examples, one example after the other."""
-    pairs = pair_up(marginals, gold)
+def _hits_of(
+    layer: Layer, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Whether each entry's tag is a gold one; the tokens of the examples follow one another."""
     if not layer.overlapping:
-        return pairs
-    hashes = label_hashes(labels)[pairs.tags]
-    bounds = np.searchsorted(pairs.rows, np.cumsum([0, *(len(eg.predicted) for eg in examples)]))
+        return gold[marginals.rows] == marginals.tags
+    hashes = label_hashes(labels)[marginals.tags]
     starts = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
+    bounds = np.searchsorted(marginals.rows, starts)
     hits = [
-        layer.is_gold(eg, pairs.rows[first:last] - start, hashes[first:last])
+        layer.is_gold(eg, marginals.rows[first:last] - start, hashes[first:last])
         for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
     ]
-    return replace(pairs, hits=np.concatenate(hits))
+    return np.concatenate(hits)
 
 
 def hits_of_spans(layer: Layer, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
@@ -147,9 +164,12 @@ def hits_of_spans(layer: Layer, examples: Sequence[Example], spans: Spans, label
     return hits
 
 
-def summarize_fit(pairs: Pairs, maps: GroupedRecalibrator, n_bins: int = 10) -> list[dict[str, Any]]:
-    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated."""
-    calibrated = maps.predict(pairs.scores, pairs.tags)
+def summarize_fit(pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, n_bins: int = 10) -> list[dict[str, Any]]:
+    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
+
+    scaled (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
+    """
+    calibrated = maps.predict(scaled, pairs.tags)
     return _summary(pairs, calibrated, maps.groups, [maps.pooled_fit_, *maps.fits_], n_bins)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,6 +96,11 @@ class Marginals:
     def indptr(self) -> Ints:
         """Where each token's entries begin: shape (n_tokens + 1,)."""
         return np.searchsorted(self.rows, np.arange(self.n_tokens + 1))
+
+    def take(self, index: Ints) -> Marginals:
+        """Some of the entries, by ascending index; the tokens stay as many."""
+        names = None if self.names is None else [self.names[i] for i in index.tolist()]
+        return Marginals(self.rows[index], self.tags[index], self.scores[index], self.n_tokens, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,3 +274,7 @@ class BinTable:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+
+# (labels, their gold frequencies) -> groups.
+Grouping = Callable[[Sequence[str], Mapping[str, int]], Groups]

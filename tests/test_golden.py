@@ -99,7 +99,7 @@ def test_scw_isotonic_on_ewt(nlp, ewt):
     fit_on_dev(nlp, ewt, TFG)
     calib = nlp.get_pipe("calib")
     groups = calib.maps.groups
-    calib.maps = maps
+    calib.calibration.maps = maps
     with nlp.select_pipes(enable=["tok2vec", "tagger", "calib"]):
         examples = list(gold_examples(nlp, ewt / "test.spacy"))
         for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):

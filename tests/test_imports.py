@@ -23,6 +23,8 @@ CORE = [
     "collapsing",
     "binning",
     "pairs",
+    "folds",
+    "scaling",
     "recalibrators",
     "pooling",
     "grouping",
@@ -30,6 +32,7 @@ CORE = [
     "venn_abers",
     "conformal",
     "metrics",
+    "token_calibration",
     "selection",
     "entities",
 ]
@@ -37,7 +40,7 @@ CORE = [
 SHELL_IN_CORE = ["entities/events"]
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
-CORE_LIBRARIES = {"numpy", "scipy", "sklearn"}
+CORE_LIBRARIES = {"numpy", "scipy", "sklearn", "threadpoolctl"}
 ENTRY_MODULES = ["factory", "cli/__init__"]
 
 

@@ -28,9 +28,11 @@ GROUPS = {
     "spacy_scorers",
     "spacy_calib_sources",
     "spacy_calib_groupings",
+    "spacy_calib_scalings",
     "spacy_calib_recalibrators",
     "spacy_calib_poolings",
     "spacy_calib_selections",
+    "spacy_calib_sets",
     "spacy_calib_metrics",
 }
 # What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built.

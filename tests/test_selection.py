@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
+from spacy_calib.folds import contiguous_folds
 from spacy_calib.grouped import GroupedRecalibrator
 from spacy_calib.grouping.one_vs_rest import one_group_per_tag
 from spacy_calib.grouping.tag_frequency import tag_frequency_groups
@@ -17,7 +16,7 @@ from spacy_calib.metrics import log_loss
 from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from spacy_calib.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.selection import Candidate, _compare, contiguous_folds, select, thin_out
+from spacy_calib.selection import Candidate, _compare, select
 from spacy_calib.types import Groups, Pairs
 
 from .strategies import make_pairs
@@ -58,77 +57,8 @@ def another_shift_for_each_tag(margins, tags):
     return margins + SHIFTS[tags]
 
 
-# Folds
-
-
 def documents_of(*sizes: int) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
-
-
-def test_folds_worked_by_hand():
-    assert contiguous_folds(documents_of(2, 2, 2, 2), 2).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert contiguous_folds(documents_of(1, 1, 4), 2).tolist() == [0, 0, 1, 1, 1, 1]
-    # Numbers of documents need not follow one another.
-    assert contiguous_folds(np.array([3, 3, 9, 9, 40, 40]), 3).tolist() == [0, 0, 1, 1, 2, 2]
-
-
-@given(sizes=st.lists(st.integers(1, 30), min_size=2, max_size=40), n_folds=st.integers(2, 8))
-def test_folds_keep_documents_whole_follow_one_another_and_are_balanced(sizes, n_folds):
-    documents = documents_of(*sizes)
-    n_folds = min(n_folds, len(sizes))
-    folds = contiguous_folds(documents, n_folds)
-    assert len(folds) == len(documents)
-    for document in range(len(sizes)):
-        assert len(set(folds[documents == document].tolist())) == 1
-    assert (np.diff(folds) >= 0).all()
-    held = np.bincount(folds)
-    assert 2 <= len(held) <= n_folds  # so that every fold leaves something to learn from
-    assert np.abs(held - len(documents) / n_folds).max() <= max(sizes) + len(documents) / n_folds * (len(held) < n_folds)
-
-
-@given(sizes=st.lists(st.one_of(st.integers(1, 3), st.integers(50, 200)), min_size=2, max_size=12), n_folds=st.integers(2, 8))
-def test_no_fold_is_empty(sizes, n_folds):
-    """A document as long as several folds used to leave those folds empty: fitted for nothing, and counted in the report."""
-    folds = contiguous_folds(documents_of(*sizes), min(n_folds, len(sizes)))
-    assert np.bincount(folds).min() > 0
-
-
-def test_many_equal_documents_make_equal_folds():
-    held = np.bincount(contiguous_folds(documents_of(*[7] * 100), 5))
-    assert held.tolist() == [140] * 5
-
-
-# Thinning
-
-
-def test_few_pairs_are_left_as_they_are():
-    pairs, documents = drawn(300, 0, one_map_for_all)
-    some, of_pair = thin_out(pairs, documents, most=300)
-    assert some is pairs
-    assert of_pair is documents
-
-
-@pytest.mark.parametrize("most", [100, 500, 999])
-def test_thinning_keeps_whole_documents_at_equal_distances(most):
-    pairs, documents = drawn(2000, 0, one_map_for_all, n_documents=200)
-    some, of_pair = thin_out(pairs, documents, most)
-    kept = np.unique(of_pair)
-    where = np.isin(documents, kept)
-    np.testing.assert_array_equal(of_pair, documents[where])
-    for name in ("rows", "tags", "scores", "hits"):
-        np.testing.assert_array_equal(getattr(some, name), getattr(pairs, name)[where])
-    assert some.n_units == pairs.n_units
-    assert abs(len(some) - most) < 0.3 * most
-    assert set(np.diff(kept).tolist()) <= {200 // len(kept), 200 // len(kept) + 1}
-
-
-def test_thinning_leaves_two_documents_to_compare():
-    """Of two documents longer than the limit only one used to be kept, and the choice was refused for want of documents."""
-    n = 50
-    pairs = make_pairs(np.linspace(0.1, 0.9, 2 * n), np.arange(2 * n) % 2)
-    some, of_pair = thin_out(pairs, documents_of(n, n), most=60)
-    assert len(np.unique(of_pair)) == 2
-    assert len(some) == 2 * n
 
 
 def test_take_keeps_the_units():
@@ -414,4 +344,4 @@ def test_names_and_plain_data():
     pairs, documents = drawn(400, 8, one_map_for_all)
     trials = [trial.to_dict() for trial in select(pairs, documents, by_number(pairs), FEW, [1, None]).trials]
     assert json.loads(json.dumps(trials)) == trials
-    assert set(trials[0]) == {"candidate", "groups", "method", "pooled", "loss", "difference", "error", "size"}
+    assert set(trials[0]) == {"candidate", "scaling", "groups", "method", "pooled", "loss", "difference", "error", "size"}

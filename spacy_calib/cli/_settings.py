@@ -21,6 +21,12 @@ METHODS = {
     "beta": "spacy-calib.Beta.v1",
     "identity": "spacy-calib.Identity.v1",
 }
+# Short names of --scaling; a name of the registry calib_scalings works too.
+SCALINGS = {
+    "temperature": "spacy-calib.TemperatureScaling.v1",
+    "vector": "spacy-calib.VectorScaling.v1",
+    "matrix": "spacy-calib.MatrixScaling.v1",
+}
 _BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
 _DEFAULTS: dict[str, Any] = {
     "component": "tagger",
@@ -30,6 +36,9 @@ _DEFAULTS: dict[str, Any] = {
     "threshold": 0.01,
     "event": "exact",
 }
+_NOT_BESIDE_CONFIG = (
+    "groups", "method", "scaling", "bins", "threshold", "tag_offsets", "event", "normalize", "intervals", "sets", "coverage",
+)  # fmt: skip
 _OWN_SOURCES = {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"}
 # Settings of a recognizer's source.
 _OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
@@ -48,7 +57,7 @@ def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, di
     from ..entities.events import EVENTS
 
     if config is not None:
-        for option in ("groups", "method", "bins", "threshold", "tag_offsets", "event"):
+        for option in _NOT_BESIDE_CONFIG:
             if option in options:
                 raise calib_error("C057", option=_flag(option))
         return settings_from_file(config, options)
@@ -66,6 +75,7 @@ def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, di
         "source": {"component": chosen["component"]},
         "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": chosen["groups"]},
         **method_settings(chosen["method"], chosen["bins"], options),
+        **promise_settings(options),
         "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": chosen["bins"]},
     }
     return name, settings
@@ -77,7 +87,7 @@ def method_settings(method: str, bins: int, options: dict[str, Any]) -> dict[str
     RAISES C056: no such method, or an option beside `auto`, which chooses by itself.
     """
     if method == "auto":
-        for option in ("groups", "tag_offsets"):
+        for option in ("groups", "tag_offsets", "scaling"):
             check_option(
                 _flag(option), option not in options, "left out beside --method auto, which chooses it", options.get(option)
             )
@@ -85,6 +95,41 @@ def method_settings(method: str, bins: int, options: dict[str, Any]) -> dict[str
     settings = {"recalibrator": recalibrator_settings(method, bins)}
     if options.get("tag_offsets"):
         settings["pooling"] = {"@calib_poolings": "spacy-calib.TagOffsets.v1"}
+    if "scaling" in options:
+        settings["scaling"] = scaling_settings(options["scaling"])
+    return settings
+
+
+def scaling_settings(scaling: str) -> dict[str, Any]:
+    """RAISES C056: no such scaling."""
+    from ..registry import registry
+
+    registered = SCALINGS.get(scaling, scaling)
+    known = registered in registry.calib_scalings
+    check_option("--scaling", known, f"one of {', '.join(SCALINGS)} or a registered scaling", repr(scaling))
+    return {"@calib_scalings": registered}
+
+
+def promise_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """The settings normalize, intervals and sets, as far as they were asked for.
+
+    RAISES C056: an option out of range, or --coverage without --sets.
+    """
+    from ..conformal import COVERAGES
+
+    settings: dict[str, Any] = {}
+    if "normalize" in options:
+        ways = {"none": False, "kept": True, "other": "other"}
+        check_option("--normalize", options["normalize"] in ways, f"one of {', '.join(ways)}", repr(options["normalize"]))
+        settings["normalize"] = ways[options["normalize"]]
+    if options.get("intervals"):
+        settings["intervals"] = True
+    coverage = options.get("coverage", COVERAGES[0])
+    check_option("--coverage", coverage in COVERAGES, f"one of {', '.join(COVERAGES)}", repr(coverage))
+    check_option("--coverage", "sets" in options or "coverage" not in options, "given beside --sets", "it alone")
+    if "sets" in options:
+        check_option("--sets", 0 < options["sets"] < 1, "above 0 and below 1", options["sets"])
+        settings["sets"] = {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": options["sets"], "coverage": coverage}
     return settings
 
 

@@ -46,12 +46,30 @@ def fit_cli(
         help="auto (chosen on the data), isotonic, histogram, scaling-binning, temperature, platt, beta, identity, or a registered name",
         show_default="isotonic",
     ),
+    scaling: str = typer.Option(
+        None, "--scaling", "-S", help="Weigh a token's tags anew first: temperature, vector, matrix, or a registered name"
+    ),
     tag_offsets: bool = typer.Option(False, "--tag-offsets", help="Correct each tag by itself too, pooled towards its group"),
     config: Path = typer.Option(
         None, "--config", "-c", help="Config with a [components.calib] block, instead of the options above and below"
     ),
     bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10"),
     threshold: float = typer.Option(None, "--threshold", help="Scores below it take no part", show_default="0.01"),
+    normalize: str = typer.Option(
+        None,
+        "--normalize",
+        help="Rescale a token's scores: none, kept (they sum to 1) or other (room for the tags below the threshold)",
+        show_default="none",
+    ),
+    intervals: bool = typer.Option(
+        False, "--intervals", help="Give every token a Venn-Abers interval (Token._.calib_interval)"
+    ),
+    sets: float = typer.Option(
+        None, "--sets", help="Make sets of tags (Token._.calib_set) that miss the right tag of at most this share of tokens"
+    ),
+    coverage: str = typer.Option(
+        None, "--coverage", help="What the sets promise that for: marginal (all tokens), group or tag", show_default="marginal"
+    ),
     event: str = typer.Option(
         None, "--event", help="When an entity counts as right: exact, type or overlap", show_default="exact"
     ),
@@ -81,7 +99,8 @@ def fit_cli(
     with user_errors():
         given = {
             "component": component, "groups": groups, "method": method, "bins": bins, "threshold": threshold, "attr": attr,
-            "tag_offsets": tag_offsets or None, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
+            "tag_offsets": tag_offsets or None, "scaling": scaling, "normalize": normalize, "intervals": intervals or None,
+            "sets": sets, "coverage": coverage, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
         }  # fmt: skip
         fit(
             model, data, output, train_data=train_data, config=config, second_pass=second_pass, gold_preproc=gold_preproc,
@@ -104,8 +123,8 @@ def fit(
     silent: bool = True,
     **options: Any,
 ) -> Calibrator:
-    """What the command does. options: component, groups, method, bins, threshold, tag_offsets, attr, event, granularity, beam_width, beam_density,
-    as on the command line.
+    """What the command does. options: component, groups, method, scaling, tag_offsets, bins, threshold, normalize, intervals, sets,
+    coverage, attr, event, granularity, beam_width, beam_density, as on the command line.
 
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
@@ -242,6 +261,12 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.warn(
             f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"
         )
+    sets = info.get("sets")
+    if sets and sets["unreached"]:
+        named = ", ".join(sets["unreached"][:8]) + (
+            f" and {len(sets['unreached']) - 8} more" if len(sets["unreached"]) > 8 else ""
+        )
+        msg.warn(f"The sets can promise nothing for {len(sets['unreached'])} tags, seen too seldom or scored too low: {named}")
     if info.get("selection"):
         chosen = info["selection"]
         msg.info(f"Chosen among {len(chosen['trials'])}: {chosen['chosen']} (`spacy calib info` shows the table)")

@@ -81,12 +81,15 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
     facts = {
         "Component": f"{held['component'] or '-'} ({held['layer']})"
         + ("" if held["source_found"] else ", not in the pipeline"),
-        "Attributes": f"Token._.{held['attr']}_score, _raw, _scores; Doc._.{held['attr']}"
+        "Attributes": f"Token._.{held['attr']}_score, _raw, _scores, _interval, _set; Doc._.{held['attr']}"
         + (f"; Span._.{held['attr']}_score, _raw, _accept" if held.get("spans") else ""),
+        "Scaling": _scaling_line(held.get("scaling")),
         "Method": held["method"],
         "Tag offsets": _offsets_line(held.get("pooling")),
         "Threshold": held["threshold"],
-        "Normalized": "yes" if held["normalize"] else "no",
+        "Normalized": {False: "no", True: "yes"}.get(held["normalize"], held["normalize"]),
+        "Intervals": "Venn-Abers" if held.get("intervals") else "none",
+        "Sets": _sets_line(held.get("sets")),
         "Fitted on": f"{held['docs']:,} documents, {held['tokens']:,} tokens, {held['pairs']:,} pairs",
         "Frequencies": f"counted on {held['counted_on']}",
         "Versions": ", ".join(f"{package} {version}" for package, version in held["versions"].items()),
@@ -129,6 +132,19 @@ def _offsets_line(pooling: dict[str, float | None] | None) -> str:
     if pooling is None:
         return "none"
     return "of no use here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
+
+
+def _scaling_line(scaling: dict[str, Any] | None) -> str:
+    if scaling is None:
+        return "none"
+    return f"{scaling['name']} (temperature {scaling['temperature']:.3g}, {scaling['size']:,} numbers)"
+
+
+def _sets_line(sets: dict[str, Any] | None) -> str:
+    if sets is None:
+        return "none"
+    unreached = f"; no promise for {len(sets['unreached'])} tags" if sets["unreached"] else ""
+    return f"{100 * (1 - sets['alpha']):g} % of tokens, coverage: {sets['coverage']}{unreached}"
 
 
 def _cutoffs_line(cutoffs: dict[str, Any] | None) -> str:

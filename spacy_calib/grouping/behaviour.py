@@ -8,7 +8,6 @@ from functools import partial
 from typing import NoReturn
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ..binning import adaptive_edges, assign, check_count
 from ..errors import calib_error
@@ -51,6 +50,7 @@ def cluster_curves(curves: Floats, weights: Floats, n_groups: int) -> tuple[Ints
         highest on average first.
     """
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     points = np.round(curves, _DIGITS)
     order = np.lexsort((weights, *points.T))

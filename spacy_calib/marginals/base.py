@@ -98,10 +98,7 @@ class SparseScores:
         self.spans = spans
 
     def above(self, threshold: float) -> Marginals:
-        whole = self.marginals
-        keep = np.flatnonzero(whole.scores >= threshold)
-        names = None if whole.names is None else [whole.names[i] for i in keep.tolist()]
-        return Marginals(whole.rows[keep], whole.tags[keep], whole.scores[keep], whole.n_tokens, names)
+        return self.marginals.take(np.flatnonzero(self.marginals.scores >= threshold))
 
     def at(self, rows: Ints, columns: Ints) -> Floats:
         entries = zip(self.marginals.rows.tolist(), self.marginals.tags.tolist(), strict=True)

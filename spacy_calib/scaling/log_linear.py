@@ -1,0 +1,317 @@
+"""Temperature, vector and matrix scaling: the log-probabilities of a token's tags, weighed anew before anything is cut off."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+from ..folds import contiguous_folds, thin_out
+from ..types import Floats, Ints, Pairs, as_probabilities
+from .entries import Entries, lay_out
+
+FLOOR = 1e-4
+# A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
+MOST_PAIRS = 500_000
+_MOST_STEPS = 300
+# Scores are scaled so many at a time, which bounds the memory that the pairs of a token's tags take.
+_CHUNK = 1 << 16
+
+
+class Scaling:
+    """Softmax of temperature * log p + bias of the tag + what the likelier tags of the token bear on it (Kull et al. 2019, section 3.2:
+    Dirichlet calibration, which is logistic regression on log-probabilities; Guo et al. 2017, section 4.2).
+
+    Only tags that reach the floor have a term of their own; the others of a token are one more outcome, its rest. The weights have
+    their least penalized log loss, which is a convex problem; the inverse temperature has no penalty.
+
+    registered (str): Name in the registry `calib_scalings`. biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a
+        tag: "none", "self" (vector scaling), "all" (matrix scaling).
+    ridge (float): Penalty on each weight between tags, ridge / 2 times its square. bias_ridge (float): That on each bias.
+    temperature_ (Floats): Factor of log p (the inverse temperature), shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
+    codes_ (Ints), weights_ (Floats): Pairs of tags that met in the fit, as in `Entries.codes`, ascending, and the weight of each.
+    RAISES C001: a penalty that is not above 0.
+    """
+
+    registered: ClassVar[str]
+    biased: ClassVar[bool] = True
+    pairwise: ClassVar[str] = "none"
+    floor: ClassVar[float] = FLOOR
+
+    def __init__(self, ridge: float = 100.0, bias_ridge: float = 1.0):
+        for name, value in (("ridge", ridge), ("bias_ridge", bias_ridge)):
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+                raise calib_error("C001", name=name, wanted="a number above 0", given=repr(value))
+        self.ridge, self.bias_ridge = float(ridge), float(bias_ridge)
+        self.n_tags_ = 0
+        self.temperature_ = np.ones(0)
+        self.biases_ = np.zeros(0)
+        self.codes_ = np.zeros(0, dtype=np.intp)
+        self.weights_ = np.zeros(0)
+
+    @property
+    def fitted(self) -> bool:
+        return len(self.temperature_) > 0
+
+    def clone(self) -> Scaling:
+        """A new one with the same settings, not fitted."""
+        return type(self)(**self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor arguments, as plain data."""
+        return {"ridge": self.ridge, "bias_ridge": self.bias_ridge}
+
+    def size(self) -> int:
+        """How many numbers were fitted.
+
+        RAISES C004: not fitted.
+        """
+        self._check_fitted()
+        return 1 + int(np.count_nonzero(self.biases_)) + len(self.weights_)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, temperature and number of fitted numbers, for `info`.
+
+        RAISES C004: not fitted.
+        """
+        return {"name": self.registered, "temperature": float(1.0 / max(self.temperature_[0], 1e-12)), "size": self.size()}
+
+    # Fitting
+
+    def fit(self, pairs: Pairs, n_tags: int, start: Scaling | None = None) -> Scaling:
+        """Learn the weights.
+
+        pairs (Pairs): Those of a token that reach the floor; a token without a hit has its gold tag in the rest.
+        n_tags (int): Number of tags. start (Scaling | None): A fitted one of the same kind to begin from; it saves time.
+        RAISES C003: no pairs.
+        """
+        from scipy.optimize import minimize
+
+        if not len(pairs):
+            raise calib_error("C003", what=type(self).__name__, threshold=self.floor)
+        problem = _Problem(self, self._entries(pairs.rows, pairs.tags, pairs.scores, n_tags), pairs.hits)
+        given = None if start is None or not start.fitted or start.n_tags_ != n_tags else start
+        found = minimize(
+            problem.loss,
+            problem.start(given),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": _MOST_STEPS, "ftol": 1e-9, "gtol": 1e-3},
+        )
+        self.n_tags_ = n_tags
+        self.temperature_, self.biases_, self.codes_, self.weights_ = problem.unpack(found.x * problem.units)
+        return self
+
+    def cross_fit(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5) -> Floats:
+        """Scaled scores of the pairs by scalings that did not see their documents, this one being fitted on all pairs.
+
+        With a single document there is nothing to hold out: this one's own scores are given.
+
+        documents (Ints): Of the pairs, ascending.
+        RAISES C003: no pairs.
+        """
+        some = thin_out(documents, MOST_PAIRS)
+        learned, of_pair = pairs.take(some), documents[some]
+        self.fit(learned, n_tags)
+        n_documents = len(np.unique(documents))
+        if n_documents < 2:
+            return self.scale(pairs.rows, pairs.tags, pairs.scores)
+        folds = contiguous_folds(documents, min(n_folds, n_documents))
+        scaled = np.empty(len(pairs))
+        for fold in range(int(folds.max()) + 1):
+            inside = np.flatnonzero(folds == fold)
+            others = np.flatnonzero(folds[some] != fold)
+            if not len(others):  # documents of this fold alone were left after thinning
+                others = np.arange(len(of_pair))
+            held = pairs.take(inside)
+            other = self.clone().fit(learned.take(others), n_tags, start=self)
+            scaled[inside] = other.scale(held.rows, held.tags, held.scores)
+        return scaled
+
+    # Applying
+
+    def scale(self, rows: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None = None) -> Floats:
+        """The scaled probabilities of n entries; those of a token depend on one another and on no other token.
+
+        rows (Ints): Token of each entry. tags (Ints), scores (Floats): All tags of the token that reach the floor.
+        counted (NDArray[bool] | None): False for a further entry below the floor, of which the probability is asked too.
+        RAISES C001: scores out of range. C004: not fitted.
+        """
+        self._check_fitted()
+        given = as_probabilities("scores", scores)
+        scaled = np.empty(len(given))
+        for part in _chunks(rows):
+            entries = self._entries(
+                rows[part], tags[part], given[part], self.n_tags_, None if counted is None else counted[part]
+            )
+            own = np.flatnonzero(entries.origin >= 0)
+            scaled[part[entries.origin[own]]] = np.exp(self._log_probabilities(entries)[own])
+        return np.minimum(scaled, 1.0)
+
+    def _entries(
+        self, rows: Ints, tags: Ints, scores: Floats, n_tags: int, counted: NDArray[np.bool_] | None = None
+    ) -> Entries:
+        return lay_out(rows, tags, scores, n_tags, self.floor, counted, self.pairwise == "all")
+
+    def _log_probabilities(self, entries: Entries) -> Floats:
+        margins = self.temperature_[0] * entries.logs + self.biases_[entries.tags]
+        if self.pairwise == "self":
+            margins += self._weights_of(entries.tags * (entries.n_tags + 3)) * entries.inputs
+        if self.pairwise == "all":
+            moved = self._weights_of(entries.codes) * entries.inputs[entries.sources]
+            margins += np.bincount(entries.targets, moved, len(entries))
+        return margins - _log_sums(entries, margins)[entries.tokens]
+
+    def _weights_of(self, codes: Ints) -> Floats:
+        """The weight of each pair of tags; 0 for those that never met in the fit."""
+        if not len(self.codes_):
+            return np.zeros(len(codes))
+        at = np.minimum(np.searchsorted(self.codes_, codes), len(self.codes_) - 1)
+        return np.where(self.codes_[at] == codes, self.weights_[at], 0.0)
+
+    def _check_fitted(self) -> None:
+        if not self.fitted:
+            raise calib_error("C004", what=type(self).__name__)
+
+    # Saving
+
+    _LEARNED: ClassVar[dict[str, type]] = {
+        "n_tags_": int, "temperature_": np.float64, "biases_": np.float64, "codes_": np.intp, "weights_": np.float64,
+    }  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        """Name, settings and learned arrays: what `load_learned` needs."""
+        learned = {name: copy.copy(getattr(self, name)) for name in self._LEARNED}
+        return {"@calib_scalings": self.registered, "settings": self.settings(), "learned": learned}
+
+    def load_learned(self, learned: dict[str, Any]) -> Scaling:
+        """Take over the learned part of a saved state."""
+        for name, kind in self._LEARNED.items():
+            setattr(self, name, int(learned[name]) if kind is int else np.array(learned[name], dtype=kind))
+        return self
+
+
+def _chunks(rows: Ints) -> list[Ints]:
+    """Index of the entries of some tokens at a time, about _CHUNK of them; those of one token stay together."""
+    order = np.argsort(rows, kind="stable")
+    first = np.searchsorted(rows[order], rows[order])
+    return np.split(order, np.flatnonzero(np.diff(first // _CHUNK)) + 1)
+
+
+def _log_sums(entries: Entries, margins: Floats) -> Floats:
+    """Log of the summed exponentials of each token's entries that are counted, shape (n_tokens,)."""
+    own = np.where(entries.counted, margins, -np.inf)
+    highest = np.maximum.reduceat(own, entries.starts)
+    return highest + np.log(np.add.reduceat(np.exp(own - highest[entries.tokens]), entries.starts))
+
+
+class _Problem:
+    """Penalized log loss of a scaling as a function of one vector: factor, biases, weights; each in units of its own curvature, without
+    which the search would take several times as many steps.
+    """
+
+    def __init__(self, scaling: Scaling, entries: Entries, hits: NDArray[np.bool_]):
+        from scipy.sparse import csr_matrix
+
+        self.entries = entries
+        self.biased, self.pairwise = scaling.biased, scaling.pairwise
+        self.n_biases = entries.n_tags + 2 if self.biased else 0
+        is_hit = np.zeros(len(entries), dtype=bool)
+        own = entries.origin >= 0
+        is_hit[own] = hits[entries.origin[own]]
+        held = np.add.reduceat(is_hit, entries.starts) > 0
+        self.gold = is_hit | ((entries.origin < 0) & ~held[entries.tokens])
+        codes = {"none": np.zeros(0, dtype=np.intp), "self": entries.tags * (entries.n_tags + 3), "all": entries.codes}[
+            self.pairwise
+        ]
+        self.codes, which = np.unique(codes, return_inverse=True)
+        targets = entries.targets if self.pairwise == "all" else np.arange(len(codes))
+        moving = entries.inputs[entries.sources] if self.pairwise == "all" else entries.inputs[: len(codes)]
+        self.design = csr_matrix((moving, (targets, which)), (len(entries), len(self.codes)))
+        self.penalty = np.concatenate(
+            [np.zeros(1), np.full(self.n_biases, scaling.bias_ridge), np.full(len(self.codes), scaling.ridge)]
+        )
+        chance = np.exp(entries.logs)
+        spread = chance * (1.0 - chance)
+        curvature = self._gather(spread, entries.logs**2, self.design.power(2)) + self.penalty
+        curvature[0] += 1.0
+        self.units = 1.0 / np.sqrt(curvature)
+
+    def start(self, given: Scaling | None) -> Floats:
+        """Where the search begins: at what changes nothing, or at another fit."""
+        values = np.zeros(len(self.units))
+        values[0] = 1.0
+        if given is not None:
+            values[0] = given.temperature_[0]
+            values[1 : 1 + self.n_biases] = given.biases_[: self.n_biases]
+            values[1 + self.n_biases :] = given._weights_of(self.codes)
+        return values / self.units
+
+    def unpack(self, values: Floats) -> tuple[Floats, Floats, Ints, Floats]:
+        """(factor, biases, codes, weights)."""
+        biases = values[1 : 1 + self.n_biases] if self.biased else np.zeros(self.entries.n_tags + 2)
+        return values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy()
+
+    def _gather(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
+        """Sums of the residuals times what each value multiplies."""
+        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.biased else np.zeros(0)
+        return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
+
+    def loss(self, scaled: Floats) -> tuple[float, Floats]:
+        """(loss, gradient) at values given in their units."""
+        values = scaled * self.units
+        factor, biases, _, weights = self.unpack(values)
+        margins = factor[0] * self.entries.logs + biases[self.entries.tags]
+        if len(weights):
+            margins += self.design @ weights
+        logs = margins - _log_sums(self.entries, margins)[self.entries.tokens]
+        residuals = np.exp(logs) - self.gold
+        gradient = self._gather(residuals, self.entries.logs, self.design) + self.penalty * values
+        return float(-logs[self.gold].sum() + 0.5 * (self.penalty * values**2).sum()), gradient * self.units
+
+
+class TemperatureScaling(Scaling):
+    """One factor for all log-probabilities (Guo et al. 2017, section 4.2)."""
+
+    registered = "spacy-calib.TemperatureScaling.v1"
+    biased = False
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+
+class VectorScaling(Scaling):
+    """A factor and a bias for each tag, pulled towards one factor for all and no bias (Guo et al. 2017, section 4.2, with a ridge)."""
+
+    registered = "spacy-calib.VectorScaling.v1"
+    pairwise = "self"
+
+
+class MatrixScaling(Scaling):
+    """Besides, each of a token's likelier tags bears on each other one: the taggings that the model confuses are told apart by how often
+    they were confused (Kull et al. 2019, section 3.2, with the ridge of their section 4 on the whole matrix but for one common factor).
+    """
+
+    registered = "spacy-calib.MatrixScaling.v1"
+    pairwise = "all"
+
+
+def make_temperature_scaling() -> TemperatureScaling:
+    """Registered as spacy-calib.TemperatureScaling.v1. See TemperatureScaling."""
+    return TemperatureScaling()
+
+
+def make_vector_scaling(ridge: float = 100.0, bias_ridge: float = 1.0) -> VectorScaling:
+    """Registered as spacy-calib.VectorScaling.v1. See VectorScaling."""
+    return VectorScaling(ridge, bias_ridge)
+
+
+def make_matrix_scaling(ridge: float = 100.0, bias_ridge: float = 1.0) -> MatrixScaling:
+    """Registered as spacy-calib.MatrixScaling.v1. See MatrixScaling."""
+    return MatrixScaling(ridge, bias_ridge)
