@@ -69,15 +69,17 @@ def lay_out(
     counts = np.ones(len(rows), dtype=bool) if counted is None else counted
     distinct, token = np.unique(rows, return_inverse=True)
     n = len(distinct)
-    rest = np.maximum(1.0 - np.bincount(token, np.where(counts, scores, 0.0), n), LEAST_REST)
     # Within a token: what is counted, likeliest first; then what is not; then the rest.
     tokens = np.concatenate([token, np.arange(n)])
     columns = np.concatenate([np.minimum(tags, n_tags + 1), np.full(n, n_tags)])
     columns[: len(tags)][tags == n_tags] = n_tags + 1
-    values = np.concatenate([np.maximum(scores, LEAST), rest])
+    values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n)])
     part = np.concatenate([np.where(counts, 0, 1), np.full(n, 2)])
     order = np.lexsort((columns, -values, part, tokens))
-    tokens, columns, logs, part = tokens[order], columns[order], np.log(values[order]), part[order]
+    tokens, columns, values, part = tokens[order], columns[order], values[order], part[order]
+    # Added up in this order, whatever was given first.
+    values[part == 2] = np.maximum(1.0 - np.bincount(tokens, np.where(part == 0, values, 0.0), n), LEAST_REST)
+    logs = np.log(values)
     starts = np.searchsorted(tokens, np.arange(n))
     inputs = np.where(part == 0, np.maximum(logs - np.log(floor), 0.0), 0.0)
     sources = targets = np.zeros(0, dtype=np.intp)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import calib_error
 from ..folds import contiguous_folds, thin_out
+from ..recalibrators.logistic import PRIOR
 from ..types import Floats, Ints, Pairs, as_probabilities
 from .entries import Entries, lay_out
 
@@ -26,7 +27,8 @@ class Scaling:
     Dirichlet calibration, which is logistic regression on log-probabilities; Guo et al. 2017, section 4.2).
 
     Only tags that reach the floor have a term of their own; the others of a token are one more outcome, its rest. The weights have
-    their least penalized log loss, which is a convex problem; the inverse temperature has no penalty.
+    their least penalized log loss, which is a convex problem. The inverse temperature is pulled to 1 by next to nothing, which decides
+    only where the data leave it open (every likeliest tag is right).
 
     registered (str): Name in the registry `calib_scalings`. biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a
         tag: "none", "self" (vector scaling), "all" (matrix scaling).
@@ -77,6 +79,7 @@ class Scaling:
 
         RAISES C004: not fitted.
         """
+        self._check_fitted()
         return {"name": self.registered, "temperature": float(1.0 / max(self.temperature_[0], 1e-12)), "size": self.size()}
 
     # Fitting
@@ -113,9 +116,7 @@ class Scaling:
         documents (Ints): Of the pairs, ascending.
         RAISES C003: no pairs.
         """
-        some = thin_out(documents, MOST_PAIRS)
-        learned, of_pair = pairs.take(some), documents[some]
-        self.fit(learned, n_tags)
+        self.fit(pairs.take(thin_out(documents, MOST_PAIRS)), n_tags)
         n_documents = len(np.unique(documents))
         if n_documents < 2:
             return self.scale(pairs.rows, pairs.tags, pairs.scores)
@@ -123,11 +124,10 @@ class Scaling:
         scaled = np.empty(len(pairs))
         for fold in range(int(folds.max()) + 1):
             inside = np.flatnonzero(folds == fold)
-            others = np.flatnonzero(folds[some] != fold)
-            if not len(others):  # documents of this fold alone were left after thinning
-                others = np.arange(len(of_pair))
+            outside = np.flatnonzero(folds != fold)
+            outside = outside[thin_out(documents[outside], MOST_PAIRS)]
             held = pairs.take(inside)
-            other = self.clone().fit(learned.take(others), n_tags, start=self)
+            other = self.clone().fit(pairs.take(outside), n_tags, start=self)
             scaled[inside] = other.scale(held.rows, held.tags, held.scores)
         return scaled
 
@@ -138,10 +138,15 @@ class Scaling:
 
         rows (Ints): Token of each entry. tags (Ints), scores (Floats): All tags of the token that reach the floor.
         counted (NDArray[bool] | None): False for a further entry below the floor, of which the probability is asked too.
-        RAISES C001: scores out of range. C004: not fitted.
+        RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
         """
         self._check_fitted()
         given = as_probabilities("scores", scores)
+        for name, array in (("row", rows), ("tag", tags), ("flag", given if counted is None else counted)):
+            if len(array) != len(given):
+                raise calib_error(
+                    "C002", what=type(self).__name__, first=name, second="score", n_first=len(array), n_second=len(given)
+                )
         scaled = np.empty(len(given))
         for part in _chunks(rows):
             entries = self._entries(
@@ -232,12 +237,12 @@ class _Problem:
         moving = entries.inputs[entries.sources] if self.pairwise == "all" else entries.inputs[: len(codes)]
         self.design = csr_matrix((moving, (targets, which)), (len(entries), len(self.codes)))
         self.penalty = np.concatenate(
-            [np.zeros(1), np.full(self.n_biases, scaling.bias_ridge), np.full(len(self.codes), scaling.ridge)]
+            [np.full(1, PRIOR), np.full(self.n_biases, scaling.bias_ridge), np.full(len(self.codes), scaling.ridge)]
         )
         chance = np.exp(entries.logs)
         spread = chance * (1.0 - chance)
         curvature = self._gather(spread, entries.logs**2, self.design.power(2)) + self.penalty
-        curvature[0] += 1.0
+        curvature[0] += 1.0  # never 0, whatever the data are like
         self.units = 1.0 / np.sqrt(curvature)
 
     def start(self, given: Scaling | None) -> Floats:
@@ -269,8 +274,10 @@ class _Problem:
             margins += self.design @ weights
         logs = margins - _log_sums(self.entries, margins)[self.entries.tokens]
         residuals = np.exp(logs) - self.gold
-        gradient = self._gather(residuals, self.entries.logs, self.design) + self.penalty * values
-        return float(-logs[self.gold].sum() + 0.5 * (self.penalty * values**2).sum()), gradient * self.units
+        moved = values.copy()
+        moved[0] -= 1.0
+        gradient = self._gather(residuals, self.entries.logs, self.design) + self.penalty * moved
+        return float(-logs[self.gold].sum() + 0.5 * (self.penalty * moved**2).sum()), gradient * self.units
 
 
 class TemperatureScaling(Scaling):
