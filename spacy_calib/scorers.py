@@ -23,20 +23,17 @@ from .types import Floats, Groups, Ints, Pairs
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair."""
+    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair. documents (Ints): The example of each."""
 
     pairs: Pairs
     calibrated: Floats
+    documents: Ints
 
 
 @dataclass(frozen=True)
 class JudgedSpans(JudgedPairs):
-    """Spans as pairs, each a unit of its own.
+    """Spans as pairs, each a unit of its own. accept (Ints): 1 or 0 whether it reaches its cut-off, -1 where the pipe has none."""
 
-    documents (Ints): The example of each. accept (Ints): 1 or 0 whether it reaches its cut-off, -1 where the pipe has none.
-    """
-
-    documents: Ints
     accept: Ints
 
 
@@ -47,8 +44,9 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
     """
     of_labels = label_hashes(labels)
     parts: list[Pairs] = []
-    calibrated: list[Floats] = []
-    for example in examples:
+    calibrated: list[Floats] = [np.zeros(0)]
+    documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
+    for number, example in enumerate(examples):
         view = doc_view(example.predicted, attr)
         if view is None:
             continue
@@ -61,7 +59,8 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
         n_units = int(np.count_nonzero((gold != 0) & view.scored))
         parts.append(Pairs(view.rows[keep], columns[keep], view.raw[keep], hits, n_units))
         calibrated.append(view.calibrated[keep])
-    return JudgedPairs(concatenate(parts), np.concatenate(calibrated) if calibrated else np.zeros(0))
+        documents.append(np.full(int(keep.sum()), number))
+    return JudgedPairs(concatenate(parts), np.concatenate(calibrated), np.concatenate(documents))
 
 
 def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedSpans:

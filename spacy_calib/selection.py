@@ -136,7 +136,8 @@ def select(
 ) -> Selection:
     """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents.
 
-    Chosen is the smallest candidate that is no worse than the best by more than one standard error of their difference.
+    Chosen is, after the scaling of the best candidate, the smallest one that is no worse than the best by more than one standard error of
+    their difference. (A scaling is drawn to one that changes nothing as far as held-out documents say, and needs no such rule.)
 
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
     prototypes: Name -> (prototype, its free numbers). pooling (TagOffsets | None): Its prototype; the strength is learned by default.
@@ -160,7 +161,8 @@ def select(
         fewest = min(prototype.min_pairs for prototype, _ in prototypes.values())
         raise calib_error("C006", n_pairs=len(some) - int(np.bincount(folds).max()), what="every method", wanted=fewest)
     trials = _compare(comparison.candidates, comparison.losses, of_pair)
-    near = [trial for trial in trials if trial.difference <= trial.error]
+    scaling = trials[0].candidate.scaling
+    near = [trial for trial in trials if trial.difference <= trial.error and trial.candidate.scaling == scaling]
     chosen = min(near, key=lambda trial: (trial.size, trial.loss))
     return Selection(chosen.candidate, trials, int(folds.max()) + 1, len(some), n_documents)
 
@@ -280,7 +282,7 @@ class Selector:
         return min((SCALINGS[name].floor for name in self.scalings), default=1.0)
 
     def __call__(self, data: TokenData, group: Callable[[Grouping], Groups], scalable: bool = True) -> Chosen:
-        """The smallest candidate that is no worse than the best by more than a standard error.
+        """What `select` chooses.
 
         group: Grouping -> Groups of the labels, with those labels apart that stand alone. scalable (bool): False where a token may have
             several labels, so that they cannot be scaled beside one another.

@@ -47,7 +47,7 @@ def evaluate_cli(
     """
     Show how true the calibrated probabilities of a pipeline are: calibration
     error raw and calibrated, over all tags and by group, with the noise floor
-    (what exactly true scores would show) and 95 % intervals.
+    (what exactly true scores would show) and 95 % intervals by document.
     """
     with user_errors():
         evaluate(
@@ -101,12 +101,14 @@ def evaluate(
         judged = judge(done, pipe.attr, labels)
         if bins is not None and 0 < len(judged.pairs) < bins:
             raise calib_error("C005", n_pairs=len(judged.pairs), threshold=pipe.threshold, n_bins=bins)
-        table = calibration_table(judged.pairs, judged.calibrated, judging(pipe.maps.groups, labels), n_bins, seed)
+        table = calibration_table(
+            judged.pairs, judged.calibrated, judging(pipe.maps.groups, labels), n_bins, seed, judged.documents
+        )
         result[pipe.name] = {"component": pipe.source.component, "bins": n_bins, **table}
         if pipe.span_maps is not None:
             found = judge_spans(done, pipe.attr, span_labels)
             span_groups = judging(pipe.span_maps[0].groups, span_labels)
-            entities = calibration_table(found.pairs, found.calibrated, span_groups, n_bins, seed)
+            entities = calibration_table(found.pairs, found.calibrated, span_groups, n_bins, seed, found.documents)
             accepted = None if pipe.cutoffs is None else accepted_entities(found, pipe.cutoffs)
             result[pipe.name]["entities"] = {"event": pipe.event, "bins": n_bins, "accepted": accepted, **entities}
     if not any(table["tokens"] for table in result.values()):
@@ -150,6 +152,9 @@ def show_table(name: str, table: dict[str, Any]) -> None:
         else:
             msg.warn("Nothing to judge: no entity was predicted where there is gold.")
     msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
+    msg.text(
+        "The interval holds the calibrated error that endless data would show, without the noise in the bins; by document."
+    )
 
 
 def _show_accepted(accepted: dict[str, Any] | None) -> None:
@@ -173,7 +178,7 @@ def _show_errors(table: dict[str, Any], ece: str) -> None:
             f"{row['pairs']:,}",
             number(row["raw"]),
             number(row["calibrated"]),
-            "-" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
+            "-" if row["true_low"] is None else f"{number(row['true_low'])} to {number(row['true_high'])}",
             number(row["floor"]),
             number(row["floor95"]),
         )

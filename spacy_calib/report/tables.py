@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..metrics.bootstrap import error_interval, mean_gmce_interval
 from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
 from ..metrics.intervals import calibration_error_interval
 from ..metrics.noise_floor import mean_gmce_floor, noise_floor
 from ..metrics.proper import accuracy, brier, log_loss
-from ..types import Floats, Groups, Pairs
+from ..types import Floats, Groups, Ints, Pairs
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,10 @@ class ErrorRow:
 
     group (str): "all" (SMCE), the name of a group (GMCE), or "mean" (unweighted mean GMCE).
     tags (int): Tags in it. pairs (int): Pairs in it.
-    raw, calibrated (float): The error. low, high (float): 95 % interval of the calibrated one.
+    raw, calibrated (float): The error. low, high (float): 95 % interval of the calibrated one by sampling its bins (Nguyen & O'Connor 2015,
+        Algorithm 2): where a measurement with the same bins would fall.
+    true_low, true_high (float): 95 % interval of the error that endless data would show, by bootstrap over documents, less the noise in
+        the bins; None where the documents are not known, or a single one.
     floor, floor95 (float): Error that exactly true scores would show: mean and 95 % quantile.
     """
 
@@ -29,44 +33,80 @@ class ErrorRow:
     calibrated: float | None
     low: float | None = None
     high: float | None = None
+    true_low: float | None = None
+    true_high: float | None = None
     floor: float | None = None
     floor95: float | None = None
 
 
-def error_row(group: str, tags: int, pairs: Pairs, calibrated: Floats, where: Any, n_bins: int, seed: int) -> ErrorRow:
-    """The row of the pairs at `where`."""
-    raw, new, hits = pairs.scores[where], calibrated[where], pairs.hits[where]
-    low, high = calibration_error_interval(new, hits, n_bins, seed=seed) or (None, None)
-    floor = noise_floor(new, n_bins, seed=seed)
-    return ErrorRow(
-        group,
-        tags,
-        len(raw),
-        calibration_error(raw, hits, n_bins),
-        calibration_error(new, hits, n_bins),
-        low,
-        high,
-        floor.mean if floor else None,
-        floor.q95 if floor else None,
-    )
+@dataclass(frozen=True)
+class Judging:
+    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents (Ints | None): Of each pair."""
+
+    n_bins: int
+    seed: int
+    documents: Ints | None
+
+    def row(self, group: str, tags: int, pairs: Pairs, calibrated: Floats, where: Any) -> ErrorRow:
+        """The row of the pairs at `where`."""
+        raw, new, hits = pairs.scores[where], calibrated[where], pairs.hits[where]
+        low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed) or (None, None)
+        floor = noise_floor(new, self.n_bins, seed=self.seed)
+        documents = self.documents
+        true = None if documents is None else error_interval(new, hits, documents[where], self.n_bins, seed=self.seed)
+        return ErrorRow(
+            group,
+            tags,
+            len(raw),
+            calibration_error(raw, hits, self.n_bins),
+            calibration_error(new, hits, self.n_bins),
+            low,
+            high,
+            true.low if true else None,
+            true.high if true else None,
+            floor.mean if floor else None,
+            floor.q95 if floor else None,
+        )
+
+    def mean_row(self, own: list[ErrorRow], pairs: Pairs, calibrated: Floats, groups: Groups) -> ErrorRow:
+        """The unweighted mean of the groups' rows."""
+        mean = {key: mean_of([getattr(row, key) for row in own]) for key in ("raw", "calibrated", "floor")}
+        floor = mean_gmce_floor(pairs, groups, calibrated, self.n_bins, seed=self.seed)
+        true = None
+        if self.documents is not None:
+            true = mean_gmce_interval(pairs, groups, self.documents, calibrated, self.n_bins, seed=self.seed)
+        return ErrorRow(
+            "mean",
+            sum(row.tags for row in own),
+            sum(row.pairs for row in own),
+            **mean,
+            true_low=true.low if true else None,
+            true_high=true.high if true else None,
+            floor95=floor.q95 if floor else None,
+        )
 
 
-def calibration_table(pairs: Pairs, calibrated: Floats, groups: Groups, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
+def calibration_table(
+    pairs: Pairs,
+    calibrated: Floats,
+    groups: Groups,
+    n_bins: int = 10,
+    seed: int = 0,
+    documents: Ints | None = None,
+) -> dict[str, Any]:
     """Everything that `spacy calib evaluate` shows, as plain data.
 
+    documents (Ints | None): Of each pair, for the intervals of the true error.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "errors": rows as in ErrorRow for all, each group and the mean;
         "scores": name -> {"raw", "calibrated"} for ece, brier and nll.
     """
-    rows = [error_row("all", len(groups.of_tag), pairs, calibrated, slice(None), n_bins, seed)]
+    judging = Judging(n_bins, seed, documents)
+    rows = [judging.row("all", len(groups.of_tag), pairs, calibrated, slice(None))]
     rows += [
-        error_row(name, size, pairs, calibrated, where, n_bins, seed)
+        judging.row(name, size, pairs, calibrated, where)
         for name, size, where in zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True)
     ]
-    own = rows[1:]
-    mean = {key: mean_of([getattr(row, key) for row in own]) for key in ("raw", "calibrated", "floor")}
-    floor = mean_gmce_floor(pairs, groups, calibrated, n_bins, seed=seed)
-    n_tags, n_pairs = sum(row.tags for row in own), sum(row.pairs for row in own)
-    rows.append(ErrorRow("mean", n_tags, n_pairs, **mean, floor95=floor.q95 if floor else None))
+    rows.append(judging.mean_row(rows[1:], pairs, calibrated, groups))
     both = {"raw": pairs.scores, "calibrated": calibrated}
     return {
         "tokens": pairs.n_units,

@@ -12,12 +12,17 @@ from ..errors import calib_error
 from ..folds import contiguous_folds, thin_out
 from ..recalibrators.logistic import PRIOR
 from ..types import Floats, Ints, Pairs, as_probabilities
-from .entries import Entries, lay_out
+from .entries import LEAST, Entries, lay_out
 
 FLOOR = 1e-4
 # A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
 MOST_PAIRS = 500_000
 _MOST_STEPS = 300
+DEFAULT_RIDGE = 100.0
+# Ridges that `cross_fit` chooses among, the strongest first; it looks at so many pairs, in so many folds.
+RIDGES = (1000.0, 300.0, 100.0, 30.0)
+_MOST_TO_CHOOSE = 40_000
+_FOLDS_TO_CHOOSE = 3
 # Scores are scaled so many at a time, which bounds the memory that the pairs of a token's tags take.
 _CHUNK = 1 << 16
 
@@ -32,7 +37,9 @@ class Scaling:
 
     registered (str): Name in the registry `calib_scalings`. biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a
         tag: "none", "self" (vector scaling), "all" (matrix scaling).
-    ridge (float): Penalty on each weight between tags, ridge / 2 times its square. bias_ridge (float): That on each bias.
+    ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: the inverse variance of the weights, which is
+        much the same for few data and for many. None lets `cross_fit` choose among RIDGES. bias_ridge (float): That on each bias.
+    ridge_ (float): The penalty that was used.
     temperature_ (Floats): Factor of log p (the inverse temperature), shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
     codes_ (Ints), weights_ (Floats): Pairs of tags that met in the fit, as in `Entries.codes`, ascending, and the weight of each.
     RAISES C001: a penalty that is not above 0.
@@ -43,11 +50,12 @@ class Scaling:
     pairwise: ClassVar[str] = "none"
     floor: ClassVar[float] = FLOOR
 
-    def __init__(self, ridge: float = 100.0, bias_ridge: float = 1.0):
-        for name, value in (("ridge", ridge), ("bias_ridge", bias_ridge)):
+    def __init__(self, ridge: float | None = 100.0, bias_ridge: float = 1.0):
+        for name, value in (("ridge", DEFAULT_RIDGE if ridge is None else ridge), ("bias_ridge", bias_ridge)):
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
                 raise calib_error("C001", name=name, wanted="a number above 0", given=repr(value))
-        self.ridge, self.bias_ridge = float(ridge), float(bias_ridge)
+        self.ridge, self.bias_ridge = None if ridge is None else float(ridge), float(bias_ridge)
+        self.ridge_ = DEFAULT_RIDGE if self.ridge is None else self.ridge
         self.n_tags_ = 0
         self.temperature_ = np.ones(0)
         self.biases_ = np.zeros(0)
@@ -80,7 +88,8 @@ class Scaling:
         RAISES C004: not fitted.
         """
         self._check_fitted()
-        return {"name": self.registered, "temperature": float(1.0 / max(self.temperature_[0], 1e-12)), "size": self.size()}
+        temperature = float(1.0 / max(self.temperature_[0], 1e-12))
+        return {"name": self.registered, "temperature": temperature, "ridge": self.ridge_, "size": self.size()}
 
     # Fitting
 
@@ -111,25 +120,49 @@ class Scaling:
     def cross_fit(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5) -> Floats:
         """Scaled scores of the pairs by scalings that did not see their documents, this one being fitted on all pairs.
 
-        With a single document there is nothing to hold out: this one's own scores are given.
+        With a single document there is nothing to hold out: this one's own scores are given, and no ridge is chosen.
 
         documents (Ints): Of the pairs, ascending.
         RAISES C003: no pairs.
         """
+        several = len(np.unique(documents)) > 1
+        if self.ridge is None and several:
+            self.ridge_ = self._choose_ridge(pairs, documents, n_tags)
         self.fit(pairs.take(thin_out(documents, MOST_PAIRS)), n_tags)
-        n_documents = len(np.unique(documents))
-        if n_documents < 2:
+        if not several:
             return self.scale(pairs.rows, pairs.tags, pairs.scores)
-        folds = contiguous_folds(documents, min(n_folds, n_documents))
+        return self._held_out(pairs, documents, n_tags, n_folds)
+
+    def _held_out(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int) -> Floats:
+        """Scaled scores by scalings like this one, fitted on the other folds; documents: two at least."""
+        folds = contiguous_folds(documents, min(n_folds, len(np.unique(documents))))
         scaled = np.empty(len(pairs))
         for fold in range(int(folds.max()) + 1):
             inside = np.flatnonzero(folds == fold)
             outside = np.flatnonzero(folds != fold)
             outside = outside[thin_out(documents[outside], MOST_PAIRS)]
             held = pairs.take(inside)
-            other = self.clone().fit(pairs.take(outside), n_tags, start=self)
+            other = self._like(self.ridge_).fit(pairs.take(outside), n_tags, start=self)
             scaled[inside] = other.scale(held.rows, held.tags, held.scores)
         return scaled
+
+    def _choose_ridge(self, pairs: Pairs, documents: Ints, n_tags: int) -> float:
+        """The one of RIDGES with the least log loss on held-out documents; of equals the strongest."""
+        some = thin_out(documents, _MOST_TO_CHOOSE)
+        few, of_pair = pairs.take(some), documents[some]
+        best, least = DEFAULT_RIDGE, np.inf
+        start: Scaling | None = None
+        for ridge in RIDGES:
+            start = self._like(ridge).fit(few, n_tags, start)
+            scaled = start._held_out(few, of_pair, n_tags, _FOLDS_TO_CHOOSE)
+            loss = -float(np.log(np.maximum(np.where(few.hits, scaled, 1.0 - scaled), LEAST)).sum())
+            if loss < least:
+                best, least = ridge, loss
+        return best
+
+    def _like(self, ridge: float) -> Scaling:
+        """A new one with this ridge, not fitted."""
+        return type(self)(**{**self.settings(), "ridge": ridge}) if self.settings() else self.clone()
 
     # Applying
 
@@ -184,7 +217,7 @@ class Scaling:
     # Saving
 
     _LEARNED: ClassVar[dict[str, type]] = {
-        "n_tags_": int, "temperature_": np.float64, "biases_": np.float64, "codes_": np.intp, "weights_": np.float64,
+        "ridge_": float, "n_tags_": int, "temperature_": np.float64, "biases_": np.float64, "codes_": np.intp, "weights_": np.float64,
     }  # fmt: skip
 
     def state(self) -> dict[str, Any]:
@@ -195,7 +228,8 @@ class Scaling:
     def load_learned(self, learned: dict[str, Any]) -> Scaling:
         """Take over the learned part of a saved state."""
         for name, kind in self._LEARNED.items():
-            setattr(self, name, int(learned[name]) if kind is int else np.array(learned[name], dtype=kind))
+            value = learned[name]
+            setattr(self, name, kind(value) if kind in (int, float) else np.array(value, dtype=kind))
         return self
 
 
@@ -237,7 +271,7 @@ class _Problem:
         moving = entries.inputs[entries.sources] if self.pairwise == "all" else entries.inputs[: len(codes)]
         self.design = csr_matrix((moving, (targets, which)), (len(entries), len(self.codes)))
         self.penalty = np.concatenate(
-            [np.full(1, PRIOR), np.full(self.n_biases, scaling.bias_ridge), np.full(len(self.codes), scaling.ridge)]
+            [np.full(1, PRIOR), np.full(self.n_biases, scaling.bias_ridge), np.full(len(self.codes), scaling.ridge_)]
         )
         chance = np.exp(entries.logs)
         spread = chance * (1.0 - chance)
@@ -308,17 +342,20 @@ class MatrixScaling(Scaling):
     registered = "spacy-calib.MatrixScaling.v1"
     pairwise = "all"
 
+    def __init__(self, ridge: float | None = None, bias_ridge: float = 1.0):
+        super().__init__(ridge, bias_ridge)
+
 
 def make_temperature_scaling() -> TemperatureScaling:
     """Registered as spacy-calib.TemperatureScaling.v1. See TemperatureScaling."""
     return TemperatureScaling()
 
 
-def make_vector_scaling(ridge: float = 100.0, bias_ridge: float = 1.0) -> VectorScaling:
+def make_vector_scaling(ridge: float | None = 100.0, bias_ridge: float = 1.0) -> VectorScaling:
     """Registered as spacy-calib.VectorScaling.v1. See VectorScaling."""
     return VectorScaling(ridge, bias_ridge)
 
 
-def make_matrix_scaling(ridge: float = 100.0, bias_ridge: float = 1.0) -> MatrixScaling:
+def make_matrix_scaling(ridge: float | None = None, bias_ridge: float = 1.0) -> MatrixScaling:
     """Registered as spacy-calib.MatrixScaling.v1. See MatrixScaling."""
     return MatrixScaling(ridge, bias_ridge)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.metrics import accuracy, brier, calibration_error_interval, ece, gmce, log_loss, noise_floor, smce
+from spacy_calib.metrics.bootstrap import error_interval, mean_gmce_interval
 from spacy_calib.report.tables import calibration_table
 from spacy_calib.types import Groups
 
@@ -65,6 +66,32 @@ def test_rows_hold_the_metrics(pairs):
         "brier": {"raw": brier(pairs.scores, pairs.hits), "calibrated": brier(calibrated, pairs.hits)},
         "nll": {"raw": log_loss(pairs.scores, pairs.hits), "calibrated": log_loss(calibrated, pairs.hits)},
     }
+
+
+def test_with_documents_the_rows_hold_the_intervals_of_the_true_error(pairs):
+    calibrated, documents = pairs.scores**2, np.repeat(np.arange(40), 10)
+    without = calibration_table(pairs, calibrated, GROUPS, n_bins=5, seed=3)["errors"]
+    whole, *groups, mean = calibration_table(pairs, calibrated, GROUPS, n_bins=5, seed=3, documents=documents)["errors"]
+    of_all = error_interval(calibrated, pairs.hits, documents, n_bins=5, seed=3)
+    assert (whole["true_low"], whole["true_high"]) == (of_all.low, of_all.high)
+    of_mean = mean_gmce_interval(pairs, GROUPS, documents, calibrated, n_bins=5, seed=3)
+    assert (mean["true_low"], mean["true_high"]) == (of_mean.low, of_mean.high)
+    in_a = GROUPS.of(pairs.tags) == 0
+    of_a = error_interval(calibrated[in_a], pairs.hits[in_a], documents[in_a], n_bins=5, seed=3)
+    assert (groups[0]["true_low"], groups[0]["true_high"]) == (of_a.low, of_a.high)
+    # The scores are true: the interval comes near 0, where sampling the bins cannot.
+    assert whole["true_low"] < whole["low"]
+    # All else is the same with and without.
+    drop = ("true_low", "true_high")
+    for row, bare in zip([whole, *groups, mean], without, strict=True):
+        assert {k: v for k, v in row.items() if k not in drop} == {k: v for k, v in bare.items() if k not in drop}
+        assert (bare["true_low"], bare["true_high"]) == (None, None)
+
+
+def test_a_single_document_says_nothing_of_the_true_error(pairs):
+    whole, *_ = calibration_table(pairs, pairs.scores, GROUPS, documents=np.zeros(400, dtype=np.intp))["errors"]
+    assert (whole["true_low"], whole["true_high"]) == (None, None)
+    assert whole["low"] is not None
 
 
 def test_a_group_without_pairs_has_a_row_that_says_nothing(pairs):
