@@ -37,6 +37,7 @@ SCALINGS: dict[str, Callable[[], Scaling]] = {
 }
 FLOOR = Scaling.floor
 every_scaling = pytest.mark.parametrize("name", [None, *SCALINGS])
+with_and_without_scaling = pytest.mark.parametrize("name", [None, "vector"])
 grouping = partial(tag_frequency_groups, n_groups=3)
 
 
@@ -69,7 +70,7 @@ def prepared(n: int, seed: int, name: str | None, threshold: float) -> tuple[Tok
     return data, scale(data, name)
 
 
-def fitted_on(n: int = 600, seed: int = 1, name: str | None = None, threshold: float = 0.01, **settings) -> TokenCalibration:
+def fitted_on(n: int = 300, seed: int = 1, name: str | None = None, threshold: float = 0.01, **settings) -> TokenCalibration:
     data, scaled = prepared(n, seed, name, threshold)
     return fit(data, scaled=scaled, **settings)
 
@@ -117,7 +118,11 @@ def test_unfitted_raw_probabilities_are_passed_through(normalize):
     expected = from_dense(tokens.probabilities, 0.05)
     assert found.marginals.scores.tolist() == expected.scores.tolist()
     # "other" leaves out what is below the threshold: nothing is to be rescaled then.
-    wanted = expected.scores if normalize is not True else expected.scores / by_token(expected.rows, expected.scores, 30)[expected.rows]
+    wanted = (
+        expected.scores
+        if normalize is not True
+        else expected.scores / by_token(expected.rows, expected.scores, 30)[expected.rows]
+    )
     assert found.scores == pytest.approx(wanted, abs=1e-12)
 
 
@@ -139,7 +144,7 @@ def test_scaled_then_mapped_then_cut(name, pooling):
 
 @every_scaling
 def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(name):
-    data, (_, scaled) = prepared(600, 1, name, 0.01)
+    data, (_, scaled) = prepared(300, 1, name, 0.01)
     kept = data.pairs.scores >= 0.01
     expected = GroupedRecalibrator(Platt(), GROUPS).fit(replace(data.pairs.take(kept), scores=scaled[kept]))
     fitted = fitted_on(name=name)
@@ -167,7 +172,7 @@ def test_one_token_at_a_time_gives_what_all_at_once_give(name):
 
 @every_scaling
 def test_tags_permuted_results_permuted(name):
-    tokens, fresh = (draw_tokens(300, seed) for seed in (1, 2))
+    tokens, fresh = (draw_tokens(200, seed) for seed in (1, 2))
     order = np.random.default_rng(0).permutation(N_TAGS)  # the tag t stands in column order[t] afterwards
 
     def moved(one: Tokens) -> Tokens:
@@ -177,7 +182,9 @@ def test_tags_permuted_results_permuted(name):
     promises = {"normalize": "other", "intervals": True, "sets": ConformalSets(0.1, "tag")}
     lowest = 0.01 if name is None else 1e-4
     one = fit(fit_data(tokens, lowest=lowest), name, **promises)
-    other = fit(fit_data(moved(tokens), lowest=lowest), name, groups=Groups(GROUPS.names, GROUPS.of_tag[np.argsort(order)]), **promises)
+    other = fit(
+        fit_data(moved(tokens), lowest=lowest), name, groups=Groups(GROUPS.names, GROUPS.of_tag[np.argsort(order)]), **promises
+    )
     ours, theirs = one.calibrate(Table(fresh.probabilities), 0.01), other.calibrate(Table(moved(fresh).probabilities), 0.01)
     place = np.lexsort((order[ours.marginals.tags], ours.marginals.rows))
     assert theirs.marginals.tags.tolist() == order[ours.marginals.tags][place].tolist()
@@ -223,7 +230,9 @@ def test_tags_appended_later_use_what_all_tags_share(name):
 def test_nothing_asked_gives_nothing():
     calibration = fitted_on(name="matrix", normalize="other", intervals=True, sets=ConformalSets())
     found = calibration.calibrate(Table(np.zeros((0, N_TAGS))), 0.01)
-    assert [len(part) for part in (found.marginals, found.scores, found.low, found.high, found.in_set, found.out_of_reach)] == [0] * 6
+    assert [len(part) for part in (found.marginals, found.scores, found.low, found.high, found.in_set, found.out_of_reach)] == [
+        0
+    ] * 6
     none = np.zeros(0, dtype=np.intp)
     found = calibration.calibrate_entries(Table(draw_tokens(5, 1).probabilities), 0.01, none, none, np.zeros(0))
     assert [len(part) for part in (found.scores, found.low, found.high)] == [0, 0, 0]
@@ -278,7 +287,7 @@ def test_an_entry_without_any_probability_has_a_score(name):
 @pytest.mark.parametrize("threshold", [0.0, 1e-5])
 def test_below_the_floor_the_scaling_is_the_same(name, threshold):
     """Pairs below the floor used to be counted in the fit, and not when it was applied."""
-    tokens = draw_tokens(400, 1, sharpness=3.0)
+    tokens = draw_tokens(200, 1, sharpness=3.0)
     assert np.mean(tokens.probabilities < 1e-4) > 0.1
     one, other = (fit(fit_data(tokens, at, min(at, 1e-4)), name) for at in (threshold, 0.01))
     assert one.scaling.temperature_ == pytest.approx(other.scaling.temperature_, abs=1e-4)
@@ -288,8 +297,8 @@ def test_below_the_floor_the_scaling_is_the_same(name, threshold):
 @pytest.mark.parametrize("name", SCALINGS)
 def test_below_the_floor_maps_are_asked_for_what_they_were_fitted_on(name):
     """One document: there the scaled scores of the fit are those of the scaling itself."""
-    tokens = draw_tokens(300, 1, sharpness=3.0)
-    data = fit_data(tokens, 0.0, per_document=300)
+    tokens = draw_tokens(150, 1, sharpness=3.0)
+    data = fit_data(tokens, 0.0, per_document=150)
     seen = []
 
     class Watching(Identity):
@@ -352,7 +361,7 @@ def test_scores_that_are_all_zero_stay_zero():
     assert set(found.scores.tolist()) == {0.0}
 
 
-@every_scaling
+@with_and_without_scaling
 @pytest.mark.parametrize("threshold", [0.05, 0.2])
 def test_what_is_left_to_other_tags_is_their_share_on_fresh_data(name, threshold):
     """Over all tokens, and for the halves to which more and less is left; without "other" nothing is left at all."""
@@ -383,7 +392,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
 
 @every_scaling
 def test_intervals_are_those_of_the_scaled_scores(name):
-    data, (_, scaled) = prepared(600, 1, name, 0.01)
+    data, (_, scaled) = prepared(300, 1, name, 0.01)
     calibration = fitted_on(name=name, intervals=True)
     kept = data.pairs.scores >= 0.01
     expected = GroupedVennAbers(GROUPS).fit(replace(data.pairs.take(kept), scores=scaled[kept]))
@@ -396,7 +405,7 @@ def test_intervals_are_those_of_the_scaled_scores(name):
     assert np.all(found.low < found.high)
 
 
-@every_scaling
+@with_and_without_scaling
 def test_intervals_hold_the_shares_of_hits_on_fresh_data(name):
     calibration = fitted_on(2000, 1, name, intervals=True)
     fresh = draw_tokens(8000, 2)
@@ -425,7 +434,9 @@ def held_out_scores(data: TokenData, prototype: Recalibrator) -> np.ndarray:
     found = np.empty(len(pairs))
     for fold in range(5):
         inside = folds == fold
-        found[inside] = GroupedRecalibrator(prototype, GROUPS).fit(pairs.take(~inside)).predict(pairs.scores[inside], pairs.tags[inside])
+        found[inside] = (
+            GroupedRecalibrator(prototype, GROUPS).fit(pairs.take(~inside)).predict(pairs.scores[inside], pairs.tags[inside])
+        )
     return found
 
 
@@ -434,7 +445,9 @@ def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverag
     data = fit_data(draw_tokens(400, 1))
     calibration = fit(data, prototype=IsotonicRegression(), sets=ConformalSets(0.1, coverage))
     pairs = data.pairs.take(data.kept)
-    expected = ConformalSets(0.1, coverage).fit(pairs.rows, pairs.tags, held_out_scores(data, IsotonicRegression()), data.gold, GROUPS)
+    expected = ConformalSets(0.1, coverage).fit(
+        pairs.rows, pairs.tags, held_out_scores(data, IsotonicRegression()), data.gold, GROUPS
+    )
     assert calibration.sets.tag_cuts().tolist() == expected.tag_cuts().tolist()
     assert calibration.sets.group_cuts().tolist() == expected.group_cuts().tolist()
 
@@ -470,7 +483,7 @@ def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_the_promise():
 
 
 @pytest.mark.parametrize("normalize", [False, "other"])
-@every_scaling
+@with_and_without_scaling
 def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
     for alpha in (0.1, 0.3):
         calibration = fitted_on(2000, 1, name, normalize=normalize, sets=ConformalSets(alpha))
@@ -481,7 +494,7 @@ def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
 
 
 @pytest.mark.parametrize("coverage", ["group", "tag"])
-@every_scaling
+@with_and_without_scaling
 def test_sets_keep_the_promise_for_every_group_and_tag(name, coverage):
     alpha = 0.2
     tokens, fresh = draw_tokens(2000, 1), draw_tokens(8000, 2)
@@ -515,7 +528,9 @@ def test_sets_nest_in_alpha(name, coverage, seed, normalize, alphas):
     smaller, greater = sorted(alphas)
     fresh = Table(draw_tokens(60, 3).probabilities)
     wide, narrow = (
-        fitted_on(60, seed, name, 0.05, sets=ConformalSets(alpha, coverage, min_tokens=5), normalize=normalize).calibrate(fresh, 0.05)
+        fitted_on(60, seed, name, 0.05, sets=ConformalSets(alpha, coverage, min_tokens=5), normalize=normalize).calibrate(
+            fresh, 0.05
+        )
         for alpha in (smaller, greater)
     )
     assert np.all(wide.in_set | ~narrow.in_set)
@@ -575,7 +590,11 @@ def test_too_few_pairs_are_refused(code_of):
     code, n = code_of
     pairs = pair_up(from_dense(np.full((n, 1), 0.5), 0.01), np.zeros(n, np.intp))
     with pytest.raises(CalibError, match=code):
-        fit(TokenData(pairs, np.zeros(n, np.intp), pairs.rows, 1, 0.01), prototype=HistogramBinning(10), groups=Groups(("1",), np.zeros(1)))
+        fit(
+            TokenData(pairs, np.zeros(n, np.intp), pairs.rows, 1, 0.01),
+            prototype=HistogramBinning(10),
+            groups=Groups(("1",), np.zeros(1)),
+        )
 
 
 # Saving
@@ -603,7 +622,12 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
 @every_scaling
 def test_a_saved_one_gives_the_same_bits(name):
     calibration = fitted_on(
-        name=name, prototype=Temperature(), pooling=TagOffsets(), normalize="other", intervals=True, sets=ConformalSets(0.2, "tag", 5)
+        name=name,
+        prototype=Temperature(),
+        pooling=TagOffsets(),
+        normalize="other",
+        intervals=True,
+        sets=ConformalSets(0.2, "tag", 5),
     )
     again = restored(calibration)
     assert again.normalize == "other"

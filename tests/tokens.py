@@ -66,7 +66,9 @@ class Table:
         return self.probabilities[rows, columns]
 
 
-def fit_data(tokens: Tokens, threshold: float = 0.01, lowest: float | None = None, per_document: int = PER_DOCUMENT) -> TokenData:
+def fit_data(
+    tokens: Tokens, threshold: float = 0.01, lowest: float | None = None, per_document: int = PER_DOCUMENT
+) -> TokenData:
     """What a token calibration is fitted on; documents of so many tokens. lowest (float | None): The threshold where not given."""
     pairs = pair_up(from_dense(tokens.probabilities, threshold if lowest is None else lowest), tokens.gold)
     return TokenData(pairs, tokens.gold, pairs.rows // per_document, N_TAGS, threshold)

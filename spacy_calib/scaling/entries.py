@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..types import Floats, Ints
 
@@ -26,7 +25,6 @@ class Entries:
     starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints): Its tag; that of
         a rest is n_tags, and n_tags + 1 stands for all tags past the end.
     logs (Floats): Its log-probability. inputs (Floats): The same above the floor, log(p / floor), 0 for a rest and below.
-    counted (NDArray[bool]): False for an entry that is part of the rest and has no say in the others.
     origin (Ints): Place of each entry in what was given, -1 for a rest.
     sources, targets (Ints): Pairs of entries of one token: how likely the source is bears on the target.
     n_tags (int): Number of tags.
@@ -37,7 +35,6 @@ class Entries:
     tags: Ints
     logs: Floats
     inputs: Floats
-    counted: NDArray[np.bool_]
     origin: Ints
     sources: Ints
     targets: Ints
@@ -52,40 +49,31 @@ class Entries:
         return self.tags[self.sources] * (self.n_tags + 2) + self.tags[self.targets]
 
 
-def lay_out(
-    rows: Ints,
-    tags: Ints,
-    scores: Floats,
-    n_tags: int,
-    floor: float,
-    counted: NDArray[np.bool_] | None = None,
-    pairwise: bool = True,
-) -> Entries:
+def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, pairwise: bool = True) -> Entries:
     """Entries of the tokens that have any.
 
     rows (Ints): Token of each of n scores, in whatever order. tags, scores: Its tag and probability.
-    counted (NDArray[bool] | None): False for scores below the floor. pairwise (bool): False leaves out the pairs of entries.
+    pairwise (bool): False leaves out the pairs of entries.
     """
-    counts = np.ones(len(rows), dtype=bool) if counted is None else counted
     distinct, token = np.unique(rows, return_inverse=True)
     n = len(distinct)
-    # Within a token: what is counted, likeliest first; then what is not; then the rest.
+    # Within a token: its tags, likeliest first; then the rest.
     tokens = np.concatenate([token, np.arange(n)])
     columns = np.concatenate([np.minimum(tags, n_tags + 1), np.full(n, n_tags)])
     columns[: len(tags)][tags == n_tags] = n_tags + 1
     values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n)])
-    part = np.concatenate([np.where(counts, 0, 1), np.full(n, 2)])
-    order = np.lexsort((columns, -values, part, tokens))
-    tokens, columns, values, part = tokens[order], columns[order], values[order], part[order]
+    is_rest = np.arange(len(tokens)) >= len(rows)
+    order = np.lexsort((columns, -values, is_rest, tokens))
+    tokens, columns, values, is_rest = tokens[order], columns[order], values[order], is_rest[order]
     # Added up in this order, whatever was given first.
-    values[part == 2] = np.maximum(1.0 - np.bincount(tokens, np.where(part == 0, values, 0.0), n), LEAST_REST)
+    values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n), LEAST_REST)
     logs = np.log(values)
     starts = np.searchsorted(tokens, np.arange(n))
-    inputs = np.where(part == 0, np.maximum(logs - np.log(floor), 0.0), 0.0)
+    inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(floor), 0.0))
     sources = targets = np.zeros(0, dtype=np.intp)
     if pairwise:
-        fan = np.minimum(np.bincount(token[counts], minlength=n), MOST_INPUTS)[tokens]
+        fan = np.minimum(np.bincount(token, minlength=n), MOST_INPUTS)[tokens]
         targets = np.repeat(np.arange(len(tokens)), fan)
         sources = np.arange(len(targets)) - np.repeat(np.cumsum(fan) - fan, fan) + np.repeat(starts[tokens], fan)
-    origin = np.where(order < len(rows), order, -1)
-    return Entries(starts, tokens, columns, logs, inputs, part != 1, origin, sources, targets, n_tags)
+    origin = np.where(is_rest, -1, order)
+    return Entries(starts, tokens, columns, logs, inputs, origin, sources, targets, n_tags)

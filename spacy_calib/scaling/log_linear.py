@@ -12,6 +12,7 @@ from ..errors import calib_error
 from ..folds import contiguous_folds, thin_out
 from ..recalibrators.logistic import PRIOR
 from ..types import Floats, Ints, Pairs, as_probabilities
+from .apply import Applied
 from .entries import LEAST, Entries, lay_out
 
 FLOOR = 1e-4
@@ -23,8 +24,6 @@ DEFAULT_RIDGE = 100.0
 RIDGES = (1000.0, 300.0, 100.0, 30.0)
 _MOST_TO_CHOOSE = 40_000
 _FOLDS_TO_CHOOSE = 3
-# Scores are scaled so many at a time, which bounds the memory that the pairs of a token's tags take.
-_CHUNK = 1 << 16
 
 
 class Scaling:
@@ -61,6 +60,7 @@ class Scaling:
         self.biases_ = np.zeros(0)
         self.codes_ = np.zeros(0, dtype=np.intp)
         self.weights_ = np.zeros(0)
+        self._applied: tuple[Floats, Applied] | None = None
 
     @property
     def fitted(self) -> bool:
@@ -180,28 +180,36 @@ class Scaling:
                 raise calib_error(
                     "C002", what=type(self).__name__, first=name, second="score", n_first=len(array), n_second=len(given)
                 )
+        if not len(given):
+            return np.zeros(0)
+        ascending = bool((rows[1:] >= rows[:-1]).all())
+        order = slice(None) if ascending else np.argsort(rows, kind="stable")
+        of_entry = rows[order]
+        token = np.concatenate([[0], np.cumsum(of_entry[1:] != of_entry[:-1])])
+        columns, values = tags[order], given[order]
+        flags = None if counted is None else np.asarray(counted)[order]
+        ready = self._ready()
+        found = np.concatenate([
+            ready.scale(token[part] - token[part.start], columns[part], values[part], None if flags is None else flags[part])
+            for part in ready.chunks(token)
+        ])  # fmt: skip
         scaled = np.empty(len(given))
-        for part in _chunks(rows):
-            entries = self._entries(
-                rows[part], tags[part], given[part], self.n_tags_, None if counted is None else counted[part]
+        scaled[order] = found
+        return scaled
+
+    def _ready(self) -> Applied:
+        """Made once for what was learned."""
+        held = self._applied
+        if held is None or held[0] is not self.weights_:
+            codes = self.codes_
+            self._applied = held = (
+                self.weights_,
+                Applied(float(self.temperature_[0]), self.biases_, codes, self.weights_, self.floor, self.pairwise == "self"),
             )
-            own = np.flatnonzero(entries.origin >= 0)
-            scaled[part[entries.origin[own]]] = np.exp(self._log_probabilities(entries)[own])
-        return np.minimum(scaled, 1.0)
+        return held[1]
 
-    def _entries(
-        self, rows: Ints, tags: Ints, scores: Floats, n_tags: int, counted: NDArray[np.bool_] | None = None
-    ) -> Entries:
-        return lay_out(rows, tags, scores, n_tags, self.floor, counted, self.pairwise == "all")
-
-    def _log_probabilities(self, entries: Entries) -> Floats:
-        margins = self.temperature_[0] * entries.logs + self.biases_[entries.tags]
-        if self.pairwise == "self":
-            margins += self._weights_of(entries.tags * (entries.n_tags + 3)) * entries.inputs
-        if self.pairwise == "all":
-            moved = self._weights_of(entries.codes) * entries.inputs[entries.sources]
-            margins += np.bincount(entries.targets, moved, len(entries))
-        return margins - _log_sums(entries, margins)[entries.tokens]
+    def _entries(self, rows: Ints, tags: Ints, scores: Floats, n_tags: int) -> Entries:
+        return lay_out(rows, tags, scores, n_tags, self.floor, self.pairwise == "all")
 
     def _weights_of(self, codes: Ints) -> Floats:
         """The weight of each pair of tags; 0 for those that never met in the fit."""
@@ -228,23 +236,15 @@ class Scaling:
     def load_learned(self, learned: dict[str, Any]) -> Scaling:
         """Take over the learned part of a saved state."""
         for name, kind in self._LEARNED.items():
-            value = learned[name]
+            value = learned.get("ridge_", self.ridge_) if name == "ridge_" else learned[name]
             setattr(self, name, kind(value) if kind in (int, float) else np.array(value, dtype=kind))
         return self
 
 
-def _chunks(rows: Ints) -> list[Ints]:
-    """Index of the entries of some tokens at a time, about _CHUNK of them; those of one token stay together."""
-    order = np.argsort(rows, kind="stable")
-    first = np.searchsorted(rows[order], rows[order])
-    return np.split(order, np.flatnonzero(np.diff(first // _CHUNK)) + 1)
-
-
 def _log_sums(entries: Entries, margins: Floats) -> Floats:
-    """Log of the summed exponentials of each token's entries that are counted, shape (n_tokens,)."""
-    own = np.where(entries.counted, margins, -np.inf)
-    highest = np.maximum.reduceat(own, entries.starts)
-    return highest + np.log(np.add.reduceat(np.exp(own - highest[entries.tokens]), entries.starts))
+    """Log of the summed exponentials of each token's entries, shape (n_tokens,)."""
+    highest = np.maximum.reduceat(margins, entries.starts)
+    return highest + np.log(np.add.reduceat(np.exp(margins - highest[entries.tokens]), entries.starts))
 
 
 class _Problem:

@@ -17,9 +17,8 @@ from ..strategies import score
 FLOOR = 1e-4
 
 
-def layout(rows, tags, scores, n_tags=4, floor=FLOOR, counted=None, pairwise=True) -> Entries:
-    flags = None if counted is None else np.array(counted, dtype=bool)
-    return lay_out(np.array(rows, np.intp), np.array(tags, np.intp), np.array(scores, float), n_tags, floor, flags, pairwise)
+def layout(rows, tags, scores, n_tags=4, floor=FLOOR, pairwise=True) -> Entries:
+    return lay_out(np.array(rows, np.intp), np.array(tags, np.intp), np.array(scores, float), n_tags, floor, pairwise)
 
 
 def bearing(entries: Entries, token: int) -> dict[int, list[int]]:
@@ -40,7 +39,6 @@ def test_worked_by_hand():
     assert entries.tags.tolist() == [0, 2, 4, 1, 4]
     np.testing.assert_allclose(np.exp(entries.logs), [0.7, 0.2, 0.1, 0.6, 0.4], rtol=1e-14)
     np.testing.assert_allclose(entries.inputs, [math.log(7000), math.log(2000), 0, math.log(6000), 0], rtol=1e-14)
-    assert entries.counted.all()
     assert entries.origin.tolist() == [2, 1, -1, 0, -1]
     assert bearing(entries, 0) == {0: [0, 2], 2: [0, 2], 4: [0, 2]}
     assert bearing(entries, 1) == {1: [1], 4: [1]}
@@ -51,23 +49,6 @@ def test_worked_by_hand():
 
 def test_equal_scores_stand_by_column():
     assert layout([0, 0, 0], [3, 0, 2], [0.3, 0.3, 0.3]).tags.tolist() == [0, 2, 3, 4]
-
-
-def test_a_further_entry_stands_behind_and_is_part_of_the_rest():
-    # Though it is the likeliest here; it bears on nothing, and the others bear on it.
-    entries = layout([0, 0, 0], [0, 1, 2], [0.2, 0.5, 0.1], counted=[True, False, True])
-    assert entries.tags.tolist() == [0, 2, 1, 4]
-    assert entries.counted.tolist() == [True, True, False, True]
-    np.testing.assert_allclose(np.exp(entries.logs), [0.2, 0.1, 0.5, 0.7], rtol=1e-14)
-    assert entries.inputs[2:].tolist() == [0, 0]
-    assert bearing(entries, 0) == {0: [0, 2], 2: [0, 2], 1: [0, 2], 4: [0, 2]}
-
-
-def test_a_token_of_further_entries_only_is_all_rest():
-    entries = layout([0, 0], [0, 1], [1e-5, 1e-6], counted=[False, False])
-    assert entries.tags.tolist() == [0, 1, 4]
-    assert entries.logs[-1] == 0
-    assert len(entries.sources) == 0
 
 
 def test_no_more_than_the_likeliest_bear_on_the_others():
@@ -90,7 +71,7 @@ def test_tags_past_the_end_are_one_and_not_the_rest():
 def test_without_pairs_of_entries():
     with_pairs, without = (layout([0, 0, 1], [0, 1, 1], [0.5, 0.2, 0.9], pairwise=wanted) for wanted in (True, False))
     assert len(without.sources) == len(without.targets) == len(without.codes) == 0
-    for name in ("starts", "tokens", "tags", "logs", "inputs", "counted", "origin"):
+    for name in ("starts", "tokens", "tags", "logs", "inputs", "origin"):
         np.testing.assert_array_equal(getattr(with_pairs, name), getattr(without, name))
 
 
@@ -115,39 +96,37 @@ def test_nothing_gives_nothing():
 
 
 @st.composite
-def further(draw):
-    """(rows, tags, scores, counted) of some tokens in whatever order; four tags and two past the end."""
+def some_entries(draw):
+    """(rows, tags, scores) of some tokens in whatever order; four tags and two past the end."""
     keys = draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), unique=True, max_size=25))
     values = draw(st.lists(score, min_size=len(keys), max_size=len(keys)))
-    counted = draw(st.lists(st.booleans(), min_size=len(keys), max_size=len(keys)))
-    return [3 * row for row, _ in keys], [tag for _, tag in keys], values, counted
+    return [3 * row for row, _ in keys], [tag for _, tag in keys], values
 
 
-@given(further(), st.integers(1, 7))
+@given(some_entries(), st.integers(1, 7))
 def test_it_is_the_slow_layout(given_entries, most):
-    rows, tags, scores, flags = given_entries
+    rows, tags, scores = given_entries
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MOST_INPUTS", most)
-        entries = layout(rows, tags, scores, counted=flags)
+        entries = layout(rows, tags, scores)
     at = 0
     held = []
     for token, row in enumerate(sorted(set(rows))):
         own = [i for i in range(len(rows)) if rows[i] == row]
         column = {i: tags[i] if tags[i] < 4 else 5 for i in own}
         value = {i: max(scores[i], LEAST) for i in own}
-        own.sort(key=lambda i: (not flags[i], -value[i], column[i], i))
-        rest = max(1 - sum(scores[i] for i in own if flags[i]), LEAST_REST)
+        own.sort(key=lambda i: (-value[i], column[i], i))
+        rest = max(1 - sum(scores[i] for i in own), LEAST_REST)
         assert entries.starts[token] == at
         assert entries.origin[at : at + len(own) + 1].tolist() == [*own, -1]
         assert entries.tags[at : at + len(own) + 1].tolist() == [*(column[i] for i in own), 4]
-        assert entries.counted[at : at + len(own) + 1].tolist() == [*(flags[i] for i in own), True]
         # Summed in another order, a rest differs by some 1e-16, of at least 1e-6.
         np.testing.assert_allclose(
             entries.logs[at : at + len(own) + 1], np.log([*(value[i] for i in own), rest]), rtol=1e-12, atol=1e-9
         )
-        inputs = [max(math.log(value[i] / FLOOR), 0) if flags[i] else 0 for i in own]
+        inputs = [max(math.log(value[i] / FLOOR), 0) for i in own]
         np.testing.assert_allclose(entries.inputs[at : at + len(own) + 1], [*inputs, 0], rtol=1e-12, atol=1e-12)
-        sources = range(at, at + min(most, sum(flags[i] for i in own)))
+        sources = range(at, at + min(most, len(own)))
         held += [(source, target) for target in range(at, at + len(own) + 1) for source in sources]
         at += len(own) + 1
     assert len(entries) == at

@@ -1,0 +1,106 @@
+"""A fitted scaling, made ready to be applied to many tokens at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Floats, Ints
+from .entries import LEAST, LEAST_REST, MOST_INPUTS
+
+# A table of weights with more cells than this is kept sparse, and as many cells are looked at together.
+_CELLS = 1 << 22
+
+
+class Applied:
+    """Adds up what `Entries` pairs one by one, with one product of matrices instead.
+
+    factor (float), biases (Floats): Of log p, and of each tag, the rest, and tags past the end: shape (n_tags + 2,).
+    codes (Ints), weights (Floats): (tag that bears, tag that it bears on) as source * (n_tags + 2) + target, and the weight of each.
+    alone (bool): Each tag bears on itself only.
+    """
+
+    def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, alone: bool):
+        from scipy.sparse import csr_matrix
+
+        self.factor, self.biases, self.floor = factor, biases, floor
+        self.n_tags = len(biases) - 2
+        self.alone: Floats | None = None
+        if alone:
+            self.alone = np.zeros(len(biases))
+            self.alone[codes % len(biases)] = weights
+            codes, weights = codes[:0], weights[:0]
+        sources, targets = np.divmod(codes, len(biases))
+        # Rows and columns of the tags that have any weight; one more column, of zeros, stands for all other tags.
+        rows, row = np.unique(sources, return_inverse=True)
+        columns, column = np.unique(targets, return_inverse=True)
+        self.row_of = np.full(len(biases), -1, dtype=np.intp)
+        self.row_of[rows] = np.arange(len(rows))
+        self.column_of = np.full(len(biases), len(columns), dtype=np.intp)
+        self.column_of[columns] = np.arange(len(columns))
+        table: Any = csr_matrix((weights, (row, column)), (len(rows), len(columns) + 1))
+        self.n_columns = len(columns) + 1
+        self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
+
+    def chunks(self, token: Ints) -> list[slice]:
+        """Entries of some tokens at a time, one entry at least. token (Ints): Of each entry, 0, 1, ... ascending."""
+        step = max(1, _CELLS // self.n_columns)
+        bounds = [*np.searchsorted(token, np.arange(0, int(token[-1]) + 1, step)).tolist(), len(token)]
+        return [slice(first, last) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+
+    def scale(self, token: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
+        """The scaled probabilities of some entries.
+
+        token (Ints): Of each entry, 0 to n - 1, ascending. tags (Ints), scores (Floats), counted: See `Scaling.scale`.
+        """
+        n = int(token[-1]) + 1
+        starts = np.searchsorted(token, np.arange(n))
+        # What stands for the rest is no label's tag: a label of that number was appended after the fit.
+        own = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
+        logs = np.log(np.maximum(scores, LEAST))
+        inputs = np.maximum(logs - np.log(self.floor), 0.0)
+        if counted is not None:
+            inputs[~counted] = 0.0
+        part = scores if counted is None else np.where(counted, scores, 0.0)
+        rest = np.log(np.maximum(1.0 - np.add.reduceat(part, starts), LEAST_REST))
+        margins = self.factor * logs + self.biases[own]
+        of_rest = self.factor * rest + self.biases[self.n_tags]
+        if self.alone is not None:
+            margins += self.alone[own] * inputs
+        if self.n_columns > 1:
+            moved = self._moved(token, n, own, inputs)
+            margins += _cells(moved, token, self.column_of[own])
+            of_rest += _cells(moved, np.arange(n), np.full(n, self.column_of[self.n_tags]))
+        inside = margins if counted is None else np.where(counted, margins, -np.inf)
+        highest = np.maximum(np.maximum.reduceat(inside, starts), of_rest)
+        sums = np.add.reduceat(np.exp(inside - highest[token]), starts) + np.exp(of_rest - highest)
+        return np.minimum(np.exp(margins - (highest + np.log(sums))[token]), 1.0)
+
+    def _moved(self, token: Ints, n: int, own: Ints, inputs: Floats) -> Any:
+        """What the inputs of each token add to each tag, shape (n, n_columns)."""
+        from scipy.sparse import csr_matrix
+
+        bears = (inputs > 0) & (self.row_of[own] >= 0)
+        many = np.bincount(token[inputs > 0], minlength=n) > MOST_INPUTS
+        if many.any():
+            bears[_beyond(token, own, inputs, many)] = False
+        index = np.flatnonzero(bears)
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(token[index], minlength=n))])
+        return csr_matrix((inputs[index], self.row_of[own[index]], bounds), (n, self.table.shape[0])) @ self.table
+
+
+def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
+    """Single cells of a dense or sparse table."""
+    found = table[rows, columns]
+    return found if isinstance(found, np.ndarray) and found.ndim == 1 else np.asarray(found).ravel()
+
+
+def _beyond(token: Ints, own: Ints, inputs: Floats, many: NDArray[np.bool_]) -> Ints:
+    """The entries of the tokens with many that are not among their likeliest MOST_INPUTS."""
+    index = np.flatnonzero(many[token])
+    order = index[np.lexsort((own[index], -inputs[index], token[index]))]
+    of_order = token[order]
+    place = np.arange(len(order)) - np.searchsorted(of_order, of_order)
+    return order[place >= MOST_INPUTS]
