@@ -325,11 +325,19 @@ class Calibrator(Pipe):
         chosen = self._choose(tokens, layer, labels, counts)
         kept = tokens.kept
         learned = replace(data.pairs.take(kept), scores=chosen.scaled[kept])
-        grouping = informed(chosen.grouping, learned, self._frequency_labels(labels))
+        names = self._frequency_labels(labels)
+        groups, own = (
+            self._groups(informed(grouping, learned, names), labels, counts) for grouping in (chosen.grouping, self.grouping)
+        )
         calibration = TokenCalibration.fit(
-            tokens, chosen, self._groups(grouping, labels, counts),
-            normalize=self.normalize, intervals=self.intervals, sets=self.sets,
-        )  # fmt: skip
+            tokens,
+            chosen,
+            groups,
+            normalize=self.normalize,
+            intervals=self.intervals,
+            sets=self.sets,
+            promise_groups=own,
+        )
         assert calibration.maps is not None
         self.calibration = calibration
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)

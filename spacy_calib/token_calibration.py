@@ -140,10 +140,12 @@ class TokenCalibration:
         normalize: bool | str = False,
         intervals: bool = False,
         sets: ConformalSets | None = None,
+        promise_groups: Groups | None = None,
     ) -> TokenCalibration:
         """Fit all steps after the scaling.
 
-        groups (Groups): The tags of each group. intervals (bool): Whether tokens get a Venn-Abers interval.
+        groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
+            selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
         sets (ConformalSets | None): Prototype; it is fitted on scores of maps that did not see the token's document.
         RAISES C003, C006: too few pairs.
         """
@@ -154,12 +156,12 @@ class TokenCalibration:
         if normalize == "other":
             made.other = _fit_other(pairs)
         if intervals:
-            made.intervals = GroupedVennAbers(groups).fit(pairs)
+            made.intervals = GroupedVennAbers(promise_groups or groups).fit(pairs)
         if sets is not None:
             held_out = made._held_out(
                 pairs, data.documents[kept], lambda: GroupedRecalibrator(chosen.prototype, groups, chosen.pooling)
             )
-            made.sets = sets.clone().fit(pairs.rows, pairs.tags, held_out, data.gold, groups)
+            made.sets = sets.clone().fit(pairs.rows, pairs.tags, held_out, data.gold, promise_groups or groups)
         return made
 
     def _held_out(self, pairs: Pairs, documents: Ints, blank: Callable[[], GroupedRecalibrator]) -> Floats:

@@ -85,7 +85,7 @@ class Applied:
         bears = (inputs > 0) & (self.row_of[own] >= 0)
         many = np.bincount(token[inputs > 0], minlength=n) > MOST_INPUTS
         if many.any():
-            bears[_beyond(token, own, inputs, many)] = False
+            bears[_beyond(token, inputs, many)] = False
         index = np.flatnonzero(bears)
         bounds = np.concatenate([[0], np.cumsum(np.bincount(token[index], minlength=n))])
         return csr_matrix((inputs[index], self.row_of[own[index]], bounds), (n, self.table.shape[0])) @ self.table
@@ -97,10 +97,10 @@ def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
     return found if isinstance(found, np.ndarray) and found.ndim == 1 else np.asarray(found).ravel()
 
 
-def _beyond(token: Ints, own: Ints, inputs: Floats, many: NDArray[np.bool_]) -> Ints:
-    """The entries of the tokens with many that are not among their likeliest MOST_INPUTS."""
+def _beyond(token: Ints, inputs: Floats, many: NDArray[np.bool_]) -> Ints:
+    """The entries of the tokens with many that are not among their likeliest MOST_INPUTS; of equal ones the first stay."""
     index = np.flatnonzero(many[token])
-    order = index[np.lexsort((own[index], -inputs[index], token[index]))]
+    order = index[np.lexsort((-inputs[index], token[index]))]
     of_order = token[order]
     place = np.arange(len(order)) - np.searchsorted(of_order, of_order)
     return order[place >= MOST_INPUTS]

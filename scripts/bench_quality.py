@@ -1,0 +1,273 @@
+"""The quality benchmark: all methods of the package and its peers on all data sets, as Markdown and JSON.
+
+    SPACY_CALIB_DATA=../shared/data python scripts/bench_quality.py
+
+Every method is fitted on held-out pairs of a trained model and judged on other documents (quality/data.py says on which). Peers run in
+environments of their own (quality/peers.py); what fails there is shown as a failure. Models, data sets, environments and peers' scores are kept in
+a cache outside the repository and used again; the package's own methods are run each time. The acceptance of the issue stands first: is
+`auto` ever worse than a fixed method, and is it better than the paper's three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from quality.data import DATA_SETS, DataSet, load, prepare
+from quality.judge import COVERAGE, LOSSES, MARGIN, against, figures, floors, never_worse
+from quality.ours import AUTO, PAPER, Outcome, Task, methods, promises, write_pairs
+from quality.peers import PEERS, PeerResult, run_peers
+from quality_table import ROOT, default_cache, say
+
+from spacy_calib.types import Floats
+
+N_SAMPLES = 50_000  # Holm's procedure over some hundred rivals looks far into the tail
+RESULTS = ROOT / "docs"
+
+
+def run_set(name: str, cache: Path, peers: Sequence[str], limit: float, n_samples: int) -> dict[str, Any]:
+    """All figures of a data set, as plain data."""
+    folder = prepare(name, cache)
+    held = load(folder)
+    task = Task(held)
+    write_pairs(task, folder)
+    outcomes: dict[str, Outcome] = {}
+    for method, run in methods(name):
+        say(f"{name}: {method} ...")
+        outcomes[method] = run(task)
+    found = run_peers(folder, cache, cache / "quality" / "peer-scores", peers, limit) if peers else []
+    theirs = {peer_name(one): np.load(one.scores) for one in found if one.scores is not None}
+    return {
+        **describe(held, task),
+        **judge(task, outcomes, theirs, n_samples),
+        "promises": [asdict(one) for one in promises(task)],
+        "peers": [peer_row(one, task) for one in found],
+    }
+
+
+def describe(held: DataSet, task: Task) -> dict[str, Any]:
+    return {
+        "name": held.name,
+        "about": held.about,
+        "shift": held.shift,
+        "labels": len(held.labels),
+        "accuracy": held.accuracy,
+        "fit": {"tokens": len(held.fit.gold), "pairs": len(task.fit_pairs), "documents": held.fit.n_documents},
+        "test": {"tokens": len(held.test.gold), "pairs": len(task.test), "documents": held.test.n_documents},
+    }
+
+
+def judge(task: Task, outcomes: dict[str, Outcome], theirs: dict[str, Floats], n_samples: int) -> dict[str, Any]:
+    """Figures of our methods, and what they say of auto."""
+    scores = {method: outcome.scores for method, outcome in outcomes.items()}
+    auto = scores[AUTO]
+    fixed = {name: one for name, one in scores.items() if not name.startswith(AUTO)}
+    paper = {name: fixed[name] for name in (f"TFG-5 {method}" for method in PAPER)}
+    ours = {name: asdict(figures(task.test, one, task.groups)) for name, one in scores.items()}
+    floor = floors(task.test, auto, task.groups)
+    best_of_paper = {
+        key: min(ours[name][key] for name in [*paper, *(f"SCW {method}" for method in PAPER)]) for key in ("smce", "mean_gmce")
+    }
+    return {
+        "ours": {
+            name: {**ours[name], "seconds": outcomes[name].seconds, "chosen": outcomes[name].about} for name in scores
+        },
+        "never_worse": {
+            loss: asdict(never_worse(task.test, task.documents, auto, {**fixed, **theirs}, loss, n_samples)) for loss in LOSSES
+        },
+        "against_paper": {loss: against(task.test, task.documents, auto, paper, loss, 2000) for loss in LOSSES},
+        "calibration": {
+            key: {"auto": ours[AUTO][key], "best_of_paper": best_of_paper[key], "floor95": floor[key],
+                  "held": ours[AUTO][key] <= best_of_paper[key] + floor[key]}
+            for key in best_of_paper
+        },
+    }  # fmt: skip
+
+
+def peer_name(one: PeerResult) -> str:
+    return f"{one.peer} {one.method}, {one.how}"
+
+
+def peer_row(one: PeerResult, task: Task) -> dict[str, Any]:
+    row = {key: value for key, value in asdict(one).items() if key != "scores"}
+    if one.scores is not None:
+        row.update(asdict(figures(task.test, np.load(one.scores), task.groups)))
+    return row
+
+
+# What is printed
+
+
+def better(row: dict[str, Any], loss: str) -> bool:
+    """auto is better than TFG-5 with each of the paper's three methods: every interval lies below 0."""
+    return all(one["high"] is not None and one["high"] < 0 for one in row["against_paper"][loss].values())
+
+
+def acceptance(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the issue asks of auto, counted over the data sets."""
+    return {
+        "sets": len(rows),
+        "never_worse": {loss: sum(row["never_worse"][loss]["held"] for row in rows) for loss in LOSSES},
+        "better_than_paper": {loss: sum(better(row, loss) for row in rows) for loss in LOSSES},
+        "calibration": {key: sum(row["calibration"][key]["held"] for row in rows) for key in ("smce", "mean_gmce")},
+    }
+
+
+def line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def head(*names: str) -> list[str]:
+    return [line(*names), line("---", *["---:"] * (len(names) - 1))]
+
+
+def said(held: bool) -> str:
+    return "yes" if held else "**no**"
+
+
+def markdown(result: dict[str, Any]) -> str:
+    rows, total = result["sets"], result["acceptance"]
+    text = [
+        "# Quality benchmark", "",
+        f"Made by `{result['command']}`; do not edit. Lower is better everywhere.", "",
+        "## Is auto ever worse, and is it better?", "",
+        f"Never worse: by document bootstrap, all of Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of (auto - fixed method) stay "
+        f"under {100 * MARGIN:g} % of the raw loss, over all fixed methods of ours and all peers. Held on "
+        f"{total['never_worse']['log_loss']} of {total['sets']} sets for log loss, {total['never_worse']['brier']} for Brier.", "",
+    ]  # fmt: skip
+    for loss, name in (("log_loss", "Log loss"), ("brier", "Brier")):
+        text += head(
+            f"{name}",
+            "raw",
+            "TFG-5 isotonic",
+            "auto",
+            "best fixed",
+            "of",
+            "auto - best",
+            "hardest rival",
+            "bound",
+            "margin",
+            "held",
+        )
+        for row in rows:
+            never = row["never_worse"][loss]
+            best = row["ours"][AUTO][loss] - never["best_difference"]
+            text.append(line(
+                row["name"], f"{row['ours']['raw'][loss]:.4f}", f"{row['ours']['TFG-5 isotonic'][loss]:.4f}", f"{row['ours'][AUTO][loss]:.4f}",
+                f"{best:.4f}", never["best"], f"{never['best_difference']:+.4f}", never["rival"],
+                "-" if never["upper"] is None else f"{never['upper']:+.4f}", f"{never['margin']:.4f}", said(never["held"]),
+            ))  # fmt: skip
+        text.append("")
+    text += [
+        f"Better than TFG-5 with each of the paper's three methods (paired {100 * COVERAGE:g} % intervals below 0): "
+        f"{total['better_than_paper']['log_loss']} of {total['sets']} sets for log loss, {total['better_than_paper']['brier']} for Brier.", "",
+        *head("auto - TFG-5 ...", *(f"{method}, {loss.replace('_', ' ')}" for loss in LOSSES for method in PAPER)),
+    ]  # fmt: skip
+    for row in rows:
+        cells = [row["against_paper"][loss][f"TFG-5 {method}"] for loss in LOSSES for method in PAPER]
+        text.append(
+            line(row["name"], *(f"{cell['estimate']:+.4f} ({cell['low']:+.4f} to {cell['high']:+.4f})" for cell in cells))
+        )
+    text += [
+        "",
+        "Calibration error of auto against the least of the paper's six (TFG-5 and SCW), with the floor's 95 % quantile as the margin:",
+        "",
+    ]
+    text += head("set", "SMCE auto", "paper's best", "floor", "held", "mean GMCE auto", "paper's best", "floor", "held")
+    for row in rows:
+        cells = []
+        for key in ("smce", "mean_gmce"):
+            one = row["calibration"][key]
+            cells += [f"{one['auto']:.4f}", f"{one['best_of_paper']:.4f}", f"{one['floor95']:.4f}", said(one["held"])]
+        text.append(line(row["name"], *cells))
+    text += [
+        "",
+        "Sets of tags (`--sets`) of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size:",
+        "",
+    ]
+    kinds = [(one["coverage"], one["alpha"]) for one in rows[0]["promises"]]
+    text += head("set", *(f"{coverage}, {100 * (1 - alpha):g} %" for coverage, alpha in kinds))
+    for row in rows:
+        cells = (f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f}); {one['size']:.2f}" for one in row["promises"])
+        text.append(line(row["name"] + (" (shift)" if row["shift"] else ""), *cells))
+    text.append("")
+    for row in rows:
+        text += of_set(row)
+    return "\n".join(text) + "\n"
+
+
+def of_set(row: dict[str, Any]) -> list[str]:
+    """Every method on a data set."""
+    fit, test = row["fit"], row["test"]
+    text = [
+        f"## {row['name']}", "",
+        f"{row['about']}. {row['labels']} labels, accuracy {row['accuracy']:.4f}; fit: {fit['tokens']:,} tokens, {fit['pairs']:,} pairs, "
+        f"{fit['documents']:,} documents; test: {test['tokens']:,} tokens, {test['pairs']:,} pairs, {test['documents']:,} documents."
+        + (" The test data is of another kind than the fit data." if row["shift"] else ""), "",
+        f"auto chose {row['ours'][AUTO]['chosen']}.", "",
+        *head("method", "log loss", "Brier", "SMCE", "mean GMCE", "seconds"),
+    ]  # fmt: skip
+    shown = [(name, one) for name, one in row["ours"].items()]
+    shown += [
+        (f"{one['peer']} {one['version']} {one['method']}, {one['how']}", one) for one in row["peers"] if not one["failure"]
+    ]
+    for name, one in shown:
+        cells = (f"{one[key]:.4f}" for key in ("log_loss", "brier", "smce", "mean_gmce"))
+        text.append(line(f"**{name}**" if name == AUTO else name, *cells, f"{one['seconds']:.1f}"))
+    failures = [one for one in row["peers"] if one["failure"]]
+    if failures:
+        text += ["", "Failed:", ""]
+        text += [f"- {one['peer']} {one['method']}, {one['how']}: {one['failure']}" for one in failures]
+    return [*text, ""]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", choices=tuple(DATA_SETS), default=list(DATA_SETS), metavar="SET", help="Data sets")
+    parser.add_argument(
+        "--peers", nargs="*", choices=tuple(PEERS), default=list(PEERS), metavar="PEER", help="Peers; none for none"
+    )
+    parser.add_argument("--limit", type=float, default=600, help="Seconds that a run of a peer may take")
+    parser.add_argument("--samples", type=int, default=N_SAMPLES, help="Resamples of the documents for Holm's bounds")
+    parser.add_argument(
+        "--cache", type=Path, default=default_cache(), help="Folder for models, data, environments and peers' scores"
+    )
+    parser.add_argument("--output", type=Path, default=RESULTS, help="Folder for quality.md and quality.json")
+    options = parser.parse_args()
+    shown = ["scripts/bench_quality.py"]
+    for name in ("sets", "peers", "limit", "samples"):
+        value = getattr(options, name)
+        if value != parser.get_default(name):
+            shown += [f"--{name}", *(map(str, value) if isinstance(value, list) else [f"{value:g}"])]
+    rows = []
+    for name in options.sets:
+        rows.append(run_set(name, options.cache, options.peers, options.limit, options.samples))
+        result = {"command": f"python {shlex.join(shown)}", "acceptance": acceptance(rows), "sets": rows}
+        options.output.mkdir(parents=True, exist_ok=True)
+        (options.output / "quality.json").write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf8")
+        (options.output / "quality.md").write_text(markdown(result), encoding="utf8")
+    print(json.dumps(acceptance(rows), indent=2))
+    return 0
+
+
+def rounded(value: Any) -> Any:
+    """Plain data with numbers of six digits, so that the file stays small."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""The data sets of the quality benchmark: a model's logits on held-out data to fit on and on data to judge, with gold.
+
+    python scripts/quality/data.py --cache DIR [NAME ...]
+
+Each set is a folder `<cache>/quality/sets/<name>/` of arrays, made once; the models behind them are trained with the configs of the
+repository, once too, into `<cache>/quality/models/`. Nothing of the fit or test data takes part in training: the checkpoint is
+chosen on documents left out of train. SPACY_CALIB_DATA names the data; Porttinari and DANTEStocks come from the package dante-corpora.
+Training and reading run in one thread with seed 0, so that a set is the same each time on the same machine. The table of the sets goes to
+stdout, messages to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from quality import readers
+from quality.models import N_BROWN, ONE_THREAD, RECIPES, load_head, read, trained
+from quality.readers import Documents
+from quality_table import MODEL, ROOT, data_folder, default_cache, say
+
+from spacy_calib.atomic import write_folder
+from spacy_calib.marginals.base import LogitScores
+from spacy_calib.pairs import pair_up
+
+THRESHOLD = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One part of a data set, n tokens.
+
+    logits (NDArray): Before the softmax, float32, shape (n, n_labels); for NER the logs of the marginals.
+    gold (NDArray): Column of the gold label, shape (n,): -1 where the model does not know it, -2 where there is none.
+    documents (NDArray): Number of the document, shape (n,), ascending.
+    """
+
+    logits: NDArray[np.float32]
+    gold: NDArray[np.int64]
+    documents: NDArray[np.int64]
+
+    @property
+    def n_documents(self) -> int:
+        return len(np.unique(self.documents))
+
+    def n_pairs(self) -> int:
+        """Pairs that reach the threshold."""
+        return len(pair_up(LogitScores(np.asarray(self.logits)).above(THRESHOLD), self.gold))
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """What a method is fitted on and judged on.
+
+    about (str): Model, fit data, test data, and what a document is. labels (tuple): One per column of the logits.
+    counts (tuple[int]): Gold frequency of each label in the model's training data, or else in the fit data.
+    shift (bool): The test data is of another kind than the fit data. accuracy (float): Share of the test tokens with gold that the
+        highest logit gets right.
+    """
+
+    name: str
+    about: str
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    shift: bool
+    accuracy: float
+    fit: Split
+    test: Split
+
+
+def share_right(split: Split) -> float:
+    """Accuracy over the tokens with gold."""
+    has_gold = split.gold != -2
+    return float((split.logits.argmax(axis=1) == split.gold)[has_gold].mean())
+
+
+# Data sets
+
+
+def ewt_tagger(cache: Path) -> DataSet:
+    """The stock tagger of en_core_web_sm: its training data is not to be had, so the counts are those of the fit data."""
+    fit, test = readers.ewt("dev", "tags"), readers.ewt("test", "tags")
+    head = load_head(MODEL, "tagger")
+    counts = head.counts(doc for _, doc in readers.make_docs(fit, head.nlp.vocab))
+    parts = Split(*read(head, fit)), Split(*read(head, test))
+    about = f"The tagger of {MODEL} (OntoNotes); fit on UD English EWT dev, judged on its test; documents of EWT; counts from the fit data"
+    return DataSet("ewt-tagger", about, head.labels, counts, False, share_right(parts[1]), *parts)
+
+
+def of_trained(
+    name: str, cache: Path, recipe: str, parts: tuple[Documents, Documents], about: str, shift: bool = False
+) -> DataSet:
+    """A data set of a model of ours. parts: (fit, test)."""
+    from spacy.tokens import DocBin
+
+    folder = trained(recipe, cache)
+    head = load_head(folder / "model-best", RECIPES[recipe].component)
+    counts = head.counts(DocBin().from_disk(folder / "train.spacy").get_docs(head.nlp.vocab))
+    fit, test = (Split(*read(head, part)) for part in parts)
+    said = f"A {RECIPES[recipe].component} trained on {sum(counts):,} tokens of {about}"
+    return DataSet(name, said, head.labels, counts, shift, share_right(test), fit, test)
+
+
+def ewt_morph(cache: Path) -> DataSet:
+    parts = readers.ewt("dev", "morphs"), readers.ewt("test", "morphs")
+    about = "UD English EWT train (UPOS+FEATS); fit on dev, judged on test; documents of EWT"
+    return of_trained("ewt-morph", cache, "ewt-morph", parts, about)
+
+
+def brown(cache: Path) -> DataSet:
+    about = f"{N_BROWN} documents of Brown train; fit on dev, judged on test; documents of Brown"
+    return of_trained("brown", cache, "brown", (readers.brown("dev"), readers.brown("test")), about)
+
+
+def streusle(cache: Path) -> DataSet:
+    about = "STREUSLE train (lextags); fit on dev, judged on test; a document is a review"
+    return of_trained("streusle", cache, "streusle", (readers.streusle("dev"), readers.streusle("test")), about)
+
+
+def ptb(cache: Path) -> DataSet:
+    parts = readers.ptb()
+    about = "three fifths of the files of the Penn Treebank sample; fit on a fifth, judged on a fifth; a document is a file"
+    return of_trained("ptb", cache, "ptb", (parts["fit"], parts["test"]), about)
+
+
+def porttinari(cache: Path) -> DataSet:
+    parts = readers.dante("porttinari", readers.PORTTINARI_SHARES)
+    about = "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on 15 %, judged on 15 %; a document is a news text"
+    return of_trained("porttinari", cache, "porttinari", (parts["fit"], parts["test"]), about)
+
+
+def tweets(cache: Path) -> DataSet:
+    parts = readers.dante("dantestocks", readers.DANTESTOCKS_SHARES)
+    about = "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on half of DANTEStocks, judged on the other half; a document is a tweet"
+    return of_trained("tweets", cache, "porttinari", (parts["fit"], parts["test"]), about)
+
+
+def tweets_shift(cache: Path) -> DataSet:
+    news = readers.dante("porttinari", readers.PORTTINARI_SHARES)["fit"]
+    judged = readers.dante("dantestocks", readers.DANTESTOCKS_SHARES)["test"]
+    about = (
+        "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on 15 % of it, judged on half of the tweets of DANTEStocks; "
+        "a document is a news text or a tweet"
+    )
+    return of_trained("tweets-shift", cache, "porttinari", (news, judged), about, shift=True)
+
+
+def ark(cache: Path) -> DataSet:
+    about = "ARK Twitter (Oct27) train; fit on dev, judged on test; a document is a tweet"
+    return of_trained("ark", cache, "ark", (readers.ark("dev"), readers.ark("test")), about)
+
+
+def ark_shift(cache: Path) -> DataSet:
+    about = (
+        "ARK Twitter (Oct27, one day) train; fit on its dev, judged on Daily547 (later, one tweet a day); a document is a tweet"
+    )
+    return of_trained("ark-shift", cache, "ark", (readers.ark("dev"), readers.ark("daily547")), about, shift=True)
+
+
+def wnut17(cache: Path) -> DataSet:
+    parts = readers.entities("wnut17", "dev"), readers.entities("wnut17", "test")
+    about = (
+        "WNUT-17 train (type-level marginals); fit on dev, judged on test, each from other platforms; a document is a sentence"
+    )
+    return of_trained("wnut17", cache, "wnut17", parts, about, shift=True)
+
+
+def wikineural(cache: Path) -> DataSet:
+    parts = readers.entities("wikineural_en", "dev"), readers.entities("wikineural_en", "test", every=5)
+    about = "WikiNEuRal English train (type-level marginals); fit on dev, judged on every fifth sentence of test; a document is a sentence"
+    return of_trained("wikineural", cache, "wikineural", parts, about)
+
+
+# Name -> what makes it in memory, given the cache; the quick ones first
+DATA_SETS: dict[str, Callable[[Path], DataSet]] = {
+    "ewt-tagger": ewt_tagger,
+    "ark": ark,
+    "ark-shift": ark_shift,
+    "streusle": streusle,
+    "ptb": ptb,
+    "porttinari": porttinari,
+    "tweets": tweets,
+    "tweets-shift": tweets_shift,
+    "wnut17": wnut17,
+    "ewt-morph": ewt_morph,
+    "brown": brown,
+    "wikineural": wikineural,
+}
+ABOUT = ("name", "about", "labels", "counts", "shift", "accuracy")
+ARRAYS = ("logits", "gold", "documents")
+
+
+def write(data: DataSet, folder: Path) -> None:
+    """Put a data set into an existing folder."""
+    about = {key: getattr(data, key) for key in ABOUT}
+    (folder / "about.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
+    for part in ("fit", "test"):
+        for array in ARRAYS:
+            np.save(folder / f"{part}_{array}.npy", getattr(getattr(data, part), array))
+
+
+def prepare(name: str, cache: Path) -> Path:
+    """The folder of a data set, made if it is not there: whole or not at all."""
+    folder = cache / "quality" / "sets" / name
+    if not folder.exists():
+        say(f"Making {name} ...")
+        data = DATA_SETS[name](cache)
+        write_folder(folder, lambda partial: write(data, partial))
+    return folder
+
+
+def load(folder: Path) -> DataSet:
+    """A data set from its folder; the arrays stay on the disk until they are read."""
+    about = json.loads((folder / "about.json").read_text(encoding="utf8"))
+    fit, test = (
+        Split(*(np.load(folder / f"{part}_{array}.npy", mmap_mode="r") for array in ARRAYS)) for part in ("fit", "test")
+    )
+    labels, counts = tuple(about.pop("labels")), tuple(about.pop("counts"))
+    return DataSet(**about, labels=labels, counts=counts, fit=fit, test=test)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"Data sets, of {', '.join(DATA_SETS)}; all where none is named"
+    )
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for what is trained and made")
+    options = parser.parse_args()
+    names = options.names or list(DATA_SETS)
+    unknown = [name for name in names if name not in DATA_SETS]
+    if unknown:
+        raise SystemExit(f"There is no data set {unknown[0]!r}; there are {', '.join(DATA_SETS)}.")
+    data_folder()
+    cache = options.cache.resolve()
+    if cache.is_relative_to(ROOT):
+        raise SystemExit("The cache must lie outside the repository.")
+    print(
+        "| set | tokens fit / test | labels | documents fit / test | accuracy | pairs fit / test | gold unknown / missing in test |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name in names:
+        data = load(prepare(name, cache))
+        fit, test = data.fit, data.test
+        print(
+            f"| {name} | {len(fit.gold):,} / {len(test.gold):,} | {len(data.labels)} | {fit.n_documents:,} / {test.n_documents:,} "
+            f"| {data.accuracy:.4f} | {fit.n_pairs():,} / {test.n_pairs():,} | {(test.gold == -1).sum():,} / {(test.gold == -2).sum():,} |",
+            flush=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.update(ONE_THREAD)  # too late for what numpy has loaded, in time for the trainings
+    warnings.filterwarnings("ignore", message=r"\[W095\]")
+    raise SystemExit(main())

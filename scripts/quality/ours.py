@@ -1,0 +1,265 @@
+"""The methods of this package that the quality benchmark compares, as functions from a data set to the scores of its test pairs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from quality.data import THRESHOLD, DataSet, Split
+
+from spacy_calib.conformal import COVERAGES, ConformalSets
+from spacy_calib.grouping.behaviour import make_behaviour_grouping
+from spacy_calib.grouping.one_vs_rest import one_group_per_tag
+from spacy_calib.grouping.subtags import make_subtag_grouping
+from spacy_calib.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.marginals.base import LogitScores
+from spacy_calib.metrics.bootstrap import mean_interval
+from spacy_calib.pairs import pair_up
+from spacy_calib.pooling import TagOffsets
+from spacy_calib.recalibrators import (
+    Beta,
+    HistogramBinning,
+    IsotonicRegression,
+    Platt,
+    Recalibrator,
+    ScalingBinning,
+    Temperature,
+)
+from spacy_calib.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from spacy_calib.selection import Selector
+from spacy_calib.token_calibration import Chosen, TokenCalibration, TokenData
+from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
+from spacy_calib.venn_abers import VennAbers
+
+# Which part of its tags a data set can be grouped by (see `make_subtag_grouping`).
+SCHEMES = {
+    "ewt-morph": "feats",
+    "porttinari": "feats",
+    "tweets": "feats",
+    "tweets-shift": "feats",
+    "streusle": "lextag",
+    "brown": "brown",
+}
+PAPER = ("histogram", "isotonic", "scaling binning")
+AUTO = "auto"
+
+
+class Task:
+    """A data set as the package sees it.
+
+    scores, test_scores (LogitScores): Of all tokens. data (TokenData): To fit on. test (Pairs): To judge: those that reach the threshold.
+    documents (Ints): The document of each test pair. groups (Groups): Five tag frequency groups, by which all methods are judged.
+    """
+
+    def __init__(self, held: DataSet):
+        self.held = held
+        self.labels = list(held.labels)
+        self.counts = dict(zip(held.labels, held.counts, strict=True))
+        self.test_scores = LogitScores(np.asarray(held.test.logits))
+        self.data = _token_data(held.fit, len(held.labels))
+        self.test = pair_up(self.test_scores.above(THRESHOLD), held.test.gold)
+        self.documents: Ints = np.asarray(held.test.documents)[self.test.rows]
+        self.groups = self.group(partial(tag_frequency_groups, n_groups=5))
+
+    @cached_property
+    def fit_pairs(self) -> Pairs:
+        """The fit pairs that reach the threshold."""
+        return self.data.pairs.take(self.data.kept)
+
+    @cached_property
+    def chosen(self) -> tuple[Chosen, float]:
+        """(what `--method auto` chooses, seconds that it took)."""
+        started = time.perf_counter()
+        found = Selector()(self.data, self.group)
+        return found, time.perf_counter() - started
+
+    def group(self, grouping: Grouping) -> Groups:
+        return grouping(self.labels, self.counts)
+
+
+def _token_data(split: Split, n_tags: int) -> TokenData:
+    pairs = pair_up(LogitScores(np.asarray(split.logits)).above(FLOOR), split.gold)
+    return TokenData(pairs, np.asarray(split.gold), np.asarray(split.documents)[pairs.rows], n_tags, THRESHOLD)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """scores (Floats): One per test pair. seconds (float): Fit and predict. about (str): What was chosen, where something was."""
+
+    scores: Floats
+    seconds: float
+    about: str = ""
+
+
+Method = Callable[[Task], Outcome]
+
+
+def fixed(
+    grouping: Callable[[Task], Groups],
+    prototype: Recalibrator,
+    pooling: TagOffsets | None = None,
+    scaling: Scaling | None = None,
+    normalize: bool | str = False,
+) -> Method:
+    """A method without a choice."""
+
+    def run(task: Task) -> Outcome:
+        started = time.perf_counter()
+        own = None if scaling is None else scaling.clone()
+        data = task.data
+        scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
+        chosen = Chosen(one_group_per_tag, prototype, pooling, own, scaled)
+        made = TokenCalibration.fit(data, chosen, grouping(task), normalize=normalize)
+        scores = _applied(made, task)
+        return Outcome(scores, time.perf_counter() - started)
+
+    return run
+
+
+def scaled_only(scaling: Scaling) -> Method:
+    """A scaling with no map after it."""
+
+    def run(task: Task) -> Outcome:
+        started = time.perf_counter()
+        own = scaling.clone()
+        own.cross_fit(task.data.pairs, task.data.documents, task.data.n_tags)
+        scores = _applied(TokenCalibration(scaling=own), task)
+        return Outcome(scores, time.perf_counter() - started)
+
+    return run
+
+
+def chosen(normalize: bool | str = False) -> Method:
+    """What `--method auto` chooses."""
+
+    def run(task: Task) -> Outcome:
+        found, seconds = task.chosen
+        started = time.perf_counter()
+        made = TokenCalibration.fit(task.data, found, task.group(found.grouping), normalize=normalize)
+        scores = _applied(made, task)
+        return Outcome(scores, seconds + time.perf_counter() - started, found.table["chosen"])
+
+    return run
+
+
+def _applied(made: TokenCalibration, task: Task) -> Floats:
+    """The scores of the test pairs."""
+    calibrated = made.calibrate(task.test_scores, THRESHOLD)
+    has_gold = np.asarray(task.held.test.gold)[calibrated.marginals.rows] != -2
+    return calibrated.scores[has_gold]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """How often the sets of tags of `auto` hold the right one.
+
+    coverage (str), alpha (float): See `ConformalSets`. held (float): Share of the test tokens with gold. low, high (float): Its 95 % interval
+    by document. size (float): Mean number of tags in a set. out_of_reach (float): Share of tokens for which no set keeps the promise.
+    """
+
+    coverage: str
+    alpha: float
+    held: float
+    low: float | None
+    high: float | None
+    size: float
+    out_of_reach: float
+
+
+def promises(task: Task) -> Iterator[Promise]:
+    """Of each kind of coverage, at 90 and at 95 %."""
+    found, _ = task.chosen
+    groups = task.group(found.grouping)
+    gold = np.asarray(task.held.test.gold)
+    has_gold = np.flatnonzero(gold != -2)
+    for coverage in COVERAGES:
+        for alpha in (0.1, 0.05):
+            made = TokenCalibration.fit(
+                task.data, found, groups, sets=ConformalSets(alpha, coverage), promise_groups=task.groups
+            )
+            calibrated = made.calibrate(task.test_scores, THRESHOLD)
+            rows, tags = calibrated.marginals.rows, calibrated.marginals.tags
+            assert calibrated.in_set is not None
+            assert calibrated.out_of_reach is not None
+            inside = np.flatnonzero(calibrated.in_set)
+            holds = np.zeros(len(gold))
+            holds[rows[inside][tags[inside] == gold[rows[inside]]]] = 1.0
+            interval = mean_interval(holds[has_gold], np.asarray(task.held.test.documents)[has_gold])
+            assert interval is not None
+            sizes = np.bincount(rows[inside], minlength=len(gold))[has_gold]
+            beyond = float(calibrated.out_of_reach[has_gold].mean())
+            yield Promise(coverage, alpha, interval.estimate, interval.low, interval.high, float(sizes.mean()), beyond)
+
+
+def raw(task: Task) -> Outcome:
+    return Outcome(task.test.scores, 0.0)
+
+
+def tfg(n_groups: int) -> Callable[[Task], Groups]:
+    return lambda task: task.group(partial(tag_frequency_groups, n_groups=n_groups))
+
+
+def each_tag(task: Task) -> Groups:
+    return task.group(one_group_per_tag)
+
+
+def by_behaviour(task: Task) -> Groups:
+    return task.group(make_behaviour_grouping(5).with_pairs(task.fit_pairs))
+
+
+def by_subtag(task: Task) -> Groups:
+    return task.group(make_subtag_grouping(SCHEMES[task.held.name]))
+
+
+def methods(name: str) -> Iterator[tuple[str, Method]]:
+    """(name, method) of all that a data set is calibrated with."""
+    yield "raw", raw
+    maps = {
+        "histogram": HistogramBinning(), "isotonic": IsotonicRegression(), "scaling binning": ScalingBinning(),
+        "temperature": Temperature(), "platt": Platt(), "beta": Beta(), "venn-abers": VennAbers(),
+    }  # fmt: skip
+    for method in PAPER:
+        yield f"SCW {method}", fixed(tfg(1), maps[method])
+    for method, prototype in maps.items():
+        yield f"TFG-5 {method}", fixed(tfg(5), prototype)
+    for method in ("platt", "beta", "isotonic"):
+        for n_groups in (1, 5, 12):
+            if n_groups > 5:
+                yield f"TFG-{n_groups} {method}", fixed(tfg(n_groups), maps[method])
+            yield f"TFG-{n_groups} {method} + tag offsets", fixed(tfg(n_groups), maps[method], TagOffsets())
+        yield f"one-vs-rest {method}", fixed(each_tag, maps[method])
+    yield "behaviour platt", fixed(by_behaviour, maps["platt"])
+    yield "behaviour isotonic", fixed(by_behaviour, maps["isotonic"])
+    if name in SCHEMES:
+        yield "sub-tags platt", fixed(by_subtag, maps["platt"])
+        yield "sub-tags platt + tag offsets", fixed(by_subtag, maps["platt"], TagOffsets())
+    for scaling in (TemperatureScaling(), VectorScaling(), MatrixScaling()):
+        kind = type(scaling).__name__.removesuffix("Scaling").lower()
+        yield f"{kind} scaling", scaled_only(scaling)
+        yield f"{kind} scaling, TFG-5 beta", fixed(tfg(5), maps["beta"], scaling=scaling)
+        yield f"{kind} scaling, SCW isotonic", fixed(tfg(1), maps["isotonic"], scaling=scaling)
+    yield "TFG-5 isotonic, kept tags sum to 1", fixed(tfg(5), maps["isotonic"], normalize=True)
+    yield "TFG-5 isotonic, room for other tags", fixed(tfg(5), maps["isotonic"], normalize="other")
+    yield AUTO, chosen()
+    yield "auto, kept tags sum to 1", chosen(True)
+    yield "auto, room for other tags", chosen("other")
+
+
+def write_pairs(task: Task, folder: Path) -> None:
+    """The pairs beside the logits, for the peers: see quality/peer_worker.py."""
+    for part, pairs in (("fit", task.fit_pairs), ("test", task.test)):
+        arrays = {
+            "rows": pairs.rows, "tags": pairs.tags, "scores": pairs.scores, "hits": pairs.hits, "groups": task.groups.of(pairs.tags),
+        }  # fmt: skip
+        for name, array in arrays.items():
+            file = folder / f"{part}_{name}.npy"
+            if not file.exists() or not np.array_equal(np.load(file), array):
+                np.save(file, array)

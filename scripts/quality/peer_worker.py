@@ -1,0 +1,433 @@
+"""Fits one method of one peer on a data set's folder and writes the calibrated scores of the test pairs.
+
+    <environment of the peer>/bin/python -I peer_worker.py FOLDER --peer P --method M --kind K --how H --scores S.npy --report R.json
+
+Runs inside the environment of the peer (see peers.py): it imports numpy and the peer, nothing else. The files of FOLDER are described in
+Data. Kinds of methods:
+
+- binary: fits (score, hit) of pairs: "pooled" one map, "per group" one for each TFG-5 group. A group whose fit pairs are all hits or all
+  misses, or that has none, takes the pooled map.
+- segments: the same, but the peer is told the segment of each pair and does the rest: "per tag" or "per group".
+- multiclass: fits the n x K matrix of the model's outputs with the gold column of each token; the calibrated n x K matrix is read at the
+  test pairs. Tokens whose gold the model does not know have no column to fit, so they are left out (as pairs, binary methods count
+  them as misses).
+- multiclass, seen: the same for methods that cannot do with a class without a token in the fit data (they stop, or call it impossible,
+  which costs an infinite log loss at its first hit). They get the columns of the other classes, and the pairs of those without a
+  token keep their raw scores.
+
+Calibrated scores that are no probabilities are a failure; so is an exception. The report says why, and how long fit and predict took
+without imports and reading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+ROUNDING = 1e-6  # scores may pass 0 or 1 by as much, and are clipped
+N_BINS = 10
+
+Predict = Callable[..., np.ndarray]
+Fit = Callable[..., Predict]
+
+
+class Data:
+    """The arrays of a data set's folder, read when they are asked for: data["fit_scores"] is fit_scores.npy.
+
+    Of fit and of test: logits (n_tokens, n_labels), float32; gold (n_tokens,), the column of the gold label, -1 for one that the model
+    does not know, -2 for none; and of each pair with a score of 0.01 or more, n_pairs long: rows (its row in logits), tags (its column),
+    scores, hits and groups.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.read: dict[str, np.ndarray] = {}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.read:
+            self.read[name] = np.load(self.folder / f"{name}.npy")
+        return self.read[name]
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Rows that sum to 1, float64, of logits of shape (n, k)."""
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+def log_odds(scores: np.ndarray) -> np.ndarray:
+    """log(p / (1 - p)) of probabilities, which are kept 1e-12 away from 0 and 1."""
+    inside = np.clip(scores, 1e-12, 1 - 1e-12)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def two_columns(scores: np.ndarray) -> np.ndarray:
+    """P(miss), P(hit) of n pairs, shape (n, 2)."""
+    return np.column_stack([1 - scores, scores])
+
+
+# The peers, one function each and kind: method -> fit. Binary: fit(scores, hits) -> predict, predict(scores) -> scores, all of shape
+# (n_pairs,). Segments: fit(scores, hits, segments) -> predict(scores, segments). Multiclass: fit(logits, probabilities, gold) ->
+# predict(logits, probabilities) -> calibrated matrix of the shape of logits; gold is a column of it for each row.
+
+
+def scikit_learn_prefit(outputs: str, method: str):
+    """A CalibratedClassifierCV of this method over a prefit classifier whose `outputs` (the method that scikit-learn asks) are its input."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.frozen import FrozenEstimator
+
+    class Handed(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            raise NotImplementedError("It is given, not fitted.")
+
+        def predict(self, X):
+            return X.argmax(axis=1)
+
+    def given(self, X):
+        return X[:, 1] if outputs == "decision_function" and X.shape[1] == 2 else X
+
+    given.__name__ = outputs  # scikit-learn goes by it
+    setattr(Handed, outputs, given)
+
+    def fit(X: np.ndarray, gold: np.ndarray):
+        handed = Handed()
+        handed.classes_, handed.n_features_in_ = np.arange(X.shape[1]), X.shape[1]
+        return CalibratedClassifierCV(FrozenEstimator(handed), method=method).fit(X, gold)
+
+    return fit
+
+
+def scikit_learn_binary(method: str) -> Fit:
+    outputs = "predict_proba" if method == "isotonic" else "decision_function"
+    make = scikit_learn_prefit(outputs, method)
+
+    def prepare(scores: np.ndarray) -> np.ndarray:
+        return two_columns(scores) if method == "isotonic" else np.column_stack([-log_odds(scores), log_odds(scores)])
+
+    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
+        fitted = make(prepare(scores), hits.astype(int))
+        return lambda scores: fitted.predict_proba(prepare(scores))[:, 1]
+
+    return fit
+
+
+def scikit_learn_multiclass(method: str) -> Fit:
+    name, _, given = method.partition(" on ")
+    make = scikit_learn_prefit("predict_proba" if given == "probabilities" else "decision_function", name)
+
+    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
+        fitted = make(probabilities if given == "probabilities" else logits, gold)
+        return lambda logits, probabilities: fitted.predict_proba(probabilities if given == "probabilities" else logits)
+
+    return fit
+
+
+def netcal_make(method: str):
+    """What makes an unfitted netcal object, and the keywords of its fit (by itself the scaling writes TensorBoard logs)."""
+    from netcal import binning, scaling
+
+    if hasattr(binning, method):
+        make = getattr(binning, method)
+        return (lambda: make(bins=N_BINS) if method == "HistogramBinning" else make()), {}
+    return getattr(scaling, method), {"tensorboard": False, "random_state": 0}
+
+
+def netcal_binary(method: str) -> Fit:
+    make, keywords = netcal_make(method)
+
+    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
+        fitted = make()
+        fitted.fit(scores, hits.astype(int), **keywords)
+        return lambda scores: np.asarray(fitted.transform(scores)).reshape(len(scores))
+
+    return fit
+
+
+def netcal_multiclass(method: str) -> Fit:
+    make, keywords = netcal_make(method)
+
+    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
+        fitted = make()
+        fitted.fit(probabilities, gold, **keywords)
+        return lambda logits, probabilities: np.asarray(fitted.transform(probabilities)).reshape(probabilities.shape)
+
+    return fit
+
+
+def uncertainty_calibration_binary(method: str) -> Fit:
+    import calibration
+
+    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
+        fitted = getattr(calibration, method)(len(scores), N_BINS)
+        fitted.train_calibration(scores, hits.astype(int))
+        return fitted.calibrate
+
+    return fit
+
+
+def uncertainty_calibration_multiclass(method: str) -> Fit:
+    import calibration
+
+    name, _, bins = method.partition(", ")
+
+    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
+        fitted = getattr(calibration, name)(len(gold), int(bins.split()[0]))
+        fitted.train_calibration(probabilities, gold)
+        return lambda logits, probabilities: fitted.calibrate(probabilities)
+
+    return fit
+
+
+def probcal_binary(method: str) -> Fit:
+    import probcal
+
+    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
+        return getattr(probcal, method)().fit(scores, hits.astype(int)).predict_proba
+
+    return fit
+
+
+def probcal_segments(method: str) -> Fit:
+    import probcal
+
+    base = {
+        "Segmented beta": "BetaCalibrator",
+        "Segmented isotonic": "IsotonicCalibrator",
+        "Segmented spline": "SplineCalibrator",
+    }[method]
+
+    def fit(scores: np.ndarray, hits: np.ndarray, segments: np.ndarray) -> Predict:
+        fitted = probcal.SegmentedCalibrator(getattr(probcal, base)())
+        fitted.fit(scores, hits.astype(int), segments=segments)
+        return lambda scores, segments: fitted.predict_proba(scores, segments=segments)
+
+    return fit
+
+
+def probmetrics_make(method: str):
+    """What makes an unfitted calibrator: its factory's name, with its mixture (Laplace smoothing) or not, or a class."""
+    from probmetrics import calibrators
+
+    if method.startswith(("ETS", "VectorScaling", "CDFSpline")):
+        return getattr(calibrators, method)
+    name, _, mixed = method.partition(" + ")
+    return lambda: calibrators.get_calibrator(name, calibrate_with_mixture=bool(mixed))
+
+
+def probmetrics_binary(method: str) -> Fit:
+    make = probmetrics_make(method)
+
+    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
+        fitted = make().fit(two_columns(scores), hits.astype(int))
+        return lambda scores: fitted.predict_proba(two_columns(scores))[:, 1]
+
+    return fit
+
+
+def probmetrics_multiclass(method: str) -> Fit:
+    make = probmetrics_make(method)
+
+    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
+        fitted = make().fit(probabilities, gold)
+        return lambda logits, probabilities: fitted.predict_proba(probabilities)
+
+    return fit
+
+
+def betacal_binary(method: str) -> Fit:
+    from betacal import BetaCalibration
+
+    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
+        return BetaCalibration(parameters=method).fit(scores, hits.astype(int)).predict
+
+    return fit
+
+
+def venn_abers_binary(method: str) -> Fit:
+    from venn_abers import VennAbers
+
+    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
+        fitted = VennAbers()
+        fitted.fit(two_columns(scores), hits.astype(int))
+        return lambda scores: fitted.predict_proba(two_columns(scores))[0][:, 1]
+
+    return fit
+
+
+def venn_abers_multiclass(method: str) -> Fit:
+    from venn_abers.venn_abers import predict_proba_prefitted_va
+
+    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
+        return lambda logits, test: predict_proba_prefitted_va(probabilities, gold, test, va_tpe=method)[0]
+
+    return fit
+
+
+def dirichletcal_multiclass(method: str) -> Fit:
+    from dirichletcal.calib.fulldirichlet import FullDirichletCalibrator
+
+    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
+        fitted = FullDirichletCalibrator(reg_lambda=1e-3, reg_mu=1e-3, optimizer="fmin_l_bfgs_b")
+        fitted.fit(probabilities, gold)
+        return lambda logits, probabilities: fitted.predict_proba(probabilities)
+
+    return fit
+
+
+PEERS: dict[tuple[str, str], Callable[[str], Fit]] = {
+    ("scikit-learn", "binary"): scikit_learn_binary,
+    ("scikit-learn", "multiclass"): scikit_learn_multiclass,
+    ("netcal", "binary"): netcal_binary,
+    ("netcal", "multiclass"): netcal_multiclass,
+    ("uncertainty-calibration", "binary"): uncertainty_calibration_binary,
+    ("uncertainty-calibration", "multiclass"): uncertainty_calibration_multiclass,
+    ("probcal", "binary"): probcal_binary,
+    ("probcal", "segments"): probcal_segments,
+    ("probmetrics", "binary"): probmetrics_binary,
+    ("probmetrics", "multiclass"): probmetrics_multiclass,
+    ("betacal", "binary"): betacal_binary,
+    ("venn-abers", "binary"): venn_abers_binary,
+    ("venn-abers", "multiclass"): venn_abers_multiclass,
+    ("dirichletcal", "multiclass"): dirichletcal_multiclass,
+}
+
+
+class Clock:
+    """Seconds spent in fit and in predict."""
+
+    def __init__(self) -> None:
+        self.fit = self.predict = 0.0
+
+    def timed(self, what: str, function: Callable[..., object], *arguments: np.ndarray):
+        start = time.perf_counter()
+        made = function(*arguments)
+        setattr(self, what, getattr(self, what) + time.perf_counter() - start)
+        return made
+
+
+def run_binary(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
+    """Calibrated scores of the test pairs, and how many of them took the pooled map for want of their own."""
+    scores, hits = data["fit_scores"], data["fit_hits"]
+    if how == "pooled":
+        return clock.timed("predict", clock.timed("fit", fit, scores, hits), data["test_scores"]), {}
+    calibrated = np.full(len(data["test_scores"]), np.nan)
+    without = np.zeros(len(calibrated), dtype=bool)
+    for group in np.unique(data["test_groups"]):
+        mine, inside = data["fit_groups"] == group, data["test_groups"] == group
+        if len(np.unique(hits[mine])) < 2:
+            without |= inside
+            continue
+        predict = clock.timed("fit", fit, scores[mine], hits[mine])
+        calibrated[inside] = clock.timed("predict", predict, data["test_scores"][inside])
+    if without.any():
+        calibrated[without] = clock.timed("predict", clock.timed("fit", fit, scores, hits), data["test_scores"][without])
+    return calibrated, {"pairs_by_pooled_map": int(without.sum())}
+
+
+def run_segments(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
+    """Calibrated scores of the test pairs with the peer's own way with segments."""
+    segments = {"per tag": "tags", "per group": "groups"}[how]
+    given = data["fit_scores"], data["fit_hits"], data[f"fit_{segments}"].astype(str)
+    predict = clock.timed("fit", fit, *given)
+    return clock.timed("predict", predict, data["test_scores"], data[f"test_{segments}"].astype(str)), {}
+
+
+def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
+    """Calibrated scores of the test pairs, out of the calibrated matrix.
+
+    how (str): "all" gives the method all columns, "seen" those of the labels with a gold token in the fit data.
+    """
+    gold = data["fit_gold"]
+    fitted_on = gold >= 0
+    logits = data["fit_logits"][fitted_on].astype(np.float64)
+    n_labels = logits.shape[1]
+    columns = np.unique(gold[fitted_on]) if how == "seen" else np.arange(n_labels)
+    place = np.full(n_labels, -1)
+    place[columns] = np.arange(len(columns))
+    predict = clock.timed("fit", fit, logits[:, columns], softmax(logits)[:, columns], place[gold[fitted_on]])
+    logits = data["test_logits"].astype(np.float64)
+    calibrated = np.asarray(clock.timed("predict", predict, logits[:, columns], softmax(logits)[:, columns]))
+    if calibrated.shape != (len(logits), len(columns)):
+        raise ValueError(f"The calibrated matrix has shape {calibrated.shape}, not {(len(logits), len(columns))}.")
+    rows, at = data["test_rows"], place[data["test_tags"]]
+    counted = {"tokens_left_out": int((gold == -1).sum()), "classes_unseen": n_labels - len(np.unique(gold[fitted_on]))}
+    return np.where(at >= 0, calibrated[rows, at], data["test_scores"]), {**counted, "pairs_kept_raw": int((at < 0).sum())}
+
+
+def as_probabilities(scores: np.ndarray, n_pairs: int) -> np.ndarray:
+    """The scores as float64 in [0, 1], rounding errors cut off.
+
+    RAISES ValueError: another shape, or values that are no probabilities.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (n_pairs,):
+        raise ValueError(f"The calibrated scores have shape {values.shape}, not {(n_pairs,)}.")
+    wrong = ~((values >= -ROUNDING) & (values <= 1 + ROUNDING))  # true for NaN
+    if wrong.any():
+        raise ValueError(f"Not a probability: {int(wrong.sum())} of {n_pairs} scores, the first is {values[wrong][0]}.")
+    return np.clip(values, 0.0, 1.0)
+
+
+def run(data: Data, peer: str, method: str, kind: str, how: str) -> tuple[np.ndarray, dict]:
+    """The calibrated scores of the test pairs and the report of one run."""
+    family, _, columns = kind.partition(", ")
+    fit = PEERS[peer, family](method)
+    clock = Clock()
+    runner = {"binary": run_binary, "segments": run_segments, "multiclass": run_multiclass}[family]
+    scores, counted = runner(data, fit, (columns or "all") if family == "multiclass" else how, clock)
+    return as_probabilities(scores, len(data["test_scores"])), {
+        "fit_seconds": round(clock.fit, 3), "predict_seconds": round(clock.predict, 3), **counted
+    }  # fmt: skip
+
+
+def limit_memory(gigabytes: float) -> None:
+    """Let what needs more address space fail with a MemoryError, where the system can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    size = int(gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="Folder of a data set")
+    for name in ("peer", "method", "kind", "how"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--scores", type=Path, required=True, help="Where to write the calibrated scores")
+    parser.add_argument("--report", type=Path, required=True, help="Where to write what happened, as JSON")
+    parser.add_argument("--memory", type=float, default=16, help="GiB of address space")
+    options = parser.parse_args()
+    limit_memory(options.memory)
+    warnings.simplefilter("ignore")
+    np.random.seed(0)
+    report: dict[str, object] = {"python": sys.version.split()[0], "version": version(options.peer), "failure": ""}
+    code = 0
+    try:
+        scores, told = run(Data(options.folder), options.peer, options.method, options.kind, options.how)
+        np.save(options.scores, scores)
+        report |= told
+    except Exception as error:
+        traceback.print_exc()
+        report["failure"] = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
+        code = 1
+    partial = options.report.with_suffix(".part")
+    partial.write_text(json.dumps(report, indent=1) + "\n", encoding="utf8")
+    os.replace(partial, options.report)
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,210 @@
+"""Read the data sets of the quality benchmark as sentences with their documents, and cut them into parts and Docs."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "configs" / "scripts"))
+
+from conllu import document_of, read_sentences
+from convert_entities import open_entities
+from quality_table import brown_documents, data_folder
+
+SENTENCES_PER_DOC = 10
+CHECK_EVERY = 20
+# Porttinari-base: train, what chooses the checkpoint, fit, test; DANTEStocks: fit, test
+PORTTINARI_SHARES = {"train": 0.65, "check": 0.05, "fit": 0.15, "test": 0.15}
+DANTESTOCKS_SHARES = {"fit": 0.5, "test": 0.5}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with its gold.
+
+    document (str): Name of its document, unique in its part. words (list[str]): As the data has them.
+    gold (dict): Keyword arguments of Doc with a value for each word: tags; pos and morphs; or ents in IOB2.
+    spaces (list[bool] | None): Whether a space follows each word; None where the data does not say.
+    """
+
+    document: str
+    words: list[str]
+    gold: dict[str, list[str]]
+    spaces: list[bool] | None = None
+
+
+Documents = list[list[Sentence]]
+
+
+def documents_of(sentences: Iterable[Sentence]) -> Documents:
+    """The sentences by document, documents in the order in which they begin."""
+    found: dict[str, list[Sentence]] = {}
+    for sentence in sentences:
+        found.setdefault(sentence.document, []).append(sentence)
+    return list(found.values())
+
+
+def hold_out(documents: Documents, every: int = CHECK_EVERY) -> tuple[Documents, Documents]:
+    """(the rest, every nth document): the model is trained on the first, its checkpoint chosen on the second."""
+    held = documents[every - 1 :: every]
+    return [document for number, document in enumerate(documents, 1) if number % every], held
+
+
+def make_docs(documents: Documents, vocab: Vocab, size: int = SENTENCES_PER_DOC) -> Iterator[tuple[int, Doc]]:
+    """(number of the document, gold Doc): Docs of at most `size` sentences, none across two documents."""
+    for number, document in enumerate(documents):
+        for start in range(0, len(document), size):
+            part = document[start : start + size]
+            gold: dict[str, Any] = {key: [value for sentence in part for value in sentence.gold[key]] for key in part[0].gold}
+            words = [word for sentence in part for word in sentence.words]
+            spaces = [space for sentence in part for space in sentence.spaces or ()]
+            starts: list[bool | int | None] = [i == 0 for sentence in part for i in range(len(sentence.words))]
+            yield number, Doc(vocab, words=words, spaces=spaces or None, sent_starts=starts, **gold)
+
+
+# Rows of word and label
+
+
+def tab_blocks(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
+    """(comment, rows) of each block of a gzipped file, the comment being the last line without a tab up to there."""
+    comment = ""
+    rows: list[list[str]] = []
+    with gzip.open(path, "rt", encoding="utf8", newline="\n") as lines:
+        for line in lines:
+            cells = line.rstrip("\n").split("\t")
+            if len(cells) > 1:
+                rows.append(cells)
+                continue
+            if rows:
+                yield comment, rows
+                rows = []
+            comment = cells[0] or comment
+    if rows:
+        yield comment, rows
+
+
+def ark(split: str) -> Documents:
+    """Tweets of the ARK Twitter data. split: train, dev, test or daily547."""
+    blocks = tab_blocks(data_folder() / "ark_twpos" / f"{split}.tsv.gz")
+    return [
+        [Sentence(str(i), [row[0] for row in rows], {"tags": [row[1] for row in rows]})] for i, (_, rows) in enumerate(blocks)
+    ]
+
+
+def streusle(split: str) -> Documents:
+    """Reviews of STREUSLE with their lextags; a sentence is called reviews-REVIEW-NUMBER."""
+    sentences = []
+    for comment, rows in tab_blocks(data_folder() / "streusle_lsr" / f"{split}.tsv.gz"):
+        review = comment.removeprefix("# sent_id = ").rpartition("-")[0]
+        sentences.append(Sentence(review, [row[0] for row in rows], {"tags": [row[3] for row in rows]}))
+    return documents_of(sentences)
+
+
+def ptb() -> dict[str, Documents]:
+    """The Penn Treebank sample in parts by the number of the file modulo 5: 1 to 3 train, 4 fit, 0 test."""
+    parts: dict[str, Documents] = {"train": [], "fit": [], "test": []}
+    sentences = []
+    for comment, rows in tab_blocks(data_folder() / "ptb_sample" / "wsj_tagged.tsv.gz"):
+        file = comment.removeprefix("# file = ")
+        sentences.append(Sentence(file, [row[0] for row in rows], {"tags": [row[1] for row in rows]}))
+    for document in documents_of(sentences):
+        number = int(document[0].document.removeprefix("wsj_"))
+        parts[{0: "test", 4: "fit"}.get(number % 5, "train")].append(document)
+    return parts
+
+
+def brown(split: str) -> Documents:
+    """Documents of Brown, read by scripts/quality_table.py."""
+    return [
+        [Sentence(str(number), [word for word, _ in rows], {"tags": [tag for _, tag in rows]}) for rows in document]
+        for number, document in enumerate(brown_documents(split))
+    ]
+
+
+def brown_to_train(n_documents: int) -> tuple[Documents, Documents]:
+    """(train, check): the documents that scripts/quality_table.py trains on, and those that choose its checkpoint."""
+    documents = brown("train")
+    step = max(1, len(documents) // n_documents)
+    return documents[::step][:n_documents], documents[1::step][:8] if step > 1 else documents[-8:]
+
+
+def entities(name: str, split: str, every: int = 1) -> Documents:
+    """Sentences of wnut17 or wikineural_en, each a document of its own.
+
+    every (int): Keep the first of so many. An I- tag whose entity was not opened opens one.
+    """
+    blocks = list(tab_blocks(data_folder() / name / f"{split}.conll.gz"))[::every]
+    return [
+        [Sentence(str(i), [row[0] for row in rows], {"ents": open_entities([row[1] for row in rows])})]
+        for i, (_, rows) in enumerate(blocks)
+    ]
+
+
+# CoNLL-U
+
+
+def ewt(split: str, layer: str) -> Documents:
+    """Documents (`# newdoc`) of UD English EWT with gold words and spaces.
+
+    `spacy convert` differs in that it puts a space behind every sentence, also where the file has none.
+    layer (str): "tags" for XPOS, "morphs" for UPOS and FEATS.
+    """
+    text = gzip.decompress((data_folder() / "ud_english_ewt" / f"{split}.conllu.gz").read_bytes()).decode("utf8")
+    document, sentences = "", []
+    for block in filter(None, text.split("\n\n")):
+        begun = re.search(r"^# newdoc id = (\S+)", block, re.MULTILINE)
+        document = begun[1] if begun else document
+        words, spaces = [], []
+        last_of_word, spaced = 0, True  # of the multiword token (ID 3-4) that is open
+        for row in (line.split("\t") for line in block.split("\n") if line[:1].isdigit()):
+            follows = "SpaceAfter=No" not in row[9]
+            if "-" in row[0]:
+                last_of_word, spaced = int(row[0].partition("-")[2]), follows
+            elif "." not in row[0]:
+                number = int(row[0])
+                words.append(row)
+                spaces.append(follows if number > last_of_word else number == last_of_word and spaced)
+        feats = ["" if row[5] == "_" else row[5] for row in words]
+        gold = {"tags": [row[4] for row in words]} if layer == "tags" else {"pos": [row[3] for row in words], "morphs": feats}
+        sentences.append(Sentence(document, [row[1] for row in words], gold, spaces))
+    return documents_of(sentences)
+
+
+def dante(name: str, shares: dict[str, float]) -> dict[str, Documents]:
+    """A treebank of dante-corpora (porttinari, dantestocks), split by document as scripts/demo.py splits it."""
+    from demo import corpus_file, split_by_document
+
+    parts = split_by_document(list(read_sentences(corpus_file(name), Counter())), shares)
+    return {
+        part: documents_of(
+            Sentence(document_of(one.sent_id), one.words, {"pos": one.pos, "morphs": one.feats}) for one in sentences
+        )
+        for part, sentences in parts.items()
+    }
+
+
+def count_tokens(documents: Documents) -> int:
+    """Words in these documents."""
+    return sum(len(sentence.words) for document in documents for sentence in document)
+
+
+def document_numbers(numbers: list[int], lengths: list[int]) -> np.ndarray:
+    """The document of each token, from that of each Doc and the Docs' lengths; ascending.
+
+    RAISES ValueError: documents out of order.
+    """
+    if any(second < first for first, second in pairwise(numbers)):
+        raise ValueError("The Docs are not in the order of their documents.")
+    return np.repeat(np.array(numbers, dtype=np.int64), lengths)
