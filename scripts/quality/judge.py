@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.metrics import gmce, smce
-from spacy_calib.metrics.bootstrap import Resampled, holm_upper_bounds, resample_difference
+from spacy_calib.metrics.bootstrap import holm_upper_bounds, resample_means
 from spacy_calib.metrics.calibration_error import mean_of
 from spacy_calib.metrics.noise_floor import mean_gmce_floor, noise_floor
 from spacy_calib.metrics.proper import log_losses, squared_losses
@@ -71,7 +71,8 @@ def never_worse(pairs: Pairs, documents: Ints, auto: Floats, rivals: Mapping[str
     ours = of(auto, pairs.hits)
     margin = MARGIN * float(of(pairs.scores, pairs.hits).mean())
     names = list(rivals)
-    differences = [_resampled(ours, of(rivals[name], pairs.hits), documents, n_samples) for name in names]
+    differences = resample_means([ours - of(rivals[name], pairs.hits) for name in names], documents, n_samples)
+    assert differences is not None
     bounds = holm_upper_bounds(differences, np.full(len(names), margin), COVERAGE)
     hardest = max(range(len(names)), key=lambda k: (bounds[k].p_value, differences[k].estimate))
     best = max(range(len(names)), key=lambda k: differences[k].estimate)
@@ -93,13 +94,6 @@ def against(
     """The paired difference auto - rival with its two-sided interval, for each rival."""
     of = LOSSES[loss]
     ours = of(auto, pairs.hits)
-    return {
-        name: asdict(_resampled(ours, of(scores, pairs.hits), documents, n_samples).interval(COVERAGE))
-        for name, scores in rivals.items()
-    }
-
-
-def _resampled(one: Floats, other: Floats, documents: Ints, n_samples: int) -> Resampled:
-    found = resample_difference(one, other, documents, n_samples)
+    found = resample_means([ours - of(scores, pairs.hits) for scores in rivals.values()], documents, n_samples)
     assert found is not None
-    return found
+    return {name: asdict(one.interval(COVERAGE)) for name, one in zip(rivals, found, strict=True)}

@@ -137,33 +137,73 @@ def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000
     RETURNS (Resampled): None without pairs.
     RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
     """
-    given = _as_finite(values)
-    codes, n_documents = _codes(documents, len(given))
+    found = resample_means([values], documents, n_samples, seed)
+    return found[0] if found else None
+
+
+def resample_means(
+    columns: Sequence[ArrayLike], documents: ArrayLike, n_samples: int = 1000, seed: int = 0
+) -> list[Resampled] | None:
+    """Resample the means of several values of the same pairs, all with the same resamples: as `resample_mean` for each, in much less time.
+
+    columns (Sequence[ArrayLike]): n finite numbers each. RETURNS (list[Resampled]): One per column; None without pairs.
+    RAISES C001, C002: see `resample_mean`.
+    """
+    given = [_as_finite(values) for values in columns]
+    n = len(given[0]) if given else 0
+    for values in given:
+        if len(values) != n:
+            raise calib_error("C002", what="Resampling", first="value", second="other value", n_first=n, n_second=len(values))
+    codes, n_documents = _codes(documents, n)
     check_count("n_samples", n_samples)
-    if not len(given):
+    if not n:
         return None
-    # Taking off the first value makes the differences of equal values exactly 0.
-    moved = given - given[0]
     counts = np.bincount(codes).astype(np.float64)
-    sums = np.bincount(codes, weights=moved)
-    centre = sums.sum() / counts.sum()
-    rest = sums - centre * counts
-    estimate = float(given[0] + centre)
-    size = np.bincount(codes, weights=np.abs(moved)) + abs(centre) * counts
-    if n_documents < 2 or math.sqrt(np.sum(rest**2)) <= _NOTHING * math.sqrt(np.sum(size**2)):
-        return Resampled(estimate, 0.0, np.zeros(n_samples), n_documents)
+    parts = [_Residuals.of(values, codes, counts) for values in given]
+    spread = [part for part in parts if not part.flat]
+    if n_documents < 2 or not spread:
+        return [Resampled(part.estimate, 0.0, np.zeros(n_samples), n_documents) for part in parts]
+    rests = np.stack([part.rest for part in spread])
+    stacked = np.concatenate([[counts, counts**2], rests, rests**2, rests * counts])
+    totals = np.concatenate([stacked @ weights for weights in _weights(n_documents, n_samples, seed)], axis=1)
+    sizes, squares = totals[:2]
+    of_part = iter(zip(*np.split(totals[2:], 3), strict=True))
     small_sample = n_documents / (n_documents - 1)
-    error = math.sqrt(small_sample * np.sum(rest**2)) / counts.sum()
-    columns = np.stack([rest, counts, rest**2, rest * counts, counts**2])
-    totals = np.concatenate([columns @ weights for weights in _weights(n_documents, n_samples, seed)], axis=1)
-    shift = totals[0] / totals[1]
-    squared = totals[2] - 2 * shift * totals[3] + shift**2 * totals[4]
-    flat = squared <= _NOTHING * totals[2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distances = shift / (np.sqrt(small_sample * np.where(flat, 0.0, squared)) / totals[1])
-    return Resampled(
-        estimate, error, _finite_distances(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), n_documents), n_documents
-    )
+    found = []
+    for part in parts:
+        if part.flat:
+            found.append(Resampled(part.estimate, 0.0, np.zeros(n_samples), n_documents))
+            continue
+        sums, squared_sums, products = next(of_part)
+        shift = sums / sizes
+        squared = squared_sums - 2 * shift * products + shift**2 * squares
+        squared[squared <= _NOTHING * squared_sums] = 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distances = shift / (np.sqrt(small_sample * squared) / sizes)
+        error = math.sqrt(small_sample * np.sum(part.rest**2)) / counts.sum()
+        ordered = _finite_distances(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), n_documents)
+        found.append(Resampled(part.estimate, error, ordered, n_documents))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """The mean of some values, what each document's sum differs from it, and whether that is rounding only."""
+
+    estimate: float
+    rest: Floats
+    flat: bool
+
+    @classmethod
+    def of(cls, values: Floats, codes: Ints, counts: Floats) -> _Residuals:
+        # Taking off the first value makes the differences of equal values exactly 0.
+        moved = values - values[0]
+        sums = np.bincount(codes, weights=moved)
+        centre = sums.sum() / counts.sum()
+        rest = sums - centre * counts
+        size = np.bincount(codes, weights=np.abs(moved)) + abs(centre) * counts
+        flat = math.sqrt(np.sum(rest**2)) <= _NOTHING * math.sqrt(np.sum(size**2))
+        return cls(float(values[0] + centre), rest, flat)
 
 
 def mean_interval(
