@@ -192,13 +192,16 @@ def markdown(result: dict[str, Any]) -> str:
         text.append(line(row["name"], *cells))
     text += [
         "",
-        "Sets of tags (`--sets`) of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size:",
+        "Sets of tags (`--sets`) of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size; share of tokens without a promise (their `calib_set` is None, here their entries up to the cut count):",
         "",
     ]
     kinds = [(one["coverage"], one["alpha"]) for one in rows[0]["promises"]]
     text += head("set", *(f"{coverage}, {100 * (1 - alpha):g} %" for coverage, alpha in kinds))
     for row in rows:
-        cells = (f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f}); {one['size']:.2f}" for one in row["promises"])
+        cells = (
+            f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f}); {one['size']:.2f}; {100 * one['out_of_reach']:.0f} %"
+            for one in row["promises"]
+        )
         text.append(line(row["name"] + (" (shift)" if row["shift"] else ""), *cells))
     text.append("")
     for row in rows:

@@ -50,7 +50,8 @@ def token_raw(token: Token, attr: str) -> float | None:
 
 def token_interval(token: Token, attr: str) -> tuple[float, float] | None:
     """Token._.<attr>_interval: (low, high) probability that the label the token now carries is right, by the Venn-Abers predictor of its
-    group: one of the two is calibrated whatever the data are like. None where the pipe keeps no intervals (its setting `intervals`).
+    group, before normalization. For texts like those of the fit one of the two is calibrated; the score, which comes from another map, may
+    lie outside. None where the pipe keeps no intervals (its setting `intervals`).
     """
     values = token_values(token, attr)
     return None if values is None else values.interval

@@ -38,7 +38,7 @@ from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
 from .scaling import Scaling
 from .selection import Selector
-from .token_calibration import Chosen, TokenCalibration, TokenData, check_normalize
+from .token_calibration import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
 from .types import Groups, Ints, Marginals, Spans
 
 _FILE = "calibration.msgpack"
@@ -313,7 +313,7 @@ class Calibrator(Pipe):
         tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
         span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused. counted_on (str): Where tag_counts come from, for `info`.
         n_bins (int): Adaptive bins of the errors in the fit table.
-        RAISES C021 to C024, C028, C033, C034: the component. C030 to C032: the gold. C003, C005, C006: too few pairs.
+        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071: the gold. C003, C005 to C007: too few pairs.
         """
         pipe = self._pipe_to_fit()
         layer = self.source.layer(pipe)
@@ -326,9 +326,10 @@ class Calibrator(Pipe):
         kept = tokens.kept
         learned = replace(data.pairs.take(kept), scores=chosen.scaled[kept])
         names = self._frequency_labels(labels)
-        groups, own = (
-            self._groups(informed(grouping, learned, names), labels, counts) for grouping in (chosen.grouping, self.grouping)
-        )
+        groups = self._groups(informed(chosen.grouping, learned, names), labels, counts)
+        own = groups
+        if self.selection is not None:
+            own = self._groups(informed(self.grouping, learned, names), labels, counts)
         calibration = TokenCalibration.fit(
             tokens,
             chosen,
@@ -371,13 +372,15 @@ class Calibrator(Pipe):
         return self
 
     def _lowest(self, layer: Layer) -> float:
-        """Scores below it take no part in a fit."""
-        if self.scaling is not None and layer.overlapping:
-            raise calib_error("C072", layer=layer.name)
-        floors = [one.floor for one in (self.scaling,) if one is not None]
-        if self.selection is not None and not layer.overlapping:
-            floors.append(self.selection.lowest)
-        return min(self.threshold, *floors) if floors else self.threshold
+        """Scores below it take no part in a fit. RAISES C072: a setting that is about the one right tag of a token."""
+        if layer.overlapping:
+            for setting, used in (("scaling", self.scaling), ("sets", self.sets), ("normalize", self.normalize)):
+                if used:
+                    raise calib_error("C072", setting=setting, layer=layer.name)
+            return self.threshold
+        if self.selection is not None:
+            return min(self.threshold, self.selection.lowest)
+        return lowest_score(self.threshold, self.scaling)
 
     def _choose(self, tokens: TokenData, layer: Layer, labels: tuple[str, ...], counts: Mapping[str, int]) -> Chosen:
         """The steps of the settings, or what the selection chose."""

@@ -26,7 +26,7 @@ _MESSAGES = {
     "C007": "Choosing a method by cross-validation needs at least 2 documents with pairs, but {n} was given; name a --method, or give more documents.",
     "C070": "The grouping {name} looks at scores, not only at tags; call its with_pairs(pairs), and what that gives with labels and counts.",
     "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
-    "C072": "A scaling weighs the labels of a token against one another, but of {layer} a token may have several; leave the scaling out.",
+    "C072": "The setting {setting} is about the one right label of a token, but of {layer} a token may have several; leave {setting} out.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "

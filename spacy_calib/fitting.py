@@ -20,7 +20,7 @@ from .grouped import GroupedRecalibrator, GroupFit
 from .layers import Layer, label_hashes
 from .marginals.base import Source, stack
 from .metrics.calibration_error import calibration_error, group_slices
-from .token_calibration import TokenData
+from .token_calibration import TokenData, silent_tokens
 from .types import Floats, Groups, Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
@@ -84,7 +84,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
     found: list[Spans] = []
     hits: list[Ints] = []
-    n_docs = n_unknown = n_gold = 0
+    n_docs = n_unknown = n_gold = n_with_gold = 0
     why_missing = ""
     for batch in util.minibatch(examples, size=_BATCH):
         given = [eg for eg in batch if len(eg.predicted)]
@@ -100,7 +100,11 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         marginals = scores.above(lowest)
         gold = gold_columns(marginals, np.concatenate([layer.aligned_gold(eg) for eg in readable]), labels)
         parts.append(replace(marginals, names=None))
-        golds.append(gold.columns)
+        # For what is said of tokens, those of which the source says nothing are as if they had no gold.
+        spoken_of = gold.columns.copy()
+        spoken_of[silent_tokens(scores, marginals.rows)] = -2
+        golds.append(spoken_of)
+        n_with_gold += int(np.count_nonzero(gold.columns != -2))
         token_hits.append(_hits_of(layer, readable, marginals, gold.columns, labels))
         documents.append(np.repeat(np.arange(n_docs, n_docs + len(readable)), [len(eg.predicted) for eg in readable]))
         if scores.spans is not None:
@@ -114,7 +118,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     rows = every.rows[has_gold]
     hit = np.concatenate(token_hits)[has_gold]
     return FitData(
-        Pairs(rows, every.tags[has_gold], every.scores[has_gold], hit, int(np.count_nonzero(gold_of != -2))),
+        Pairs(rows, every.tags[has_gold], every.scores[has_gold], hit, n_with_gold),
         gold_of,
         np.concatenate(documents)[rows],
         counts,

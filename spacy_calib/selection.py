@@ -156,7 +156,7 @@ def select(
     for one in scaled:
         after = ScaledScores(one.name, one.scores[index], one.size, one.biased)
         # Groups do not bear on identity: as many as there may be, for those who want to judge by them.
-        comparison.try_all(some, {"identity": (Identity(), 0)}, (few or [1])[-1:], after, also_pooled=False)
+        comparison.try_all(some, {"identity": (Identity(), 0)}, [max(few, default=1)], after, also_pooled=False)
         comparison.try_all(some, _but_identity(prototypes), few or [1], after, also_pooled=not one.biased)
     if not comparison.candidates:
         fewest = min(prototype.min_pairs for prototype, _ in prototypes.values())

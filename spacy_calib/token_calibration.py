@@ -124,10 +124,6 @@ class TokenCalibration:
         self.intervals = intervals
         self.sets = sets
 
-    def lowest(self, threshold: float) -> float:
-        """Scores below it take no part at all."""
-        return threshold if self.scaling is None else min(threshold, self.scaling.floor)
-
     # Fitting
 
     @classmethod
@@ -190,6 +186,7 @@ class TokenCalibration:
         in_set = out_of_reach = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(rows, tags, calibrated, marginals.n_tokens)
+            out_of_reach[silent_tokens(scores, rows)] = True
         return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach)
 
     def calibrate_entries(self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats) -> CalibratedEntries:
@@ -199,7 +196,7 @@ class TokenCalibration:
         """
         scaled = raw
         if self.scaling is not None and len(rows):
-            every = scores.above(self.lowest(threshold))
+            every = scores.above(lowest_score(threshold, self.scaling))
             beside = np.flatnonzero(np.isin(every.rows, rows))
             joined = np.concatenate([every.scores[beside], raw])
             of_floor = self.scaling.floor
@@ -210,7 +207,7 @@ class TokenCalibration:
 
     def _scaled(self, scores: Scores, threshold: float) -> tuple[Marginals, Floats]:
         """(entries that reach the threshold, their scaled scores)."""
-        every = scores.above(self.lowest(threshold))
+        every = scores.above(lowest_score(threshold, self.scaling))
         if self.scaling is None:
             return every, every.scores
         counted = None if threshold >= self.scaling.floor else every.scores >= self.scaling.floor
@@ -264,6 +261,20 @@ class TokenCalibration:
             intervals=part("intervals", GroupedVennAbers.from_state),
             sets=part("sets", ConformalSets.from_state),
         )
+
+
+def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
+    """Scores below it take no part: the threshold, or the floor of a scaling."""
+    return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
+
+
+def silent_tokens(scores: Scores, rows: Ints) -> Ints:
+    """The tokens of which a source says nothing (entities that were set before it).
+
+    rows (Ints): Token of each entry that it gave.
+    """
+    bare = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
+    return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
 
 
 def _rest(rows: Ints, scaled: Floats, n_tokens: int) -> Floats:

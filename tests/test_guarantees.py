@@ -19,10 +19,11 @@ from spacy.training import Example
 from spacy_calib import CalibError, saved
 from spacy_calib.cli.info import describe
 from spacy_calib.conformal import COVERAGES
+from spacy_calib.scaling import VectorScaling
 from spacy_calib.token_calibration import TokenCalibration
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
-from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens
+from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens, fit_data
 
 TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3}
 PLATT = {"@calib_recalibrators": "spacy-calib.Platt.v1"}
@@ -122,18 +123,34 @@ def test_a_token_has_a_score_an_interval_and_a_set(nlp):
         assert sum(token._.calib_scores.values()) <= 1 + 1e-12
 
 
-def test_the_pipe_gives_what_the_steps_give(nlp):
+@pytest.mark.parametrize("own", [sets(), sets(0.01, "group", min_tokens=1)])
+def test_the_pipe_gives_what_the_steps_give(own):
+    nlp = pipeline({**EVERYTHING, "sets": own}, threshold=1e-5)
     calib = nlp.get_pipe("calib")
     docs = run(nlp, FRESH)
-    found = calib.calibration.calibrate(Table(FRESH.probabilities), 0.01)
+    found = calib.calibration.calibrate(Table(FRESH.probabilities), 1e-5)
     bounds = found.marginals.indptr
     for i, token in enumerate(tokens_of(docs)):
-        own = slice(bounds[i], bounds[i + 1])
-        tags = [LABELS[column] for column in found.marginals.tags[own]]
-        assert token._.calib_scores == pytest.approx(dict(zip(tags, found.scores[own], strict=True)), abs=1e-9)
-        assert set(token._.calib_set) == {tag for tag, inside in zip(tags, found.in_set[own], strict=True) if inside}
+        part = slice(bounds[i], bounds[i + 1])
+        tags = [LABELS[column] for column in found.marginals.tags[part]]
+        assert token._.calib_scores == pytest.approx(dict(zip(tags, found.scores[part], strict=True)), abs=1e-9)
+        inside = {tag for tag, is_in in zip(tags, found.in_set[part], strict=True) if is_in}
+        assert token._.calib_set is None if found.out_of_reach[i] else set(token._.calib_set) == inside
         at = tags.index(token.tag_)
-        assert token._.calib_interval == pytest.approx((found.low[own][at], found.high[own][at]), abs=1e-9)
+        assert token._.calib_interval == pytest.approx((found.low[part][at], found.high[part][at]), abs=1e-9)
+    assert set(found.out_of_reach.tolist()) == ({False} if own["coverage"] == "marginal" else {False, True})
+
+
+def test_a_scaling_is_fitted_on_what_it_will_read():
+    """On all that reaches its floor, far below the threshold."""
+    nlp = pipeline({"scaling": VECTOR})
+    data = fit_data(draw_tokens(300, 1), 0.01, VectorScaling.floor)
+    expected = VectorScaling()
+    expected.cross_fit(data.pairs, data.documents, len(LABELS))
+    found = nlp.get_pipe("calib").calibration.scaling
+    assert found.factor_ == pytest.approx(expected.factor_, abs=1e-9)
+    assert found.biases_ == pytest.approx(expected.biases_, abs=1e-9)
+    assert len(data.pairs) > len(data.kept) + 100
 
 
 @pytest.mark.parametrize("scaling", [None, VECTOR])
@@ -237,11 +254,11 @@ def test_a_label_kept_from_before_has_score_and_interval_below_the_threshold_too
             token.tag_ = LABELS[int(doc.tensor[token.i].argmin())]
     calib = nlp.get_pipe("calib")
     calib.threshold = 1e-9
-    expected = [values(doc) for doc in map(calib, docs)]
+    expected = [values(doc) for doc in calib.pipe(docs)]
     calib.threshold = threshold
     below = 0
-    for doc, held in zip(docs, expected, strict=True):
-        for token, (score, raw, _, interval, _) in zip(calib(doc), held, strict=True):
+    for doc, held in zip(calib.pipe(docs), expected, strict=True):
+        for token, (score, raw, _, interval, _) in zip(doc, held, strict=True):
             assert token._.calib_raw == raw
             assert token._.calib_score == pytest.approx(score, abs=1e-9)
             assert token._.calib_interval == pytest.approx(interval, abs=1e-9)
@@ -621,15 +638,16 @@ def test_preset_tokens_have_no_set_and_take_no_part_in_the_fit():
     assert all(token._.calib_set is not None for token in doc[1:])
 
 
-def test_labels_that_may_overlap_cannot_be_scaled():
+def test_labels_that_may_overlap_cannot_be_scaled_normalized_or_held_by_sets():
     nlp = revive_recognizer("spancat")
     source = {"@calib_sources": "spacy-calib.Spancat.v1", "component": "spancat"}
     examples = run_upstream(nlp, entity_examples(nlp, 40, 51))
-    calib = nlp.add_pipe("calib", config={"source": source, "scaling": VECTOR})
-    with pytest.raises(CalibError, match=r"C072.*of spans:sc a token may have several"):
-        calib.fit(examples)
-    assert not calib.fitted
-    nlp.remove_pipe("calib")
+    for name, setting in (("scaling", VECTOR), ("sets", sets()), ("normalize", True), ("normalize", "other")):
+        calib = nlp.add_pipe("calib", config={"source": source, name: setting})
+        with pytest.raises(CalibError, match=rf"C072.*setting {name} is about.*of spans:sc a token may have several"):
+            calib.fit(examples)
+        assert not calib.fitted
+        nlp.remove_pipe("calib")
     auto = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1], "methods": ["platt", "beta"]}
     calib = nlp.add_pipe("calib", config={"source": source, "selection": auto, "intervals": True}).fit(examples)
     assert {trial["scaling"] for trial in calib.fit_info["selection"]["trials"]} == {""}

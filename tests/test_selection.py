@@ -16,10 +16,14 @@ from spacy_calib.metrics import log_loss
 from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from spacy_calib.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.selection import Candidate, _compare, select
+from spacy_calib.scaling import Scaling, TemperatureScaling, VectorScaling
+from spacy_calib.selection import SCALINGS, Candidate, ScaledScores, Selector, _compare, select
+from spacy_calib.token_calibration import TokenData
 from spacy_calib.types import Groups, Pairs
 
 from .strategies import make_pairs
+from .tokens import GROUPS, N_TAGS, Tokens, draw_tokens, fit_data
+from .tokens import LABELS as TAGS
 
 LABELS = [f"T{i:02d}" for i in range(12)]
 FEW = {"temperature": (Temperature(), 1), "platt": (Platt(), 2)}
@@ -345,3 +349,228 @@ def test_names_and_plain_data():
     trials = [trial.to_dict() for trial in select(pairs, documents, by_number(pairs), FEW, [1, None]).trials]
     assert json.loads(json.dumps(trials)) == trials
     assert set(trials[0]) == {"candidate", "scaling", "groups", "method", "pooled", "loss", "difference", "error", "size"}
+
+
+# After a scaling
+
+
+def with_scaled(numbers, scaled, prototypes=FEW, n=600):
+    """(pairs, what was found): the scalings gave scores of their own."""
+    pairs, documents = drawn(n, 1, one_map_for_all)
+    given = [ScaledScores(name, change(pairs.scores), size, biased) for name, change, size, biased in scaled]
+    return pairs, select(pairs, documents, by_number(pairs), prototypes, numbers, n_folds=3, scaled=given)
+
+
+def test_names_after_a_scaling():
+    assert str(Candidate(1, "identity", False, "vector")) == "vector scaling"
+    assert str(Candidate(1, "identity", True, "vector")) == "vector scaling, TFG-1 identity + tag offsets"
+    assert str(Candidate(3, "beta", True, "temperature")) == "temperature scaling, TFG-3 beta + tag offsets"
+
+
+def test_few_groups_are_tried_after_a_scaling_and_offsets_beside_no_biases():
+    _, found = with_scaled(
+        [1, 3, 8, None], [("plain", np.sqrt, 4, False), ("biased", np.square, 9, True)], {"identity": (Identity(), 0), **FEW}
+    )
+    tried: dict[str, set] = {"": set(), "plain": set(), "biased": set()}
+    for trial in found.trials:
+        candidate = trial.candidate
+        tried[candidate.scaling].add(
+            (candidate.method, None if candidate.method == "identity" else candidate.n_groups, candidate.pooled)
+        )
+    maps = {(method, number, pooled) for method in FEW for number in (1, 3) for pooled in (False, True)}
+    assert tried["plain"] == maps | {("identity", None, False)}
+    assert tried["biased"] == {one for one in maps if not one[2]} | {("identity", None, False)}
+    assert {number for _, number, _ in tried[""]} == {1, 3, 8, None}
+    assert len(found.trials) == 2 * 4 * 3 + 9 + 5
+
+
+@pytest.mark.parametrize("numbers", [[None], [12], [8, None]])
+def test_where_few_groups_are_not_among_the_numbers_there_is_one(numbers):
+    _, found = with_scaled(numbers, [("plain", np.sqrt, 4, False)])
+    assert {trial.candidate.n_groups for trial in found.trials if trial.candidate.scaling} == {1}
+
+
+def test_sizes_and_losses_after_a_scaling():
+    pairs, found = with_scaled([1, 3], [("plain", np.sqrt, 40, False)])
+    n_tags = len(np.unique(pairs.tags))
+    for trial in found.trials:
+        candidate = trial.candidate
+        size = {"identity": 0, "temperature": 1, "platt": 2}[candidate.method] * (
+            candidate.n_groups if candidate.method != "identity" else 0
+        )
+        assert trial.size == size + (n_tags if candidate.pooled else 0) + (40 if candidate.scaling else 0)
+        if candidate.method == "identity":
+            assert trial.loss == pytest.approx(log_loss(np.sqrt(pairs.scores), pairs.hits), abs=1e-12)
+    # A line through the log-odds of a score finds much the same from the one and the other.
+    losses = {(t.candidate.scaling, t.candidate.method, t.candidate.n_groups, t.candidate.pooled): t.loss for t in found.trials}
+    assert losses["plain", "platt", 1, False] == pytest.approx(losses["", "platt", 1, False], abs=0.02)
+    assert losses["plain", "platt", 1, False] != losses["", "platt", 1, False]
+
+
+def test_scores_that_are_the_truth_want_nothing_more():
+    pairs, found = with_scaled(
+        [1, 3, None], [("right", lambda scores: sigmoid(one_map_for_all(log_odds(scores), 0)), 1, False)], n=3000
+    )
+    assert found.chosen.scaling == "right"
+    assert found.chosen.method == "identity"
+    _, found = with_scaled([1, 3, None], [("wrong", lambda scores: np.round(scores), 1, False)], n=3000)
+    assert found.chosen.scaling == ""
+
+
+def test_scaled_scores_are_thinned_with_the_pairs(monkeypatch):
+    monkeypatch.setattr("spacy_calib.selection.MOST_PAIRS", 300)
+    pairs, documents = drawn(1200, 1, one_map_for_all)
+    marked = pairs.scores / 2
+    found = select(pairs, documents, by_number(pairs), FEW, [1], scaled=[ScaledScores("half", marked, 1, True)])
+    assert found.pairs <= 300
+    kept = np.isin(documents, np.unique(documents)[np.arange(found.documents) * len(np.unique(documents)) // found.documents])
+    (trial,) = [one for one in found.trials if one.candidate.scaling == "half" and one.candidate.method == "identity"]
+    assert trial.loss == pytest.approx(log_loss(marked[kept], pairs.hits[kept]), abs=1e-12)
+
+
+# The selector, on tokens
+
+
+def group_tokens(grouping) -> Groups:
+    return grouping(TAGS, dict(zip(TAGS, range(N_TAGS, 0, -1), strict=True)))
+
+
+def small(**settings) -> Selector:
+    return Selector(
+        **{
+            "n_folds": 4,
+            "n_groups": [1, 3],
+            "one_vs_rest": False,
+            "methods": ["platt"],
+            "scalings": ["temperature", "vector"],
+            **settings,
+        }
+    )
+
+
+def trials_by_scaling(table) -> dict[str, float]:
+    """Scaling -> the least loss after it."""
+    least: dict[str, float] = {}
+    for trial in table["trials"]:
+        least[trial["scaling"]] = min(trial["loss"], least.get(trial["scaling"], np.inf))
+    return least
+
+
+def test_tags_that_must_be_weighed_beside_one_another_want_a_scaling():
+    """The logits are twice as long as they should be: what is right of a tag hangs on what the others have."""
+    for seed in range(3):
+        data = fit_data(draw_tokens(1200, seed, sharpness=2.0, biases=(0.0,) * N_TAGS), lowest=1e-4)
+        chosen = small()(data, group_tokens)
+        least = trials_by_scaling(chosen.table)
+        assert chosen.scaling is not None
+        assert min(least["temperature"], least["vector"]) < least[""] - 0.001
+        assert 1.6 < 1 / chosen.scaling.factor_[0] < 2.5
+
+
+def test_a_tag_that_takes_the_place_of_another_wants_the_whole_matrix():
+    """Where the model holds the second tag for likely, the first is right; of its own score that says nothing."""
+    data = crossed(1500, 1)
+    chosen = small(scalings=["temperature", "matrix"])(data, group_tokens)
+    least = trials_by_scaling(chosen.table)
+    assert chosen.table["chosen"].startswith("matrix scaling")
+    assert least["matrix"] < min(least[""], least["temperature"]) - 0.05
+
+
+def crossed(n: int, seed: int) -> TokenData:
+    rng = np.random.default_rng(seed)
+    probabilities = np.full((n, N_TAGS), 0.001)
+    sign = rng.random(n) < 0.5
+    probabilities[:, 2] = np.where(sign, 0.3, 0.05)
+    probabilities[:, :2] = 0.3 + 0.02 * rng.random((n, 2))
+    gold = np.where(rng.random(n) < np.where(sign, 0.9, 0.1), 0, 1)
+    return fit_data(Tokens(probabilities, probabilities, gold), lowest=1e-4)
+
+
+def test_tags_that_do_not_bear_on_one_another_want_no_scaling():
+    """Each tag is right by a step in its own score, which weighing it beside the other blurs."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        probabilities = np.full((1500, N_TAGS), 0.0)
+        probabilities[:, :2] = rng.uniform(0.02, 0.48, (1500, 2))
+        right = np.where(probabilities[:, :2] > 0.25, 0.45, 0.03)
+        lot = rng.random(1500)
+        gold = np.where(lot < right[:, 0], 0, np.where(lot < right.sum(axis=1), 1, -1))
+        data = fit_data(Tokens(probabilities, probabilities, gold), lowest=1e-4)
+        chosen = small(n_groups=[1], methods=["isotonic"])(data, group_tokens)
+        least = trials_by_scaling(chosen.table)
+        assert (chosen.scaling, chosen.table["chosen"]) == (None, "TFG-1 isotonic")
+        assert least[""] < min(least["temperature"], least["vector"]) - 0.002
+        assert chosen.scaled.tolist() == data.pairs.scores.tolist()
+
+
+def test_what_is_handed_over_is_the_scaling_and_the_scores_that_it_held_out():
+    data = fit_data(draw_tokens(400, 1, sharpness=2.0), lowest=1e-4)
+    chosen = small(scalings=["temperature"])(data, group_tokens)
+    expected = TemperatureScaling()
+    scores = expected.cross_fit(data.pairs, data.documents, N_TAGS, 4)
+    assert isinstance(chosen.scaling, TemperatureScaling)
+    assert chosen.scaling.factor_.tolist() == expected.factor_.tolist()
+    assert chosen.scaled.tolist() == scores.tolist()
+    assert json.loads(json.dumps(chosen.table)) == chosen.table
+    assert (chosen.table["pairs"], chosen.table["folds"]) == (len(data.kept), 4)
+    assert not SCALINGS["temperature"].fitted  # prototypes are nobody's
+
+
+def test_trials_are_of_the_pairs_that_reach_the_threshold():
+    tokens = draw_tokens(300, 1)
+    data = fit_data(tokens, 0.1, 1e-4)
+    chosen = small(scalings=["vector"])(data, group_tokens)
+    scaling = VectorScaling()
+    scaled = scaling.cross_fit(data.pairs, data.documents, N_TAGS, 4)
+    kept = data.pairs.scores >= 0.1
+    assert chosen.table["pairs"] == np.count_nonzero(kept)
+    (trial,) = [one for one in chosen.table["trials"] if one["candidate"] == "vector scaling"]
+    assert trial["loss"] == pytest.approx(log_loss(scaled[kept], data.pairs.hits[kept]), abs=1e-12)
+    assert trial["size"] == scaling.size()
+
+
+@pytest.mark.parametrize(("settings", "scalable"), [({"scalings": []}, True), ({}, False)])
+def test_without_scalings_none_is_tried(settings, scalable):
+    data = fit_data(draw_tokens(200, 1, sharpness=2.0))
+    chosen = small(**settings)(data, group_tokens, scalable)
+    assert chosen.scaling is None
+    assert set(trials_by_scaling(chosen.table)) == {""}
+
+
+def test_the_lowest_score_that_is_read():
+    assert small().lowest == Scaling.floor
+    assert small(scalings=[]).lowest == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"scalings": ["platt"]}, r"scalings must be some of temperature, vector, matrix, but \['platt'\]"),
+        ({"methods": []}, "methods must be some of identity, temperature"),
+        ({"methods": ["vector"]}, "methods must be some of"),
+        ({"n_folds": 1}, "n_folds must be at least 2"),
+        ({"n_groups": []}, "n_groups must be at least one number of groups"),
+        ({"n_groups": [0]}, "n_groups"),
+    ],
+)
+def test_settings_of_the_selector_out_of_range_are_refused(settings, sentence):
+    with pytest.raises(CalibError, match=rf"C001.*{sentence}"):
+        small(**settings)
+
+
+def test_a_single_document_is_refused_before_anything_is_fitted(monkeypatch):
+    monkeypatch.setattr(Scaling, "fit", lambda *_: pytest.fail("fitted"))
+    with pytest.raises(CalibError, match="C007.* but 1 was given"):
+        small()(fit_data(draw_tokens(50, 1), per_document=50), group_tokens)
+
+
+def test_what_was_chosen_on_tokens_is_good_on_fresh_ones():
+    data, fresh = (fit_data(draw_tokens(n, seed, sharpness=2.0), lowest=1e-4) for n, seed in ((800, 1), (3000, 2)))
+    chosen = small()(data, group_tokens)
+    maps = GroupedRecalibrator(chosen.prototype, GROUPS, chosen.pooling)
+    maps.fit(Pairs(*(getattr(data.pairs.take(data.kept), name) for name in ("rows", "tags")), chosen.scaled[data.kept],
+                   data.pairs.hits[data.kept], data.pairs.n_units))  # fmt: skip
+    kept = fresh.kept
+    scaled = chosen.scaling.scale(fresh.pairs.rows, fresh.pairs.tags, fresh.pairs.scores)[kept]
+    calibrated = maps.predict(scaled, fresh.pairs.tags[kept])
+    assert log_loss(calibrated, fresh.pairs.hits[kept]) < log_loss(fresh.pairs.scores[kept], fresh.pairs.hits[kept]) - 0.03

@@ -22,7 +22,7 @@ from spacy_calib.pairs import from_dense, pair_up
 from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from spacy_calib.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.token_calibration import Chosen, TokenCalibration, TokenData, check_normalize
+from spacy_calib.token_calibration import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
 from spacy_calib.types import Groups, Marginals
 from spacy_calib.venn_abers import GroupedVennAbers
 
@@ -102,9 +102,12 @@ def test_kept_pairs_are_those_at_or_above_the_threshold():
 
 
 def test_a_scaling_reads_what_is_below_the_threshold():
-    assert TokenCalibration().lowest(0.01) == 0.01
+    assert lowest_score(0.01, TokenCalibration().scaling) == 0.01
     scaled = TokenCalibration(scaling=VectorScaling())
-    assert (scaled.lowest(0.01), scaled.lowest(VectorScaling.floor / 2)) == (VectorScaling.floor, VectorScaling.floor / 2)
+    assert (lowest_score(0.01, scaled.scaling), lowest_score(VectorScaling.floor / 2, scaled.scaling)) == (
+        VectorScaling.floor,
+        VectorScaling.floor / 2,
+    )
 
 
 # The steps against their parts
@@ -132,7 +135,7 @@ def test_scaled_then_mapped_then_cut(name, pooling):
     calibration = fitted_on(name=name, pooling=pooling, prototype=IsotonicRegression())
     fresh = draw_tokens(100, 2)
     found = calibration.calibrate(Table(fresh.probabilities), 0.01)
-    every = from_dense(fresh.probabilities, calibration.lowest(0.01))
+    every = from_dense(fresh.probabilities, lowest_score(0.01, calibration.scaling))
     scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
     kept = every.scores >= 0.01
     assert found.marginals.rows.tolist() == every.rows[kept].tolist()
@@ -290,7 +293,7 @@ def test_below_the_floor_the_scaling_is_the_same(name, threshold):
     tokens = draw_tokens(200, 1, sharpness=3.0)
     assert np.mean(tokens.probabilities < 1e-4) > 0.1
     one, other = (fit(fit_data(tokens, at, min(at, 1e-4)), name) for at in (threshold, 0.01))
-    assert one.scaling.temperature_ == pytest.approx(other.scaling.temperature_, abs=1e-4)
+    assert one.scaling.factor_ == pytest.approx(other.scaling.factor_, abs=1e-4)
     assert one.scaling.biases_ == pytest.approx(other.scaling.biases_, abs=1e-3)
 
 
@@ -342,7 +345,7 @@ def test_other_is_the_calibrated_rest(name):
     found = calibration.calibrate(fresh, 0.1)
     calibration.normalize = False
     plain = calibration.calibrate(fresh, 0.1).scores
-    every = fresh.above(calibration.lowest(0.1))
+    every = fresh.above(lowest_score(0.1, calibration.scaling))
     scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
     for token in range(50):
         own = found.marginals.rows == token
@@ -450,6 +453,18 @@ def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverag
     )
     assert calibration.sets.tag_cuts().tolist() == expected.tag_cuts().tolist()
     assert calibration.sets.group_cuts().tolist() == expected.group_cuts().tolist()
+
+
+def test_sets_are_fitted_on_what_tokens_will_have():
+    """Normalized scores, where they are normalized."""
+    data = fit_data(draw_tokens(400, 1))
+    pairs = data.pairs.take(data.kept)
+    held_out = held_out_scores(data, Platt())
+    sums = by_token(pairs.rows, held_out, 400)[pairs.rows]
+    expected = ConformalSets(0.3).fit(pairs.rows, pairs.tags, held_out / sums, data.gold, GROUPS)
+    found = fit(data, sets=ConformalSets(0.3), normalize=True).sets
+    assert found.pooled_.values == pytest.approx(expected.pooled_.values, abs=1e-12)
+    assert found.pooled_.values[0] != fit(data, sets=ConformalSets(0.3)).sets.pooled_.values[0]
 
 
 class ByHeart(Recalibrator):

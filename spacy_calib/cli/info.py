@@ -125,7 +125,9 @@ def show_selection(selection: dict[str, Any]) -> None:
     ]
     header = ("Candidate", "Size", "Log loss", "From the best", "Std. error")
     msg.table(rows, header=header, divider=True, aligns=("l", *"rrrr"))
-    msg.text("Chosen is the smallest that is no farther from the best than one standard error.")
+    msg.text(
+        "Chosen is, of those with the best one's scaling, the smallest that is no farther from the best than one standard error."
+    )
 
 
 def _offsets_line(pooling: dict[str, float | None] | None) -> str:

@@ -43,7 +43,7 @@ def tag_curves(pairs: Pairs, n_tags: int, n_bins: int = 3) -> Floats:
 
 
 def cluster_curves(curves: Floats, weights: Floats, n_groups: int) -> tuple[Ints, Floats]:
-    """K-means of curves (scikit-learn's; several starts from a fixed seed); neither the order of the curves nor the machine bears on the result.
+    """K-means of curves (scikit-learn's; several starts from a fixed seed); neither the order of the curves nor the number of cores bears on the result.
 
     curves (Floats): Shape (n, n_bins), n > 0. weights (Floats): Above 0, shape (n,). n_groups (int): At least 1.
     RETURNS (tuple): Cluster of each curve, and the mean curve of each cluster, shape (k, n_bins) with k at most n_groups: those that lie

@@ -61,14 +61,14 @@ class Applied:
         own = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
         inputs = np.maximum(logs - np.log(self.floor), 0.0)
-        if counted is not None:
-            inputs[~counted] = 0.0
         part = scores if counted is None else np.where(counted, scores, 0.0)
         rest = np.log(np.maximum(1.0 - np.add.reduceat(part, starts), LEAST_REST))
         margins = self.factor * logs + self.biases[own]
         of_rest = self.factor * rest + self.biases[self.n_tags]
         if self.alone is not None:
             margins += self.alone[own] * inputs
+        if counted is not None:
+            inputs[~counted] = 0.0  # they bear on no other tag
         if self.n_columns > 1:
             moved = self._moved(token, n, own, inputs)
             margins += _cells(moved, token, self.column_of[own])

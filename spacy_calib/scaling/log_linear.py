@@ -27,7 +27,7 @@ _FOLDS_TO_CHOOSE = 3
 
 
 class Scaling:
-    """Softmax of temperature * log p + bias of the tag + what the likelier tags of the token bear on it (Kull et al. 2019, section 3.2:
+    """Softmax of factor * log p + bias of the tag + what the likelier tags of the token bear on it (Kull et al. 2019, section 3.2:
     Dirichlet calibration, which is logistic regression on log-probabilities; Guo et al. 2017, section 4.2).
 
     Only tags that reach the floor have a term of their own; the others of a token are one more outcome, its rest. The weights have
@@ -39,7 +39,7 @@ class Scaling:
     ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: the inverse variance of the weights, which is
         much the same for few data and for many. None lets `cross_fit` choose among RIDGES. bias_ridge (float): That on each bias.
     ridge_ (float): The penalty that was used.
-    temperature_ (Floats): Factor of log p (the inverse temperature), shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
+    factor_ (Floats): Factor of log p (the inverse temperature), shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
     codes_ (Ints), weights_ (Floats): Pairs of tags that met in the fit, as in `Entries.codes`, ascending, and the weight of each.
     RAISES C001: a penalty that is not above 0.
     """
@@ -49,14 +49,14 @@ class Scaling:
     pairwise: ClassVar[str] = "none"
     floor: ClassVar[float] = FLOOR
 
-    def __init__(self, ridge: float | None = 100.0, bias_ridge: float = 1.0):
+    def __init__(self, ridge: float | None = DEFAULT_RIDGE, bias_ridge: float = 1.0):
         for name, value in (("ridge", DEFAULT_RIDGE if ridge is None else ridge), ("bias_ridge", bias_ridge)):
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
                 raise calib_error("C001", name=name, wanted="a number above 0", given=repr(value))
         self.ridge, self.bias_ridge = None if ridge is None else float(ridge), float(bias_ridge)
         self.ridge_ = DEFAULT_RIDGE if self.ridge is None else self.ridge
         self.n_tags_ = 0
-        self.temperature_ = np.ones(0)
+        self.factor_ = np.ones(0)
         self.biases_ = np.zeros(0)
         self.codes_ = np.zeros(0, dtype=np.intp)
         self.weights_ = np.zeros(0)
@@ -64,7 +64,7 @@ class Scaling:
 
     @property
     def fitted(self) -> bool:
-        return len(self.temperature_) > 0
+        return len(self.factor_) > 0
 
     def clone(self) -> Scaling:
         """A new one with the same settings, not fitted."""
@@ -88,7 +88,7 @@ class Scaling:
         RAISES C004: not fitted.
         """
         self._check_fitted()
-        temperature = float(1.0 / max(self.temperature_[0], 1e-12))
+        temperature = float(1.0 / max(self.factor_[0], 1e-12))
         return {"name": self.registered, "temperature": temperature, "ridge": self.ridge_, "size": self.size()}
 
     # Fitting
@@ -96,12 +96,13 @@ class Scaling:
     def fit(self, pairs: Pairs, n_tags: int, start: Scaling | None = None) -> Scaling:
         """Learn the weights.
 
-        pairs (Pairs): Those of a token that reach the floor; a token without a hit has its gold tag in the rest.
+        pairs (Pairs): Those below the floor take no part; a token without a hit above it has its gold tag in the rest.
         n_tags (int): Number of tags. start (Scaling | None): A fitted one of the same kind to begin from; it saves time.
         RAISES C003: no pairs.
         """
         from scipy.optimize import minimize
 
+        pairs = pairs.take(np.flatnonzero(pairs.scores >= self.floor))
         if not len(pairs):
             raise calib_error("C003", what=type(self).__name__, threshold=self.floor)
         problem = _Problem(self, self._entries(pairs.rows, pairs.tags, pairs.scores, n_tags), pairs.hits)
@@ -114,7 +115,7 @@ class Scaling:
             options={"maxiter": _MOST_STEPS, "ftol": 1e-9, "gtol": 1e-3},
         )
         self.n_tags_ = n_tags
-        self.temperature_, self.biases_, self.codes_, self.weights_ = problem.unpack(found.x * problem.units)
+        self.factor_, self.biases_, self.codes_, self.weights_ = problem.unpack(found.x * problem.units)
         return self
 
     def cross_fit(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5) -> Floats:
@@ -126,11 +127,11 @@ class Scaling:
         RAISES C003: no pairs.
         """
         several = len(np.unique(documents)) > 1
-        if self.ridge is None and several:
-            self.ridge_ = self._choose_ridge(pairs, documents, n_tags)
+        if self.ridge is None:
+            self.ridge_ = self._choose_ridge(pairs, documents, n_tags) if several else DEFAULT_RIDGE
         self.fit(pairs.take(thin_out(documents, MOST_PAIRS)), n_tags)
         if not several:
-            return self.scale(pairs.rows, pairs.tags, pairs.scores)
+            return self._scale_pairs(pairs)
         return self._held_out(pairs, documents, n_tags, n_folds)
 
     def _held_out(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int) -> Floats:
@@ -141,9 +142,8 @@ class Scaling:
             inside = np.flatnonzero(folds == fold)
             outside = np.flatnonzero(folds != fold)
             outside = outside[thin_out(documents[outside], MOST_PAIRS)]
-            held = pairs.take(inside)
             other = self._like(self.ridge_).fit(pairs.take(outside), n_tags, start=self)
-            scaled[inside] = other.scale(held.rows, held.tags, held.scores)
+            scaled[inside] = other._scale_pairs(pairs.take(inside))
         return scaled
 
     def _choose_ridge(self, pairs: Pairs, documents: Ints, n_tags: int) -> float:
@@ -162,7 +162,12 @@ class Scaling:
 
     def _like(self, ridge: float) -> Scaling:
         """A new one with this ridge, not fitted."""
-        return type(self)(**{**self.settings(), "ridge": ridge}) if self.settings() else self.clone()
+        made = self.clone()
+        made.ridge_ = ridge
+        return made
+
+    def _scale_pairs(self, pairs: Pairs) -> Floats:
+        return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= self.floor)
 
     # Applying
 
@@ -204,7 +209,7 @@ class Scaling:
             codes = self.codes_
             self._applied = held = (
                 self.weights_,
-                Applied(float(self.temperature_[0]), self.biases_, codes, self.weights_, self.floor, self.pairwise == "self"),
+                Applied(float(self.factor_[0]), self.biases_, codes, self.weights_, self.floor, self.pairwise == "self"),
             )
         return held[1]
 
@@ -225,7 +230,7 @@ class Scaling:
     # Saving
 
     _LEARNED: ClassVar[dict[str, type]] = {
-        "ridge_": float, "n_tags_": int, "temperature_": np.float64, "biases_": np.float64, "codes_": np.intp, "weights_": np.float64,
+        "ridge_": float, "n_tags_": int, "factor_": np.float64, "biases_": np.float64, "codes_": np.intp, "weights_": np.float64,
     }  # fmt: skip
 
     def state(self) -> dict[str, Any]:
@@ -284,7 +289,7 @@ class _Problem:
         values = np.zeros(len(self.units))
         values[0] = 1.0
         if given is not None:
-            values[0] = given.temperature_[0]
+            values[0] = given.factor_[0]
             values[1 : 1 + self.n_biases] = given.biases_[: self.n_biases]
             values[1 + self.n_biases :] = given._weights_of(self.codes)
         return values / self.units
@@ -351,7 +356,7 @@ def make_temperature_scaling() -> TemperatureScaling:
     return TemperatureScaling()
 
 
-def make_vector_scaling(ridge: float | None = 100.0, bias_ridge: float = 1.0) -> VectorScaling:
+def make_vector_scaling(ridge: float | None = DEFAULT_RIDGE, bias_ridge: float = 1.0) -> VectorScaling:
     """Registered as spacy-calib.VectorScaling.v1. See VectorScaling."""
     return VectorScaling(ridge, bias_ridge)
 

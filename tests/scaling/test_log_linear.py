@@ -82,7 +82,7 @@ def flatten(scaling: Scaling) -> np.ndarray:
     n = scaling.n_tags_
     weights = np.zeros((n + 2, n + 2))
     weights.ravel()[scaling.codes_] = scaling.weights_
-    parts = [scaling.temperature_]
+    parts = [scaling.factor_]
     if scaling.biased:
         parts.append(scaling.biases_[: n + 1])
     if scaling.pairwise == "self":
@@ -180,7 +180,7 @@ def learned(kind: type[Scaling], n_tags: int, seed: int) -> Scaling:
     biases = rng.normal(0, 1, width) if kind.biased else np.zeros(width)
     weights = rng.normal(0, 0.2, len(codes))
     return kind().load_learned(
-        {"n_tags_": n_tags, "temperature_": rng.uniform(0.2, 2, 1), "biases_": biases, "codes_": codes, "weights_": weights}
+        {"n_tags_": n_tags, "factor_": rng.uniform(0.2, 2, 1), "biases_": biases, "codes_": codes, "weights_": weights}
     )
 
 
@@ -198,11 +198,12 @@ def slow_scale(scaling: Scaling, pairs: Pairs, counted=None) -> list[float]:
         tag = {i: int(pairs.tags[i]) if pairs.tags[i] < n_tags else n_tags + 1 for i in own} | {-1: n_tags}
         chance = {i: max(float(pairs.scores[i]), 1e-12) for i in own}
         chance[-1] = max(1 - sum(float(pairs.scores[i]) for i in own if flags[i]), 1e-6)
-        margin = {i: scaling.temperature_[0] * math.log(chance[i]) + scaling.biases_[tag[i]] for i in [*own, -1]}
+        margin = {i: scaling.factor_[0] * math.log(chance[i]) + scaling.biases_[tag[i]] for i in [*own, -1]}
         sources = [i for i in own if flags[i] and chance[i] > scaling.floor]
-        if scaling.pairwise == "self":
-            for i in sources:
-                margin[i] += weight.get(tag[i] * (n_tags + 2) + tag[i], 0.0) * math.log(chance[i] / scaling.floor)
+        if scaling.pairwise == "self":  # an entry bears on itself, counted or not
+            for i in own:
+                own_weight = weight.get(tag[i] * (n_tags + 2) + tag[i], 0.0)
+                margin[i] += own_weight * max(math.log(chance[i] / scaling.floor), 0.0)
         if scaling.pairwise == "all":
             for source in sources:
                 for i in [*own, -1]:
@@ -228,7 +229,7 @@ def test_it_is_the_documented_model(kind, pairs, seed, data):
 
 def test_worked_by_hand():
     # Tags of .64 and .32, the rest .04; a factor of 1/2 and a bias of log 2 for tag 1: .8, 2 * .5657 and .2, over their sum.
-    state = {"n_tags_": 2, "temperature_": [0.5], "biases_": [0, math.log(2), 0, 0], "codes_": [], "weights_": []}
+    state = {"n_tags_": 2, "factor_": [0.5], "biases_": [0, math.log(2), 0, 0], "codes_": [], "weights_": []}
     scaled = VectorScaling().load_learned(state).scale(np.array([0, 0]), np.array([0, 1]), np.array([0.64, 0.32]))
     whole = 0.8 + 2 * math.sqrt(0.32) + 0.2
     np.testing.assert_allclose(scaled, [0.8 / whole, 2 * math.sqrt(0.32) / whole], rtol=1e-12)
@@ -278,7 +279,7 @@ def test_loss_and_gradient_are_those_of_the_dense_model(kind):
         loss, gradient = problem.loss(values / problem.units)
         holder = kind()
         holder.n_tags_ = 3
-        holder.temperature_, holder.biases_, holder.codes_, holder.weights_ = problem.unpack(values)
+        holder.factor_, holder.biases_, holder.codes_, holder.weights_ = problem.unpack(values)
         given_weights = unflatten(flatten(holder), 3, kind)
         # Penalties of what has no column here: the biases past the end, and the weight of the rest on itself.
         beyond = 0.0 if kind is TemperatureScaling else 0.3 * holder.biases_[4] ** 2 / 2
@@ -324,15 +325,15 @@ def test_temperature_scaling_is_that_of_the_logits(factor):
         scaling = TemperatureScaling().fit(pairs, 6)
         scaled = scaled_by(scaling, pairs).reshape(chances.shape)
         # A rest of 1e-16, which is rounding, is 4e-7 at a factor of .4.
-        np.testing.assert_allclose(scaled, softmax(scaling.temperature_[0] * logits, axis=1), rtol=2e-6)
-        assert scaling.temperature_[0] == pytest.approx(best, abs=2e-4)
+        np.testing.assert_allclose(scaled, softmax(scaling.factor_[0] * logits, axis=1), rtol=2e-6)
+        assert scaling.factor_[0] == pytest.approx(best, abs=2e-4)
         assert best == pytest.approx(factor, abs=0.08)
     # The least rest that is assumed is no more than noticeable: the tags keep their ratios, and the factor hardly moves.
     scaling.fit(pairs, 6)
     scaled = scaled_by(scaling, pairs).reshape(chances.shape)
     ratios = scaled / scaled.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(ratios, softmax(scaling.temperature_[0] * logits, axis=1), rtol=1e-10)
-    assert scaling.temperature_[0] == pytest.approx(best, abs=0.02)
+    np.testing.assert_allclose(ratios, softmax(scaling.factor_[0] * logits, axis=1), rtol=1e-10)
+    assert scaling.factor_[0] == pytest.approx(best, abs=0.02)
 
 
 def one_tag(n: int, seed: int) -> tuple[Pairs, np.ndarray]:
@@ -347,7 +348,7 @@ def test_with_one_tag_it_is_logistic_regression():
     pairs, odds = one_tag(800, seed=6)
     scaling = TemperatureScaling().fit(pairs, 1)
     peer = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10).fit(odds[:, None], pairs.hits)
-    assert scaling.temperature_[0] == pytest.approx(peer.coef_[0, 0], abs=1e-3)
+    assert scaling.factor_[0] == pytest.approx(peer.coef_[0, 0], abs=1e-3)
     np.testing.assert_allclose(scaled_by(scaling, pairs), peer.predict_proba(odds[:, None])[:, 1], rtol=0, atol=SCORE)
 
 
@@ -361,7 +362,7 @@ def test_with_one_tag_and_penalties_it_is_logistic_regression_on_columns_in_thei
         [1e4 * odds, np.full(800, np.sqrt(2 / bias_ridge)), np.log(pairs.scores / FLOOR) / np.sqrt(ridge)], axis=1
     )
     peer = LogisticRegression(C=1, fit_intercept=False, solver="newton-cholesky", tol=1e-10).fit(columns, pairs.hits)
-    assert scaling.temperature_[0] == pytest.approx(1e4 * peer.coef_[0, 0], abs=5e-3)
+    assert scaling.factor_[0] == pytest.approx(1e4 * peer.coef_[0, 0], abs=5e-3)
     assert scaling.biases_[0] - scaling.biases_[1] == pytest.approx(np.sqrt(2 / bias_ridge) * peer.coef_[0, 1], abs=5e-3)
     np.testing.assert_allclose(scaled_by(scaling, pairs), peer.predict_proba(columns)[:, 1], rtol=0, atol=SCORE)
 
@@ -373,7 +374,7 @@ def test_a_temperature_is_recovered():
     truth = Weights(0.6, np.zeros(9), np.zeros((8, 9)))
     pairs, logs = drawn(3000, 8, seed=10, truth=truth)
     scaling = TemperatureScaling().fit(pairs, 8)
-    assert scaling.temperature_[0] == pytest.approx(0.6, abs=0.03)
+    assert scaling.factor_[0] == pytest.approx(0.6, abs=0.03)
     np.testing.assert_allclose(scaled_by(scaling, pairs), np.exp(logs)[pairs.rows, pairs.tags], rtol=0, atol=0.02)
 
 
@@ -419,7 +420,7 @@ def test_what_is_calibrated_is_left_as_it_is(kind):
     pairs, _ = drawn(2000, 4, seed=17)
     fresh, _ = drawn(4000, 4, seed=18)
     scaling = kind().fit(pairs, 4)
-    assert scaling.temperature_[0] == pytest.approx(1, abs=0.1)
+    assert scaling.factor_[0] == pytest.approx(1, abs=0.1)
     assert log_loss_of(scaled_by(scaling, fresh), fresh) < log_loss_of(fresh.scores, fresh) + 0.005
 
 
@@ -436,7 +437,7 @@ def test_penalties_without_bound_leave_less_and_less():
         return dense_loss(dense, weights, 0.0, 1.0)
 
     best = minimize(loss, np.r_[1.0, np.zeros(5)], method="BFGS").x
-    np.testing.assert_allclose(np.r_[with_biases.temperature_, with_biases.biases_[:5]], best, rtol=0, atol=5e-3)
+    np.testing.assert_allclose(np.r_[with_biases.factor_, with_biases.biases_[:5]], best, rtol=0, atol=5e-3)
     np.testing.assert_allclose(with_biases.weights_, 0, rtol=0, atol=1e-6)
     matrix = scaled_by(MatrixScaling(ridge=1e12).fit(pairs, 4), pairs)
     np.testing.assert_allclose(matrix, scaled_by(with_biases, pairs), rtol=0, atol=SCORE)
@@ -630,7 +631,7 @@ def test_the_registered_makers():
 def test_what_info_shows():
     pairs, _ = drawn(100, 4, seed=54)
     fitted = TemperatureScaling().fit(pairs, 4)
-    temperature = 1 / float(fitted.temperature_[0])
+    temperature = 1 / float(fitted.factor_[0])
     assert fitted.describe() == {
         "name": "spacy-calib.TemperatureScaling.v1",
         "temperature": temperature,
@@ -810,7 +811,7 @@ def test_one_sided_data_give_finite_scores_that_fit_it(kind, case):
         pairs = Pairs(pairs.rows, pairs.tags, pairs.scores, other_hits(flipped, np.ones(len(pairs), bool)).hits, 200)
     scaling = kind().fit(pairs, 4)
     scaled = scaled_by(scaling, pairs)
-    for learned_values in (scaling.temperature_, scaling.biases_, scaling.weights_, scaled):
+    for learned_values in (scaling.factor_, scaling.biases_, scaling.weights_, scaled):
         assert np.isfinite(learned_values).all()
     assert ((scaled >= 0) & (scaled <= 1)).all()
     assert log_loss_of(scaled, pairs) < log_loss_of(pairs.scores, pairs)

@@ -1,0 +1,372 @@
+"""`spacy calib fit` with --scaling, --normalize, --intervals, --sets, --coverage and --method auto, and what `info` shows of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import calib, refuses
+from tests.cli.test_fit import loaded, some_docs
+from tests.conftest import made_up_sentences
+
+SCALINGS = {"temperature": "TemperatureScaling", "vector": "VectorScaling", "matrix": "MatrixScaling"}
+EVERYTHING = [
+    "-m",
+    "platt",
+    "-S",
+    "vector",
+    "--normalize",
+    "other",
+    "--intervals",
+    "--sets",
+    0.3,
+    "--coverage",
+    "group",
+    "--tag-offsets",
+]
+
+
+@pytest.fixture(scope="module")
+def whole(model, dev, tmp_path_factory):
+    """(the outcome of a fit with all the options, its output). Not to be changed."""
+    path = tmp_path_factory.mktemp("whole") / "out"
+    outcome = calib("fit", model, dev, path, *EVERYTHING)
+    assert outcome.code == 0, outcome.text
+    return outcome, path
+
+
+def tokens_of(path, n=12):
+    nlp = loaded(path)
+    return [token for doc in nlp.pipe(some_docs(nlp, n)) for token in doc]
+
+
+def info_of(path, tmp_path) -> dict:
+    assert calib("info", path, "--silent", "-o", tmp_path / "info.json").code == 0
+    (held,) = json.loads((tmp_path / "info.json").read_text()).values()
+    return held
+
+
+# What is written
+
+
+@pytest.mark.parametrize("short", SCALINGS)
+def test_scalings(short, model, dev, tmp_path):
+    registered = f"spacy-calib.{SCALINGS[short]}.v1"
+    assert calib("fit", model, dev, tmp_path / "out", "-S", short, "--silent").code == 0
+    pipe = loaded(tmp_path / "out").get_pipe("calib")
+    assert pipe.calibration.scaling.registered == pipe.fit_info["scaling"]["name"] == registered
+    assert loaded(tmp_path / "out").config["components"]["calib"]["scaling"]["@calib_scalings"] == registered
+    assert all(token._.calib_interval is None and token._.calib_set is None for token in tokens_of(tmp_path / "out", 3))
+
+
+def test_a_registered_name_is_a_scaling_too(model, dev, tmp_path):
+    for name, given in (("short", "temperature"), ("long", "spacy-calib.TemperatureScaling.v1")):
+        assert calib("fit", model, dev, tmp_path / name, "--scaling", given, "--silent").code == 0
+    one, other = (loaded(tmp_path / name).get_pipe("calib").to_bytes() for name in ("short", "long"))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "least", "most"), [("none", False, 0, 2), ("kept", True, 1, 1), ("other", "other", 0, 1)]
+)
+def test_ways_to_normalize(given, kept, least, most, model, dev, tmp_path):
+    options = ["--normalize", given, "--threshold", 0.2, "-m", "platt", "--silent"]
+    assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
+    assert loaded(tmp_path / "out").config["components"]["calib"]["normalize"] == kept
+    assert info_of(tmp_path / "out", tmp_path)["normalize"] == kept
+    sums = [sum(token._.calib_scores.values()) for token in tokens_of(tmp_path / "out") if token._.calib_scores]
+    assert least - 1e-9 <= min(sums)
+    assert max(sums) <= most + 1e-9
+    if given != "kept":
+        assert max(abs(one - 1) for one in sums) > 0.01
+
+
+def test_all_of_them_at_once(whole):
+    _, path = whole
+    block = loaded(path).config["components"]["calib"]
+    assert block["recalibrator"]["@calib_recalibrators"] == "spacy-calib.Platt.v1"
+    assert block["pooling"]["@calib_poolings"] == "spacy-calib.TagOffsets.v1"
+    assert (block["normalize"], block["intervals"], block["selection"]) == ("other", True, None)
+    assert {name: block["sets"][name] for name in ("alpha", "coverage")} == {"alpha": 0.3, "coverage": "group"}
+    tokens = tokens_of(path)
+    for token in tokens:
+        low, high = token._.calib_interval
+        assert 0 <= low < high <= 1
+        assert sum(token._.calib_scores.values()) <= 1 + 1e-9
+        assert set(token._.calib_set) <= set(token._.calib_scores)
+    assert len({token._.calib_set for token in tokens}) > 3
+
+
+@pytest.mark.parametrize("coverage", [None, "marginal", "group", "tag"])
+def test_sets_hold_what_they_promise_of_other_sentences(coverage, model, dev, tmp_path):
+    options = ["--sets", 0.2, *([] if coverage is None else ["--coverage", coverage]), "-m", "platt", "--silent"]
+    assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
+    pipe = loaded(tmp_path / "out").get_pipe("calib")
+    assert pipe.calibration.sets.coverage == (coverage or "marginal")
+    gold = [tag for sentence in made_up_sentences(150, 5) for _, tag in sentence]
+    held = [
+        token._.calib_set is None or tag in token._.calib_set
+        for token, tag in zip(tokens_of(tmp_path / "out", 150), gold, strict=True)
+    ]
+    n_fit = pipe.fit_info["sets"]["tokens"]
+    # The probabilities have few values, so that a set that takes one in takes in many: more may be held than promised, not less.
+    assert sum(held) / len(held) > 0.8 - 4 * (0.16 * (1 / len(held) + 1 / n_fit)) ** 0.5
+
+
+def test_without_the_options_there_is_none_of_it(calibrated):
+    block = loaded(calibrated).config["components"]["calib"]
+    assert (block["scaling"], block["normalize"], block["intervals"], block["sets"]) == (None, False, False, None)
+    pipe = loaded(calibrated).get_pipe("calib")
+    assert pipe.calibration.scaling is pipe.calibration.intervals is pipe.calibration.sets is None
+
+
+# What is said
+
+
+def test_fit_says_which_tags_the_sets_promise_nothing_for(model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.0005, "--coverage", "tag")
+    assert outcome.code == 0
+    unreached = loaded(tmp_path / "out").get_pipe("calib").fit_info["sets"]["unreached"]
+    assert sorted(unreached) == ["ADJ", "DET", "NOUN", "PUNCT", "VERB"]
+    assert f"The sets can promise nothing for 5 tags, seen too seldom or scored too low: {', '.join(unreached)}" in outcome.text
+    # Where none of them is below the threshold there is a set of all.
+    assert {tuple(sorted(token._.calib_set)) for token in tokens_of(tmp_path / "out", 3)} == {tuple(sorted(unreached))}
+    assert "99.95 % of tokens, coverage: tag; no promise for 5 tags" in calib("info", tmp_path / "out").text
+    assert "promise nothing" not in calib("fit", model, dev, tmp_path / "more", "--sets", 0.2, "--coverage", "tag").text
+
+
+@pytest.mark.parametrize("coverage", ["marginal", "group"])
+def test_fit_says_that_the_sets_promise_nothing_at_all(coverage, model, dev, tmp_path):
+    """Every Token._.calib_set is None then, of which nothing was said."""
+    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.0005, "--coverage", coverage)
+    assert outcome.code == 0
+    assert {token._.calib_set for token in tokens_of(tmp_path / "out", 3)} == {None}
+    assert "The sets can promise nothing" in outcome.text
+
+
+def test_fit_says_what_it_fitted(whole):
+    outcome, path = whole
+    info = loaded(path).get_pipe("calib").fit_info
+    assert f"({info['pairs']:,} pairs)" in outcome.text
+    assert "Group Tags % gold Pairs Raw Calibrated Map" in outcome.text
+    assert "promise nothing" not in outcome.text
+    assert "Chosen among" not in outcome.text
+
+
+def test_info_on_all_of_them(whole):
+    _, path = whole
+    outcome = calib("info", path)
+    assert outcome.code == 0
+    scaling = loaded(path).get_pipe("calib").fit_info["scaling"]
+    for part in (
+        "Attributes Token._.calib_score, _raw, _scores, _interval, _set; Doc._.calib",
+        f"Scaling spacy-calib.VectorScaling.v1 (temperature {scaling['temperature']:.3g}",
+        f"{scaling['size']:,} numbers",
+        "Method spacy-calib.Platt.v1",
+        "Normalized other",
+        "Intervals Venn-Abers",
+        "Sets 70 % of tokens, coverage: group",
+        "Tag offsets",
+    ):
+        assert part in outcome.text
+
+
+def test_info_where_there_is_none_of_it(calibrated):
+    outcome = calib("info", calibrated)
+    for part in ("Scaling none", "Normalized no", "Intervals none", "Sets none", "Tag offsets none"):
+        assert part in outcome.text
+    assert "Chosen by" not in outcome.text
+
+
+def test_info_as_json(whole, calibrated, tmp_path):
+    held = info_of(whole[1], tmp_path)
+    assert (held["normalize"], held["intervals"], held["selection"]) == ("other", True, None)
+    n_tokens = held["tokens"]
+    assert held["sets"] == {"alpha": 0.3, "coverage": "group", "tokens": n_tokens, "unreached": []}
+    assert held["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
+    assert held["scaling"]["temperature"] > 0
+    assert held["scaling"]["size"] > 5
+    assert held["pooling"]["strength"] is None or held["pooling"]["strength"] > 0
+    plain = info_of(calibrated, tmp_path)
+    assert [plain[name] for name in ("scaling", "pooling", "intervals", "sets", "selection")] == [None, None, False, None, None]
+
+
+def test_evaluate_reads_scaled_scores(whole, test_file, tmp_path):
+    assert calib("evaluate", whole[1], test_file, "--silent", "-o", tmp_path / "scores.json").code == 0
+    figures = json.loads((tmp_path / "scores.json").read_text())
+    assert "calib" in figures
+
+
+# The method chosen on the data
+
+
+def test_auto_end_to_end(model, dev, test_file, tmp_path):
+    options = ["-m", "auto", "--intervals", "--sets", 0.3, "--normalize", "kept"]
+    outcome = calib("fit", model, dev, tmp_path / "out", *options)
+    assert outcome.code == 0
+    held = info_of(tmp_path / "out", tmp_path)
+    selection = held["selection"]
+    assert (
+        f"Chosen among {len(selection['trials'])}: {selection['chosen']} (`spacy calib info` shows the table)" in outcome.text
+    )
+    tried = {trial["scaling"] for trial in selection["trials"]}
+    assert tried == {"", "temperature", "vector", "matrix"}
+    (chosen,) = [trial for trial in selection["trials"] if trial["candidate"] == selection["chosen"]]
+    assert (held["scaling"] or {"name": "spacy-calib.Scaling.v1"})[
+        "name"
+    ].lower() == f"spacy-calib.{chosen['scaling']}scaling.v1"
+    assert (held["pooling"] is not None) == chosen["pooled"]
+    assert chosen["difference"] <= chosen["error"]
+    assert (selection["documents"], held["intervals"], held["sets"]["alpha"], held["normalize"]) == (120, True, 0.3, True)
+    shown = calib("info", tmp_path / "out").text
+    assert f"{selection['chosen']} (chosen)" in shown
+    assert f"Chosen by {selection['folds']}-fold cross-validation over 120 documents" in shown
+    for trial in selection["trials"]:
+        assert trial["candidate"] in shown
+    block = loaded(tmp_path / "out").config["components"]["calib"]
+    assert block["selection"]["@calib_selections"] == "spacy-calib.Auto.v1"
+    tokens = tokens_of(tmp_path / "out")
+    assert all(sum(token._.calib_scores.values()) == pytest.approx(1) for token in tokens)
+    assert calib("evaluate", tmp_path / "out", test_file, "--silent").code == 0
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--scaling", "platt"], "Option --scaling must be one of temperature, vector, matrix or a registered scaling, but 'platt' was given."),
+        (["--scaling", ""], "Option --scaling must be one of"),
+        (["-S", "spacy-calib.VectorScaling.v99"], "but 'spacy-calib.VectorScaling.v99' was given."),
+        (["--normalize", "true"], "Option --normalize must be one of none, kept, other, but 'true' was given."),
+        (["--normalize", ""], "Option --normalize must be one of none, kept, other, but '' was given."),
+        (["--sets", 0], "Option --sets must be above 0 and below 1, but 0.0 was given."),
+        (["--sets", 1], "Option --sets must be above 0 and below 1, but 1.0 was given."),
+        (["--sets", -0.1], "Option --sets must be above 0 and below 1, but -0.1 was given."),
+        (["--sets", "nan"], "Option --sets must be above 0 and below 1, but nan was given."),
+        (["--sets", "inf"], "Option --sets must be above 0 and below 1, but inf was given."),
+        (["--sets", 0.1, "--coverage", "all"], "Option --coverage must be one of marginal, group, tag, but 'all' was given."),
+        (["--coverage", "all"], "Option --coverage must be one of marginal, group, tag, but 'all' was given."),
+        (["--coverage", "tag"], "Option --coverage must be given beside --sets, but it alone was given."),
+        (["--coverage", "marginal"], "Option --coverage must be given beside --sets, but it alone was given."),
+        (["-m", "auto", "-S", "vector"], "Option --scaling must be left out beside --method auto, which chooses it, but vector was given."),
+        (["-m", "auto", "-G", 3], "Option --groups must be left out beside --method auto, which chooses it, but 3 was given."),
+        (["-m", "auto", "--tag-offsets"], "Option --tag-offsets must be left out beside --method auto"),
+        (["-m", "auto", "--coverage", "tag"], "Option --coverage must be given beside --sets"),
+    ],
+)  # fmt: skip
+def test_wrong_values(options, sentence, model, dev, tmp_path):
+    refuses(calib("fit", model, dev, tmp_path / "out", *options), sentence)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--sets", "few"), ("--sets", None), ("--scaling", None), ("--normalize", None), ("--coverage", None)]
+)
+def test_typer_rejects_an_option(option, value, model, dev, tmp_path):
+    given = [option] if value is None else [option, value]
+    refuses(calib("fit", model, dev, tmp_path / "out", *given), option, code=2)
+
+
+CONFIG = """
+[components]
+
+[components.calib]
+factory = "calib"
+normalize = "other"
+intervals = true
+
+[components.calib.source]
+@calib_sources = "spacy-calib.Softmax.v1"
+component = "tagger"
+
+[components.calib.scaling]
+@calib_scalings = "spacy-calib.MatrixScaling.v1"
+ridge = 50.0
+bias_ridge = 2.0
+
+[components.calib.sets]
+@calib_sets = "spacy-calib.ConformalSets.v1"
+alpha = 0.25
+coverage = "tag"
+min_tokens = 5
+"""
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--scaling", "vector"],
+        ["--normalize", "kept"],
+        ["--intervals"],
+        ["--sets", 0.1],
+        ["--coverage", "tag"],
+        ["--tag-offsets"],
+    ],
+)
+def test_beside_a_config_they_are_refused(option, model, dev, tmp_path):
+    (tmp_path / "fit.cfg").write_text(CONFIG)
+    sentence = f"Option {option[0]} cannot be combined with --config; set it in the config file."
+    refuses(calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg", *option), sentence)
+
+
+def test_a_config_sets_them(model, dev, tmp_path):
+    (tmp_path / "fit.cfg").write_text(CONFIG)
+    assert calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg", "--silent").code == 0
+    pipe = loaded(tmp_path / "out").get_pipe("calib")
+    scaling = pipe.calibration.scaling
+    assert (scaling.registered, scaling.ridge, scaling.bias_ridge) == ("spacy-calib.MatrixScaling.v1", 50.0, 2.0)
+    sets = pipe.calibration.sets
+    assert (sets.alpha, sets.coverage, sets.min_tokens) == (0.25, "tag", 5)
+    assert (pipe.normalize, pipe.calibration.intervals is not None) == ("other", True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('normalize = "other"', 'normalize = "others"', 'normalize must be true, false or "other"'),
+        ("alpha = 0.25", "alpha = 1.25", "alpha must be a number above 0 and below 1"),
+        ('coverage = "tag"', 'coverage = "tags"', "coverage must be one of marginal, group, tag"),
+        ("ridge = 50.0\n", "ridge = -1.0\n", "ridge must be a number above 0"),
+        ("MatrixScaling.v1", "NoScaling.v1", "spacy-calib.NoScaling.v1"),
+        ("ConformalSets.v1", "NoSets.v1", "spacy-calib.NoSets.v1"),
+    ],
+)
+def test_wrong_values_in_a_config(old, new, sentence, model, dev, tmp_path):
+    assert old in CONFIG
+    (tmp_path / "fit.cfg").write_text(CONFIG.replace(old, new))
+    refuses(calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg"), sentence)
+
+
+def test_what_is_not_for_labels_that_may_overlap(spancat_model, span_gold, tmp_path):
+    options = ["-C", "spancat", "--silent"]
+    data = span_gold / "dev.spacy"
+    for name, given in (("scaling", "vector"), ("sets", 0.1), ("normalize", "kept")):
+        outcome = calib("fit", spancat_model, data, tmp_path / "out", *options, f"--{name}", given)
+        refuses(
+            outcome, f"The setting {name} is about the one right label of a token, but of spans:sc a token may have several"
+        )
+    assert not (tmp_path / "out").exists()
+    assert calib("fit", spancat_model, data, tmp_path / "out", *options, "-m", "auto", "--intervals").code == 0
+    pipe = loaded(tmp_path / "out").get_pipe("calib")
+    assert {trial["scaling"] for trial in pipe.fit_info["selection"]["trials"]} == {""}
+
+
+def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
+    options = ["-C", "ner", "-S", "vector", "--sets", 0.1, "--intervals", "--normalize", "other"]
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options, "--silent").code == 0
+    nlp = loaded(tmp_path / "out")
+    doc = nlp("Ann lives in New York .")
+    assert all(token._.calib_set and token._.calib_interval for token in doc)
+    assert nlp.get_pipe("calib").fit_info["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
+    shown = calib("info", tmp_path / "out").text
+    assert "Sets 90 % of tokens, coverage: marginal" in shown
+    assert "Entities" in shown
+
+
+def test_the_help_names_them():
+    words = calib("fit", "--help").text.replace(",", " ").split()
+    for option in ("--scaling", "-S", "--normalize", "--intervals", "--sets", "--coverage"):
+        assert option in words
