@@ -48,8 +48,11 @@ class ConformalSets:
     min_tokens (int): A condition with fewer fit tokens has no cut of its own: the tag uses its group's, the group the pooled one. It
         does not depend on alpha, so that the sets of a smaller alpha always contain those of a greater one.
     pooled_, of_group_, of_tag_ (Cuts): Learned from all tokens, per group (the last one: no group) and per tag; before any fallback.
+    out_of_reach_ (float): Share of the fit tokens for which the promise is out of reach.
     RAISES C001: a setting out of range.
     """
+
+    registered = "spacy-calib.ConformalSets.v1"
 
     def __init__(self, alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20):
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < alpha < 1:
@@ -63,6 +66,7 @@ class ConformalSets:
         self.pooled_: Cuts | None = None
         self.of_group_: Cuts | None = None
         self.of_tag_: Cuts | None = None
+        self.out_of_reach_ = 0.0
 
     def fit(self, rows: Ints, tags: Ints, scores: ArrayLike, gold: ArrayLike, groups: Groups) -> ConformalSets:
         """Learn the cuts.
@@ -95,6 +99,8 @@ class ConformalSets:
         self.of_group_ = _cuts(strange, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha)
         known = gold_tag >= 0
         self.of_tag_ = _cuts(strange[known], gold_tag[known], n_tags, self.alpha)
+        _, out_of_reach = self.predict(rows, tags, given, len(wanted))
+        self.out_of_reach_ = float(out_of_reach[held].mean())
         return self
 
     def predict(self, rows: Ints, tags: Ints, scores: ArrayLike, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -160,13 +166,20 @@ class ConformalSets:
         return self.groups, float(self.pooled_.values[0]), self.of_group_, self.of_tag_
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Settings, the fit tokens, and "unreached": the labels that `unreached` names, where coverage is by tag; for `info`.
+        """Settings, fit tokens, "out_of_reach": the share of these without a set, and "unreached": labels that `unreached` names, where
+        coverage is by tag; for `info`.
 
         RAISES C004: not fitted.
         """
         tokens = int(self._learned()[2].tokens.sum())
         unreached = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
-        return {"alpha": self.alpha, "coverage": self.coverage, "tokens": tokens, "unreached": unreached}
+        return {
+            "alpha": self.alpha,
+            "coverage": self.coverage,
+            "tokens": tokens,
+            "out_of_reach": self.out_of_reach_,
+            "unreached": unreached,
+        }
 
     def clone(self) -> ConformalSets:
         """A new one with the same settings, not fitted."""
@@ -178,21 +191,26 @@ class ConformalSets:
         RAISES C004: not fitted.
         """
         groups, *_ = self._learned()
+        cuts = {name: vars(getattr(self, f"{name}_")) for name in ("pooled", "of_group", "of_tag")}
         return {
+            "@calib_sets": self.registered,
             "settings": {"alpha": self.alpha, "coverage": self.coverage, "min_tokens": self.min_tokens},
-            "groups": groups.state(),
-            "learned": {name: vars(getattr(self, f"{name}_")) for name in ("pooled", "of_group", "of_tag")},
+            "learned": {"groups": groups.state(), "cuts": cuts, "out_of_reach": self.out_of_reach_},
         }
+
+    def load_learned(self, learned: dict[str, Any]) -> ConformalSets:
+        """Take over the learned part of a saved state."""
+        self.groups = Groups.from_state(learned["groups"])
+        for name, held in learned["cuts"].items():
+            cuts = Cuts(np.array(held["values"], dtype=np.float64), np.array(held["tokens"], dtype=np.intp))
+            setattr(self, f"{name}_", cuts)
+        self.out_of_reach_ = float(learned["out_of_reach"])
+        return self
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ConformalSets:
         """Rebuild from `state`."""
-        made = cls(**state["settings"])
-        made.groups = Groups.from_state(state["groups"])
-        for name, held in state["learned"].items():
-            cuts = Cuts(np.array(held["values"], dtype=np.float64), np.array(held["tokens"], dtype=np.intp))
-            setattr(made, f"{name}_", cuts)
-        return made
+        return cls(**state["settings"]).load_learned(state["learned"])
 
 
 def make_conformal_sets(alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20) -> ConformalSets:

@@ -14,7 +14,7 @@ FORMAT = "spacy-calib"
 FORMAT_VERSION = 1
 
 # Registries whose things are saved by name, settings and learned arrays.
-_KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings")
+_KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets")
 
 
 def dump(state: dict[str, Any]) -> bytes:
@@ -47,7 +47,7 @@ def load(data: bytes, *, name: str, path: str) -> dict[str, Any]:
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
-    """Rebuild a recalibrator, a pooling or a scaling from its `state()` through the registry.
+    """Rebuild a recalibrator, a pooling, a scaling or sets from its `state()` through the registry.
 
     RAISES C012: nothing of that name is registered.
     """

@@ -259,7 +259,7 @@ class TokenCalibration:
             normalize=normalize,
             other=part("other", load),
             intervals=part("intervals", GroupedVennAbers.from_state),
-            sets=part("sets", ConformalSets.from_state),
+            sets=part("sets", load),
         )
 
 

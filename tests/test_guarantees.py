@@ -20,6 +20,7 @@ from spacy_calib import CalibError, saved
 from spacy_calib.cli.info import describe
 from spacy_calib.conformal import COVERAGES
 from spacy_calib.scaling import VectorScaling
+from spacy_calib.selection import SCALINGS
 from spacy_calib.token_calibration import TokenCalibration
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
@@ -438,7 +439,9 @@ def test_damaged_parts_are_refused(nlp):
         ("scaling", {"@calib_scalings": "spacy-calib.VectorScaling.v1", "settings": {}, "learned": {}}, "C010"),
         ("intervals", {"groups": {}}, "C010"),
         ("sets", {"settings": {}}, "C010"),
-        ("sets", {"settings": {"size": 3}, "groups": {}, "learned": {}}, "C010"),
+        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {"size": 3}, "learned": {}}, "C010"),
+        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {}, "learned": {}}, "C010"),
+        ("scaling", {"settings": {}, "learned": {}}, "C010"),
     ):
         state = saved.load(before, name="calib", path="")
         state[part] = broken
@@ -469,7 +472,7 @@ def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     info = calib.fit_info
     assert info["scaling"]["name"] == VECTOR["@calib_scalings"]
     assert info["scaling"]["size"] == calib.calibration.scaling.size()
-    assert info["sets"] == {"alpha": 0.2, "coverage": "marginal", "tokens": 300, "unreached": []}
+    assert info["sets"] == {"alpha": 0.2, "coverage": "marginal", "tokens": 300, "out_of_reach": 0.0, "unreached": []}
     assert info["intervals"] is True
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
     assert info["pairs"] == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info["table"][0]["pairs"]
@@ -531,6 +534,13 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     expected = [values(doc) for doc in run(nlp, FRESH)]
     assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
     assert all(None not in value for doc in expected for value in doc)
+    # It was fitted on all that reaches its floor, and what is promised keeps to the groups of the settings.
+    data = fit_data(draw_tokens(1000, 1), 0.01, VectorScaling.floor)
+    expected = SCALINGS[chosen["scaling"]].clone()
+    expected.cross_fit(data.pairs, data.documents, len(LABELS))
+    assert calib.calibration.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
+    assert len(calib.maps.groups) == chosen["groups"]
+    assert len(calib.calibration.sets.groups) == len(calib.calibration.intervals.groups) == 3
 
 
 # Heads of trained components

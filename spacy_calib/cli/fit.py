@@ -24,6 +24,8 @@ from ._common import (
 )
 from ._settings import complete_source, pipe_settings
 
+_TAGS_NAMED = 8
+
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
@@ -261,16 +263,30 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.warn(
             f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"
         )
-    sets = info.get("sets")
-    if sets and sets["unreached"]:
-        named = ", ".join(sets["unreached"][:8]) + (
-            f" and {len(sets['unreached']) - 8} more" if len(sets["unreached"]) > 8 else ""
-        )
-        msg.warn(f"The sets can promise nothing for {len(sets['unreached'])} tags, seen too seldom or scored too low: {named}")
+    if info.get("sets"):
+        warn_of_sets(info["sets"])
     if info.get("selection"):
         chosen = info["selection"]
         msg.info(f"Chosen among {len(chosen['trials'])}: {chosen['chosen']} (`spacy calib info` shows the table)")
     print_fit_tables(info)
+
+
+def warn_of_sets(sets: dict[str, Any]) -> None:
+    """Say for which tags, or for how many tokens, the sets promise nothing."""
+    from wasabi import msg
+
+    tags = sets["unreached"]
+    if tags:
+        named = ", ".join(tags[:_TAGS_NAMED]) + (f" and {len(tags) - _TAGS_NAMED} more" if len(tags) > _TAGS_NAMED else "")
+        msg.warn(
+            f"The sets can promise nothing for {len(tags)} tags, seen too seldom or scored too low: {named}; "
+            "a token at which one of them is below the threshold has no set"
+        )
+    elif sets["out_of_reach"]:
+        msg.warn(
+            f"The sets can promise nothing for {number(100 * sets['out_of_reach'], 1)} % of the fit tokens, which have none: "
+            "there are too few tokens, or the right tag is below the threshold too often; ask for less (--sets)"
+        )
 
 
 def print_fit_tables(info: dict[str, Any]) -> None:

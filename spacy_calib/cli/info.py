@@ -145,8 +145,12 @@ def _scaling_line(scaling: dict[str, Any] | None) -> str:
 def _sets_line(sets: dict[str, Any] | None) -> str:
     if sets is None:
         return "none"
-    unreached = f"; no promise for {len(sets['unreached'])} tags" if sets["unreached"] else ""
-    return f"{100 * (1 - sets['alpha']):g} % of tokens, coverage: {sets['coverage']}{unreached}"
+    without = ""
+    if sets["unreached"]:
+        without = f"; no promise for {len(sets['unreached'])} tags"
+    elif sets["out_of_reach"]:
+        without = f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
+    return f"{100 * (1 - sets['alpha']):g} % of tokens, coverage: {sets['coverage']}{without}"
 
 
 def _cutoffs_line(cutoffs: dict[str, Any] | None) -> str:
