@@ -51,7 +51,7 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
 
     RAISES C012: nothing of that name is registered.
     """
-    kind = next(key for key in _KINDS if key in state)
+    kind = next((key for key in _KINDS if key in state), _KINDS[0])  # a KeyError where there is none
     registered = state[kind]
     held = getattr(registry, kind.removeprefix("@"))
     if registered not in held:

@@ -101,19 +101,22 @@ class Scaling:
         RAISES C003: no pairs.
         """
         from scipy.optimize import minimize
+        from threadpoolctl import threadpool_limits
 
         pairs = pairs.take(np.flatnonzero(pairs.scores >= self.floor))
         if not len(pairs):
             raise calib_error("C003", what=type(self).__name__, threshold=self.floor)
         problem = _Problem(self, self._entries(pairs.rows, pairs.tags, pairs.scores, n_tags), pairs.hits)
         given = None if start is None or not start.fitted or start.n_tags_ != n_tags else start
-        found = minimize(
-            problem.loss,
-            problem.start(given),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": _MOST_STEPS, "ftol": 1e-9, "gtol": 1e-3},
-        )
+        # The vectors are short: threads would wait for one another for most of the time.
+        with threadpool_limits(1):
+            found = minimize(
+                problem.loss,
+                problem.start(given),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": _MOST_STEPS, "ftol": 1e-9, "gtol": 1e-3},
+            )
         self.n_tags_ = n_tags
         self.factor_, self.biases_, self.codes_, self.weights_ = problem.unpack(found.x * problem.units)
         return self

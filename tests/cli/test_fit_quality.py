@@ -98,7 +98,7 @@ def test_all_of_them_at_once(whole):
     assert len({token._.calib_set for token in tokens}) > 3
 
 
-@pytest.mark.parametrize("coverage", [None, "marginal", "group", "tag"])
+@pytest.mark.parametrize("coverage", [None, "group", "tag"])
 def test_sets_hold_what_they_promise_of_other_sentences(coverage, model, dev, tmp_path):
     options = ["--sets", 0.2, *([] if coverage is None else ["--coverage", coverage]), "-m", "platt", "--silent"]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
