@@ -223,7 +223,8 @@ def key_of(peer: str, kind: str, data: str) -> str:
         for name, thing in vars(peer_worker).items()
         if getattr(thing, "__module__", "") == peer_worker.__name__ and not name.startswith(others)
     ]
-    return hashlib.sha256(repr((data, PEERS[peer].packages, kind, code)).encode()).hexdigest()
+    settings = (peer_worker.N_BINS, peer_worker.ROUNDING)
+    return hashlib.sha256(repr((data, PEERS[peer].packages, kind, settings, code)).encode()).hexdigest()
 
 
 def file_name(method: str, how: str) -> str:
