@@ -64,6 +64,9 @@ _MESSAGES = {
     "C057": "Option {option} cannot be combined with --config; set it in the config file.",
     "C058": "Cannot read the config {path}: {why}",
     "C059": "The pipeline has a component '{name}' already ({owner}); give the new pipe another name with --attr.",
+    "C073": "{path} holds no texts; give a file or a folder of files that end in {suffixes}.",
+    "C074": "Cannot read the texts in {path}: {why}; save it as UTF-8, with one text (.txt) or one object with a text (.jsonl) on each line.",
+    "C075": "The pipe '{name}' gave no token of the {n_docs} documents a score; check that the component it reads is enabled, and that the documents are not empty.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C066": "Option {option} is for entity recognizers, but component '{component}' is a {kind}; leave it out.",
     "C067": "The pipeline {model} has no recognizer made by `spacy calib fit`; it has: {available}.",
@@ -73,7 +76,14 @@ _MESSAGES = {
     "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
     "C068": "The pipeline has no fitted calib pipe with the prefix '{attr}'; its prefixes are: {available}. Name one of them with --attr.",
     "C069": "Component '{name}' is disabled in the pipeline; enable it ([nlp] disabled in config.cfg).",
+    # Analysis
+    "C085": "No two consecutive tokens of one sentence have gold tags with a product of scores of at least {threshold}; give annotated documents, or a lower threshold.",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
+    # Pictures and text
+    "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
+    "C096": "The scores with the prefix '{attr}' are of tokens ({layer}), not of entities; render them with style='tokens'.",
+    "C097": "The output {path} is one file, but there are several pictures to draw: {pictures}; name a folder, or one of them with --kind.",
+    "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 
 WARNINGS = {

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from ..errors import CalibError, calib_error
 
@@ -136,14 +139,21 @@ def read_examples(nlp: Language, path: Path, gold_preproc: bool) -> list[Example
     return examples
 
 
-def run_pipes(nlp: Language, examples: list[Example], names: Iterable[str], *, silent: bool, what: str) -> Iterator[Example]:
-    """Run the named pipes over the predicted Docs, batch by batch, with a progress bar; yields each example when its Doc is ready."""
+def run_pipes(
+    nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, what: str, n_process: int = 1
+) -> Iterator[Example]:
+    """Run the named pipes over the predicted Docs, batch by batch, with a progress bar; yields each example when its Doc is ready.
+
+    examples (Iterable[Example]): Read as they are needed. n_process (int): Worker processes.
+    """
     from tqdm import tqdm
 
+    total = len(examples) if isinstance(examples, Sized) else None
+    to_run, kept = itertools.tee(examples)
     with nlp.select_pipes(enable=list(names)), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[W121\]")
-        docs = nlp.pipe(example.predicted for example in examples)
-        for example, doc in tqdm(zip(examples, docs, strict=True), total=len(examples), desc=what, unit="doc", disable=silent):
+        docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
+        for example, doc in tqdm(zip(kept, docs, strict=True), total=total, desc=what, unit="doc", disable=silent):
             example.predicted = doc
             yield example
 
@@ -186,6 +196,36 @@ def write_json(path: Path, data: Any) -> None:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise calib_error("C055", path=path, why=error.strerror or error) from None
+
+
+FORMATS = ("table", "json")
+
+
+def check_format(given: str, formats: Sequence[str] = FORMATS) -> None:
+    """RAISES C056: not one of them."""
+    check_option("--format", given in formats, f"one of {', '.join(formats)}", repr(given))
+
+
+def deliver(result: Any, show: Callable[[], None], *, output: Path | None, format: str, silent: bool) -> None:
+    """Write a result as JSON to `output`, and print it, as JSON or by `show`, unless silent.
+
+    RAISES C055: the file cannot be written.
+    """
+    if output is not None:
+        write_json(output, result)
+    if silent:
+        return
+    if format == "json":
+        print_json(result)
+    else:
+        show()
+
+
+def print_json(result: Any) -> None:
+    """On the standard output, which holds nothing else then."""
+    import json
+
+    typer.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def number(value: float | None, digits: int = 4) -> str:

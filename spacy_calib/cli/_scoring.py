@@ -1,0 +1,153 @@
+"""MODEL and DATA -> the scored corpus that reports, queues and expectations read. DATA may be gold or plain texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import calib_error
+from ._common import check_option, check_readable, fitted_pipes, import_user_code, load_pipeline, reason, run_pipes, use_gpu
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ..component import Calibrator
+    from ..scored import ScoredCorpus
+
+# .spacy: a DocBin, with gold or without. .jsonl: {"text": ...} on each line. .txt: a text on each line.
+SUFFIXES = (".spacy", ".jsonl", ".txt")
+DATA_HELP = (
+    'Texts: .spacy (with gold or without), .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
+)
+
+
+def open_pipeline(model: str, attr: str | None, *, code: Path | None, gpu_id: int) -> tuple[Language, Calibrator]:
+    """The pipeline and its fitted calib pipe with this prefix, the first one where none is named.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069: see `check_readable`. C050, C060, C062: model, GPU, code.
+    """
+    import_user_code(code)
+    use_gpu(gpu_id)
+    nlp = load_pipeline(model)
+    fitted = fitted_pipes(nlp)
+    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
+    if not pipes:
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
+    check_readable(nlp, pipes[0])
+    return nlp, pipes[0]
+
+
+def text_files(path: Path) -> list[Path]:
+    """The files with texts at a path.
+
+    RAISES C051: the path does not exist. C073: a folder without such files, or a file of another kind.
+    """
+    if not path.exists():
+        raise calib_error("C051", path=path)
+    if not path.is_dir():
+        files = [path] if path.suffix in SUFFIXES else []
+    else:
+        found = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}"))
+        files = sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+    if not files:
+        raise calib_error("C073", path=path, suffixes=", ".join(SUFFIXES))
+    return files
+
+
+def stream_examples(nlp: Language, path: Path, *, gold_preproc: bool = False) -> Iterator[Example]:
+    """The examples of all files at a path, one by one: those of a .spacy file as `spacy evaluate` reads them, the others without gold.
+
+    RAISES C051, C073: see `text_files`. C053, C074: a file cannot be read. C052: there are no documents.
+    """
+    n_examples = 0
+    for file in text_files(path):
+        for example in _examples_of(nlp, file, gold_preproc):
+            n_examples += 1
+            yield example
+    if not n_examples:
+        raise calib_error("C052", path=path)
+
+
+def _examples_of(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example]:
+    from spacy.training import Corpus, Example
+
+    if file.suffix == ".spacy":
+        if not file.stat().st_size:
+            raise calib_error("C053", path=file, why="it is empty")
+        try:
+            yield from Corpus(file, gold_preproc=gold_preproc)(nlp)
+        except Exception as error:
+            raise calib_error("C053", path=file, why=reason(error)) from None
+    else:
+        for text in read_texts(file):
+            yield Example(nlp.make_doc(text), nlp.make_doc(text))
+
+
+def read_texts(file: Path) -> Iterator[str]:
+    """The texts of a .txt or .jsonl file; empty ones are left out.
+
+    RAISES C074: a line of a .jsonl file holds no text, or the file is not UTF-8.
+    """
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.rstrip("\r\n") if file.suffix == ".txt" else _text_of(file, number, line)
+                if text.strip():
+                    yield text
+    except (OSError, UnicodeDecodeError) as error:
+        raise calib_error("C074", path=file, why=reason(error)) from None
+
+
+def _text_of(file: Path, number: int, line: str) -> str:
+    import srsly
+
+    if not line.strip():
+        return ""
+    try:
+        record = srsly.json_loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+        raise calib_error("C074", path=file, why=f'line {number} is no object with a "text"')
+    return record["text"]
+
+
+def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
+    """The pipes up to the calib pipe; where sentences are wanted, up to the first one that sets them too."""
+    order = nlp.pipe_names
+    last = order.index(pipe.name)
+    if sentences:
+        setters = [
+            i for i, name in enumerate(order) if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)
+        ]
+        last = max(last, min(setters, default=last))
+    return order[: last + 1]
+
+
+def score(
+    nlp: Language,
+    pipe: Calibrator,
+    examples: Iterable[Example],
+    *,
+    sentences: bool = False,
+    n_process: int = 1,
+    silent: bool = True,
+    what: str = "Scoring",
+) -> ScoredCorpus:
+    """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go one by one.
+
+    sentences (bool): Whether the pipes that find sentences have to run too.
+    RAISES C056: n_process is below 1. C075: no token got a score.
+    """
+    from ..layers import get_layer
+    from ..scored import scored_corpus
+
+    check_option("--n-process", n_process >= 1, "at least 1", n_process)
+    names = pipes_to_run(nlp, pipe, sentences)
+    done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
+    corpus = scored_corpus(done, pipe.attr, get_layer(pipe.fit_info["layer"]), pipe.source_labels())
+    if not corpus.counted.any():
+        raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs)
+    return corpus
