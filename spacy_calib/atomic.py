@@ -1,4 +1,4 @@
-"""Writing a folder so that a killed run leaves either the old or the new one, never half."""
+"""Writing a file or a folder so that a killed run leaves either the old or the new one, never half."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ def check_target(target: Path, force: bool) -> None:
         raise calib_error(
             "C055", path=target, why="it holds something that is not a spaCy pipeline, which --force would delete"
         )
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """RAISES C055: the file cannot be written. An older file stays until the new one is whole."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise calib_error("C055", path=path, why=error.strerror or error) from None
 
 
 def write_folder(target: Path, write: Callable[[Path], None], force: bool = False) -> None:

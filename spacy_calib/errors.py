@@ -67,6 +67,7 @@ _MESSAGES = {
     "C073": "{path} holds no texts; give a file or a folder of files that end in {suffixes}.",
     "C074": "Cannot read the texts in {path}: {why}; save it as UTF-8, with one text (.txt) or one object with a text (.jsonl) on each line.",
     "C075": "The pipe '{name}' gave no token of the {n_docs} documents a score; check that the component it reads is enabled, and that the documents are not empty.",
+    "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C066": "Option {option} is for entity recognizers, but component '{component}' is a {kind}; leave it out.",
     "C067": "The pipeline {model} has no recognizer made by `spacy calib fit`; it has: {available}.",
@@ -79,6 +80,14 @@ _MESSAGES = {
     # Analysis
     "C085": "No two consecutive tokens of one sentence have gold tags with a product of scores of at least {threshold}; give annotated documents, or a lower threshold.",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
+    # Active learning
+    "C090": "The pipe '{name}' knows no tag '{tag}'; it knows: {available}.",
+    "C091": "None of the {n} {unit}s in the pool can be chosen: {excluded} are labelled already, and none of the others has a {what}; give more texts.",
+    "C092": "Cannot read the texts in {path}: {why}; give a .csv file with a column text, as `spacy calib select` writes it.",
+    "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; give a higher --rare-share, or name tags with --tag.",
+    "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
+    # Report
+    "C080": "The report needs Altair and vl-convert, which are not installed; run `pip install spacy-calib[report]`.",
     # Pictures and text
     "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
     "C096": "The scores with the prefix '{attr}' are of tokens ({layer}), not of entities; render them with style='tokens'.",

@@ -184,18 +184,20 @@ def write_json(path: Path, data: Any) -> None:
 
     RAISES C055: the file cannot be written. An older file stays until the new one is whole.
     """
-    import json
-    import os
+    write_text(path, to_json(data) + "\n")
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise calib_error("C055", path=path, why=error.strerror or error) from None
+
+def to_json(data: Any) -> str:
+    import json
+
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def write_text(path: Path, text: str) -> None:
+    """RAISES C055: the file cannot be written. An older file stays until the new one is whole."""
+    from ..atomic import write_file
+
+    write_file(path, text.encode("utf-8"))
 
 
 FORMATS = ("table", "json")
@@ -223,9 +225,7 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 
 def print_json(result: Any) -> None:
     """On the standard output, which holds nothing else then."""
-    import json
-
-    typer.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+    typer.echo(to_json(result))
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -141,8 +141,8 @@ def score(
     sentences (bool): Whether the pipes that find sentences have to run too.
     RAISES C056: n_process is below 1. C075: no token got a score.
     """
+    from ..collect import scored_corpus
     from ..layers import get_layer
-    from ..scored import scored_corpus
 
     check_option("--n-process", n_process >= 1, "at least 1", n_process)
     names = pipes_to_run(nlp, pipe, sentences)

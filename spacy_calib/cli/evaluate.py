@@ -9,9 +9,11 @@ import typer
 
 from ..errors import calib_error
 from ._common import (
+    check_format,
     check_option,
     check_readable,
     data_files,
+    deliver,
     fitted_pipes,
     import_user_code,
     load_pipeline,
@@ -20,7 +22,6 @@ from ._common import (
     run_pipes,
     use_gpu,
     user_errors,
-    write_json,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def evaluate_cli(
         None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
     ),
     seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
+    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
     gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
     silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
@@ -51,8 +54,8 @@ def evaluate_cli(
     """
     with user_errors():
         evaluate(
-            model, data, output=output, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, gpu_id=gpu_id,
-            code=code, silent=silent,
+            model, data, output=output, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, format=format,
+            n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
         )  # fmt: skip
 
 
@@ -65,6 +68,8 @@ def evaluate(
     groups: int | None = None,
     seed: int = 0,
     gold_preproc: bool = False,
+    format: str = "table",
+    n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
     silent: bool = True,
@@ -80,6 +85,8 @@ def evaluate(
     check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
     check_option("--groups", groups is None or groups >= 1, "at least 1", groups)
     check_option("--seed", seed >= 0, "at least 0", seed)
+    check_option("--n-process", n_process >= 1, "at least 1", n_process)
+    check_format(format)
     import_user_code(code)
     data_files(data)
     use_gpu(gpu_id)
@@ -90,7 +97,7 @@ def evaluate(
     examples = read_examples(nlp, data, gold_preproc)
     order = nlp.pipe_names
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
-    done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating"))
+    done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))
     result = {}
     for pipe in pipes:
         assert pipe.maps is not None
@@ -114,11 +121,12 @@ def evaluate(
     if not any(table["tokens"] for table in result.values()):
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=component)
-    if output is not None:
-        write_json(output, result)
-    if not silent:
+
+    def show_all() -> None:
         for name, table in result.items():
             show_table(name, table)
+
+    deliver(result, show_all, output=output, format=format, silent=silent)
     return result
 
 

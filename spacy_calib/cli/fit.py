@@ -11,11 +11,14 @@ import typer
 from ..errors import calib_error
 from ._common import (
     INLINE_FACTORIES,
+    check_format,
+    check_option,
     data_files,
     import_user_code,
     load_pipeline,
     load_with_factories,
     number,
+    print_json,
     read_examples,
     reason,
     run_pipes,
@@ -86,7 +89,9 @@ def fit_cli(
         False, "--second-pass", help="Leave a recognizer as it is and decode again for the scores, which takes longer"
     ),
     attr: str = typer.Option(None, "--attr", help="Name of the pipe and prefix of its attributes", show_default="calib"),
+    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    n_process: int = typer.Option(1, "--n-process", help="Worker processes; recognizers are read in one"),
     gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
     force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at OUTPUT"),
@@ -106,7 +111,7 @@ def fit_cli(
         }  # fmt: skip
         fit(
             model, data, output, train_data=train_data, config=config, second_pass=second_pass, gold_preproc=gold_preproc,
-            gpu_id=gpu_id, code=code, force=force, silent=silent, **{key: value for key, value in given.items() if value is not None},
+            format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent, **{key: value for key, value in given.items() if value is not None},
         )  # fmt: skip
 
 
@@ -119,6 +124,8 @@ def fit(
     config: Path | None = None,
     second_pass: bool = False,
     gold_preproc: bool = False,
+    format: str = "table",
+    n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
     force: bool = False,
@@ -133,6 +140,8 @@ def fit(
     """
     from ..atomic import check_target, write_folder
 
+    check_format(format)
+    check_option("--n-process", n_process >= 1, "at least 1", n_process)
     import_user_code(code)
     name, settings = pipe_settings(config, options)
     for path in filter(None, (data, train_data)):
@@ -144,9 +153,11 @@ def fit(
     calib = add_calib(nlp, name, settings)
     examples = read_examples(nlp, data, gold_preproc)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
-    fit_pipe(nlp, calib, examples, counts, counted_on=str(train_data and train_data.name), silent=silent)
+    fit_pipe(nlp, calib, examples, counts, counted_on=str(train_data and train_data.name), silent=silent, n_process=n_process)
     write_folder(output, lambda folder: nlp.to_disk(folder), force)
-    if not silent:
+    if not silent and format == "json":
+        print_json({"output": str(output), "pipe": name, **calib.fit_info})
+    elif not silent:
         show_fit(calib, output)
     return calib
 
@@ -219,6 +230,7 @@ def fit_pipe(
     *,
     counted_on: str = "",
     silent: bool = True,
+    n_process: int = 1,
 ) -> None:
     """Run what stands before the source, and the source's own component if its output is read, and fit.
 
@@ -229,7 +241,10 @@ def fit_pipe(
     enabled = calib.source.component in order
     stop = calib.source.component if enabled else calib.name
     upstream = order[: order.index(stop) + (enabled and pipe is not None and calib.source.reads_output(pipe))]
-    ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores")
+    workers = (
+        1 if enabled and pipe is not None and calib.source.reads_output(pipe) else n_process
+    )  # kept in the process that ran it
+    ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
     n_bins = getattr(calib.scorer, "n_bins", 10)
     calib.fit(
         _without_presets(calib, pipe, ready),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ._common import fitted_pipes, import_user_code, load_pipeline, number, user_errors, write_json
+from ._common import check_format, deliver, fitted_pipes, import_user_code, load_pipeline, number, user_errors
 from .fit import print_fit_tables
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def info_cli(
     model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for what is shown", dir_okay=False),
     all_tags: bool = typer.Option(False, "--all-tags", help="Name every tag of every group"),
+    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
     silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
     # fmt: on
@@ -30,24 +31,32 @@ def info_cli(
     their tags and frequencies, method, size of the fit data, versions.
     """
     with user_errors():
-        info(model, output=output, all_tags=all_tags, code=code, silent=silent)
+        info(model, output=output, all_tags=all_tags, format=format, code=code, silent=silent)
 
 
 def info(
-    model: str, *, output: Path | None = None, all_tags: bool = False, code: Path | None = None, silent: bool = True
+    model: str,
+    *,
+    output: Path | None = None,
+    all_tags: bool = False,
+    format: str = "table",
+    code: Path | None = None,
+    silent: bool = True,
 ) -> dict[str, Any]:
     """What the command does.
 
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
     RAISES CalibError: every fault of the input.
     """
+    check_format(format)
     import_user_code(code)
     result = {pipe.name: describe(pipe) for pipe in fitted_pipes(load_pipeline(model))}
-    if output is not None:
-        write_json(output, result)
-    if not silent:
+
+    def show_all() -> None:
         for name, held in result.items():
             show(name, held, all_tags)
+
+    deliver(result, show_all, output=output, format=format, silent=silent)
     return result
 
 

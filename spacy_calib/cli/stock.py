@@ -8,7 +8,15 @@ from typing import Any
 import typer
 
 from ..errors import calib_error
-from ._common import INLINE_FACTORIES, import_user_code, load_pipeline, load_with_factories, user_errors
+from ._common import (
+    INLINE_FACTORIES,
+    check_format,
+    import_user_code,
+    load_pipeline,
+    load_with_factories,
+    print_json,
+    user_errors,
+)
 
 
 def stock_cli(
@@ -16,6 +24,7 @@ def stock_cli(
     model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
     output: Path = typer.Argument(..., help="Folder to write the stock pipeline to"),
     keep_calib: bool = typer.Option(False, "--keep-calib", help="Keep the calib pipes: they decode again for the scores"),
+    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
     force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at OUTPUT"),
     silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
@@ -26,11 +35,18 @@ def stock_cli(
     weights, without calib pipes. It needs this package no more.
     """
     with user_errors():
-        stock(model, output, keep_calib=keep_calib, code=code, force=force, silent=silent)
+        stock(model, output, keep_calib=keep_calib, format=format, code=code, force=force, silent=silent)
 
 
 def stock(
-    model: str, output: Path, *, keep_calib: bool = False, code: Path | None = None, force: bool = False, silent: bool = True
+    model: str,
+    output: Path,
+    *,
+    keep_calib: bool = False,
+    format: str = "table",
+    code: Path | None = None,
+    force: bool = False,
+    silent: bool = True,
 ) -> Any:
     """What the command does.
 
@@ -41,6 +57,7 @@ def stock(
 
     from ..atomic import check_target, write_folder
 
+    check_format(format)
     import_user_code(code)
     check_target(output, force)
     nlp = load_pipeline(model)
@@ -52,8 +69,11 @@ def stock(
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     plain = load_with_factories(model, back, exclude=() if keep_calib else calib)
     write_folder(output, lambda folder: plain.to_disk(folder), force)
-    if not silent:
+    gone = [] if keep_calib else calib
+    if not silent and format == "json":
+        print_json({"output": str(output), "stock": back, "removed": gone})
+    elif not silent:
         changed = [f"'{name}' is spaCy's {factory} again" for name, factory in back.items()]
-        changed += [] if keep_calib else [f"'{name}' is gone" for name in calib]
+        changed += [f"'{name}' is gone" for name in gone]
         msg.good(f"{'; '.join(changed)}: {output}")
     return plain

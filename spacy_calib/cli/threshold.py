@@ -9,9 +9,11 @@ import typer
 
 from ..errors import calib_error
 from ._common import (
+    check_format,
     check_option,
     check_readable,
     data_files,
+    deliver,
     fitted_pipes,
     import_user_code,
     load_pipeline,
@@ -20,7 +22,6 @@ from ._common import (
     run_pipes,
     use_gpu,
     user_errors,
-    write_json,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def threshold_cli(
     attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first that scores entities"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the cut-offs", dir_okay=False),
     apply: Path = typer.Option(None, "--apply", "-a", help="Folder for the pipeline with the cut-offs in it"),
+    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
     gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
     force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at the folder of --apply"),
@@ -53,7 +56,7 @@ def threshold_cli(
     with user_errors():
         threshold(
             model, data, precision=precision, per=per, confidence=confidence, attr=attr, output=output, apply=apply,
-            gold_preproc=gold_preproc, gpu_id=gpu_id, code=code, force=force, silent=silent,
+            gold_preproc=gold_preproc, format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -68,6 +71,8 @@ def threshold(
     output: Path | None = None,
     apply: Path | None = None,
     gold_preproc: bool = False,
+    format: str = "table",
+    n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
     force: bool = False,
@@ -84,6 +89,8 @@ def threshold(
 
     check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
     check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
+    check_option("--n-process", n_process >= 1, "at least 1", n_process)
+    check_format(format)
     check_option("--per", per in PER, f"one of {', '.join(PER)}", repr(per))
     import_user_code(code)
     data_files(data)
@@ -92,16 +99,13 @@ def threshold(
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
     pipe = span_pipe(nlp, attr)
-    rows = find_rows(nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, silent=silent)
+    rows = find_rows(nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, n_process=n_process, silent=silent)
     cutoffs = Cutoffs(precision, confidence, per, {row["key"]: row["cutoff"] for row in rows})
     result = {"pipe": pipe.name, "attr": pipe.attr, "event": pipe.event, **cutoffs.to_dict(), "rows": rows}
-    if output is not None:
-        write_json(output, result)
     if apply is not None:
         pipe.cutoffs = cutoffs
         write_folder(apply, lambda folder: nlp.to_disk(folder), force)
-    if not silent:
-        show_thresholds(result, apply)
+    deliver(result, lambda: show_thresholds(result, apply), output=output, format=format, silent=silent)
     return result
 
 
@@ -131,6 +135,7 @@ def find_rows(
     per: str,
     *,
     gold_preproc: bool,
+    n_process: int,
     silent: bool,
 ) -> list[dict[str, Any]]:
     """A row for each key: what its cut-off keeps.
@@ -144,7 +149,11 @@ def find_rows(
 
     examples = read_examples(nlp, data, gold_preproc)
     order = nlp.pipe_names
-    done = list(run_pipes(nlp, examples, order[: order.index(pipe.name) + 1], silent=silent, what="Scoring entities"))
+    done = list(
+        run_pipes(
+            nlp, examples, order[: order.index(pipe.name) + 1], silent=silent, what="Scoring entities", n_process=n_process
+        )
+    )
     layer = get_layer(pipe.fit_info["layer"])
     if not any(layer.known_tokens(example.reference).any() for example in done):
         raise calib_error("C030", layer=layer.name, component=pipe.source.component)

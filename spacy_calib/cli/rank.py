@@ -1,0 +1,246 @@
+"""`spacy calib rank`: what is most likely wrong comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+from ..errors import calib_error
+from ._common import check_format, check_option, number, print_json, user_errors, write_text
+from ._scoring import DATA_HELP, open_pipeline, score, stream_examples, text_files
+
+if TYPE_CHECKING:
+    from ..component import Calibrator
+    from ..review.tasks import Task
+    from ..review.units import Units
+    from ..scored import ScoredCorpus
+
+FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
+UNIT_KINDS = ("token", "sentence", "entity")
+_SHOWN = 20
+_CURVE = tuple(share / 100 for share in range(101))
+_DRAWN = ("calibrated", "raw", "margin", "entropy", "random")
+
+
+def rank_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    data: Path = typer.Argument(..., help=DATA_HELP),
+    unit: str = typer.Option(
+        None, "--unit", "-u", help="What is ranked: token, sentence or entity", show_default="token; entity for recognizers"
+    ),
+    by: str = typer.Option("calibrated", "--by", help="calibrated, raw, margin, raw_margin, entropy, raw_entropy or random"),
+    top: int = typer.Option(None, "--top", "-n", help="How many", show_default=f"{_SHOWN} on screen, all in a file"),
+    output: Path = typer.Option(None, "--output", "-o", help="File for the queue", dir_okay=False),
+    format: str = typer.Option(
+        None,
+        "--format",
+        help="jsonl, csv, prodigy, label-studio or doccano (the queue); json (all that was found); table",
+        show_default="table; for a file by its suffix",
+    ),
+    plot: Path = typer.Option(
+        None, "--plot", help="PNG or SVG: errors found against share reviewed; needs gold", dir_okay=False
+    ),
+    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
+    seed: int = typer.Option(0, "--seed", help="Seed of the random order"),
+    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
+    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Rank tokens, sentences or entities, most likely wrong first, and write them as
+    a queue for an annotation tool. With gold it tells how soon each order finds
+    the errors.
+    """
+    with user_errors():
+        rank(
+            model, data, unit=unit, by=by, top=top, output=output, format=format, plot=plot, attr=attr, seed=seed,
+            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
+        )  # fmt: skip
+
+
+def rank(
+    model: str,
+    data: Path,
+    *,
+    unit: str | None = None,
+    by: str = "calibrated",
+    top: int | None = None,
+    output: Path | None = None,
+    format: str | None = None,
+    plot: Path | None = None,
+    attr: str | None = None,
+    seed: int = 0,
+    gold_preproc: bool = False,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: Path | None = None,
+    silent: bool = True,
+) -> dict[str, Any]:
+    """What the command does.
+
+    RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "wrong": errors among them or None without gold, "expected": share of
+        the errors that the first units should hold, for each of "shares"; "signals": the same as found with gold, and the average
+        precision of each signal (None without gold); "ranked": the units, see `review.formats.record_of`.
+    RAISES CalibError: every fault of the input.
+    """
+    from ..review.formats import record_of
+    from ..review.ranking import review_order
+    from ..review.tasks import tasks_of
+    from ..review.units import unit_doubts, units_of
+    from ..uncertainty import DOUBTS
+
+    check_option("--unit", unit is None or unit in UNIT_KINDS, f"one of {', '.join(UNIT_KINDS)}", repr(unit))
+    check_option("--by", by in DOUBTS, f"one of {', '.join(DOUBTS)}", repr(by))
+    check_option("--top", top is None or top >= 1, "at least 1", top)
+    check_option("--seed", seed >= 0, "at least 0", seed)
+    chosen = _format_of(output, format)
+    text_files(data)
+    nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
+    kind = _unit_of(pipe, unit)
+    examples = stream_examples(nlp, data, gold_preproc=gold_preproc)
+    corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Ranking")
+    units = units_of(corpus, kind)
+    doubt = unit_doubts(corpus, units, by, seed)
+    order = review_order(doubt, unit_doubts(corpus, units, "raw"))
+    n = top if top is not None else len(order) if output is not None or chosen != "table" else _SHOWN
+    tasks = list(tasks_of(corpus, units, doubt, order[:n]))
+    result = {
+        "pipe": pipe.name,
+        "unit": kind,
+        "by": by,
+        **findings(corpus, units, seed),
+        "ranked": [record_of(task) for task in tasks],
+    }
+    if plot is not None:
+        draw_curves(corpus, units, seed, plot)
+    labels = pipe.source_span_labels() if pipe.span_maps is not None and kind != "token" else pipe.source_labels()
+    deliver_queue(result, tasks, labels, output, chosen, silent)
+    return result
+
+
+def _format_of(output: Path | None, format: str | None) -> str:
+    """RAISES C056: no such format, or none for the suffix of the output."""
+    if format is None:
+        if output is None:
+            return "table"
+        wanted = output.suffix.removeprefix(".")
+        check_option(
+            "--output", wanted in ("json", "jsonl", "csv"), "a .json, .jsonl or .csv file where no --format is given", output
+        )
+        return wanted
+    check_format(format, ("table", "json", *FILE_FORMATS))
+    check_option("--format", output is None or format != "table", "one for a file where --output is given", repr(format))
+    return format
+
+
+def _unit_of(pipe: Calibrator, unit: str | None) -> str:
+    """RAISES C065: entities are asked of a pipe without any."""
+    with_entities = pipe.span_maps is not None
+    if unit == "entity" and not with_entities:
+        raise calib_error("C065", name=pipe.name, component=pipe.source.component)
+    return unit or ("entity" if with_entities else "token")
+
+
+def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:
+    """What is known of the order: see `rank`."""
+    from ..review.ranking import SHARES, compare_signals, expected_shares
+    from ..scored import UNKNOWN, WRONG
+
+    known = bool((units.right != UNKNOWN).any())
+    return {
+        "units": len(units),
+        "wrong": int((units.right == WRONG).sum()) if known else None,
+        "expected_wrong": float((1 - units.calibrated).sum()),
+        "shares": list(SHARES),
+        "expected": expected_shares(units),
+        "signals": [asdict(row) for row in compare_signals(corpus, units, seed=seed)] if known else None,
+    }
+
+
+def draw_curves(corpus: ScoredCorpus, units: Units, seed: int, path: Path) -> None:
+    """RAISES C055: the picture cannot be written. C061: matplotlib is not installed. C076: there is no gold."""
+    from ..report.review_plots import found_curves
+    from ..review.ranking import compare_signals
+
+    rows = compare_signals(corpus, units, _CURVE, _DRAWN, seed)
+    ax = found_curves(
+        _CURVE, {row.by: [np.nan if share is None else share for share in row.found] for row in rows}, unit=units.kind
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ax.figure.savefig(path, dpi=120)
+    except (OSError, ValueError) as error:
+        raise calib_error("C055", path=path, why=str(error).splitlines()[0]) from None
+
+
+def deliver_queue(
+    result: dict[str, Any], tasks: list[Task], labels: Sequence[str], output: Path | None, format: str, silent: bool
+) -> None:
+    """Write the queue to `output`, or print it; a file goes with a table on the screen."""
+    from ..review.formats import WRITERS, label_studio_config
+    from ._common import to_json
+
+    text = to_json(result) + "\n" if format == "json" else WRITERS[format](tasks) if format in WRITERS else ""
+    if output is not None:
+        write_text(output, text)
+        if format == "label-studio":
+            write_text(output.with_suffix(".labels.xml"), label_studio_config(labels))
+    if silent:
+        return
+    if output is not None or format == "table":
+        show_ranking(result, output)
+    elif format == "json":
+        print_json(result)
+    else:
+        typer.echo(text, nl=False)
+
+
+def show_ranking(result: dict[str, Any], output: Path | None) -> None:
+    """Print the first units and what is known of the order."""
+    from wasabi import msg
+
+    plural = {"token": "tokens", "sentence": "sentences", "entity": "entities"}[result["unit"]]
+    msg.divider(f"{result['units']:,} {plural}, most doubtful first (by {result['by']})")
+    rows = [
+        (
+            f"{record['rank']}",
+            number(record["score"], 3),
+            _short(record["focus"], 24 if record["unit"] != "sentence" else 70),
+            ", ".join(mark["label"] for mark in record["marks"]) if record["unit"] != "sentence" else "",
+            {None: "", True: "yes", False: f"no, {record['gold']}" if record["gold"] else "no"}[record["right"]],
+            _short(record["text"], 60) if record["unit"] != "sentence" else "",
+        )
+        for record in result["ranked"][:_SHOWN]
+    ]
+    msg.table(rows, header=("", "P(right)", result["unit"].capitalize(), "Label", "Right", "In"), divider=True)
+    _show_signals(result)
+    if output is not None:
+        msg.good(f"{len(result['ranked']):,} {plural}: {output}")
+
+
+def _show_signals(result: dict[str, Any]) -> None:
+    from wasabi import msg
+
+    def share(value: float | None) -> str:
+        return number(None if value is None else 100 * value, 1)
+
+    expected = ("expected", "-", *map(share, result["expected"]))
+    found = [(row["by"], number(row["average_precision"]), *map(share, row["found"])) for row in result["signals"] or ()]
+    header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
+    msg.table([expected, *found], header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+    wrong = "" if result["wrong"] is None else f"; {result['wrong']:,} are, by the gold"
+    msg.text(f"About {result['expected_wrong']:,.0f} are expected to be wrong{wrong}.")
+
+
+def _short(text: str, width: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

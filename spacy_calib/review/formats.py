@@ -1,0 +1,168 @@
+"""Tasks -> files: JSON Lines and CSV of our own, and what Prodigy, Label Studio and doccano import.
+
+Sources: Prodigy, "Annotation interfaces" and "API: input data"; Label Studio, "Import pre-annotated data" and "Label Studio task format";
+doccano, sequence labeling examples of its importer.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from ..about import __version__
+from .tasks import Task
+
+_DIGITS = 6
+_COLUMNS = (
+    "rank", "score", "raw", "doubt", "unit", "focus", "label", "alternatives", "gold", "right", "document", "sentence", "text",
+)  # fmt: skip
+
+# How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions.
+_CONTROL, _OBJECT = "label", "text"
+
+
+def record_of(task: Task) -> dict[str, Any]:
+    """Everything about a task, as plain data. Characters count from the beginning of "text"."""
+    return {
+        "rank": task.rank,
+        "score": round(task.score, _DIGITS),
+        "raw": round(task.raw, _DIGITS),
+        "doubt": round(task.doubt, _DIGITS),
+        "unit": task.unit,
+        "focus": task.focus,
+        "marks": [
+            {"start": mark.start, "end": mark.end, "label": mark.label, "score": round(mark.score, _DIGITS)}
+            for mark in task.marks
+        ],
+        "alternatives": _rounded(task.alternatives),
+        "gold": task.gold,
+        "right": task.right,
+        "document": task.document,
+        "sentence": task.sentence,
+        "text": task.text,
+    }
+
+
+def prodigy_of(task: Task) -> dict[str, Any]:
+    """For Prodigy's ner_manual and spans_manual: tokens and spans by character and token (the last token is part of the span)."""
+    return {
+        "text": task.text,
+        "tokens": [
+            {"text": task.text[start:end], "start": start, "end": end, "id": i, "ws": space and end < len(task.text)}
+            for i, (start, end, space) in enumerate(task.tokens)
+        ],
+        "spans": [
+            {
+                "start": mark.start,
+                "end": mark.end,
+                "token_start": mark.first,
+                "token_end": mark.last,
+                "label": mark.label,
+                "score": round(mark.score, _DIGITS),
+            }
+            for mark in task.marks
+        ],
+        "meta": _meta(task),
+    }
+
+
+def label_studio_of(task: Task) -> dict[str, Any]:
+    """For a project with the interface of `label_studio_config`: the text, and what the model said as a prediction."""
+    return {
+        "data": {_OBJECT: task.text, **_meta(task)},
+        "predictions": [
+            {
+                "model_version": f"spacy-calib {__version__}",
+                "score": round(task.score, _DIGITS),
+                "result": [
+                    {
+                        "id": f"{task.rank}-{i}",
+                        "from_name": _CONTROL,
+                        "to_name": _OBJECT,
+                        "type": "labels",
+                        "value": {
+                            "start": mark.start,
+                            "end": mark.end,
+                            "text": task.text[mark.start : mark.end],
+                            "labels": [mark.label],
+                        },
+                        "score": round(mark.score, _DIGITS),
+                    }
+                    for i, mark in enumerate(task.marks)
+                ],
+            }
+        ],
+    }
+
+
+def doccano_of(task: Task) -> dict[str, Any]:
+    """For doccano's sequence labeling: [first character, the one after the last, label]; other keys are kept as meta data."""
+    return {"text": task.text, "label": [[mark.start, mark.end, mark.label] for mark in task.marks], **_meta(task)}
+
+
+def label_studio_config(labels: Iterable[str]) -> str:
+    """The labeling interface of a Label Studio project for these labels, as XML."""
+    choices = "\n".join(f"    <Label value={quoteattr(label)}/>" for label in labels)
+    return (
+        f'<View>\n  <Labels name="{_CONTROL}" toName="{_OBJECT}">\n{choices}\n  </Labels>\n'
+        f'  <Text name="{_OBJECT}" value="${_OBJECT}"/>\n</View>\n'
+    )
+
+
+def _meta(task: Task) -> dict[str, Any]:
+    """What an annotator is shown beside the text."""
+    meta: dict[str, Any] = {
+        "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "document": task.document, "sentence": task.sentence
+    }  # fmt: skip
+    if task.alternatives:
+        meta["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())
+    return meta
+
+
+def _rounded(scores: dict[str, float]) -> dict[str, float]:
+    return {tag: round(score, _DIGITS) for tag, score in scores.items()}
+
+
+def _lines(record: Callable[[Task], dict[str, Any]]) -> Callable[[Iterable[Task]], str]:
+    def write(tasks: Iterable[Task]) -> str:
+        return "".join(json.dumps(record(task), ensure_ascii=False, allow_nan=False) + "\n" for task in tasks)
+
+    return write
+
+
+def _array(record: Callable[[Task], dict[str, Any]]) -> Callable[[Iterable[Task]], str]:
+    def write(tasks: Iterable[Task]) -> str:
+        return json.dumps([record(task) for task in tasks], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    return write
+
+
+def to_csv(tasks: Iterable[Task]) -> str:
+    """A header and a row for each task."""
+    table = io.StringIO()
+    writer = csv.DictWriter(table, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for task in tasks:
+        record = record_of(task)
+        shown = {
+            "label": "" if task.unit == "sentence" else " ".join(mark.label for mark in task.marks),
+            "alternatives": " ".join(f"{tag}:{score}" for tag, score in record["alternatives"].items()),
+            "gold": "" if task.gold is None else task.gold,
+            "right": "" if task.right is None else int(task.right),
+        }
+        writer.writerow({**record, **shown})
+    return table.getvalue()
+
+
+# Name -> tasks to the text of a file. Label Studio imports a JSON array, the others a line for each task.
+WRITERS: dict[str, Callable[[Iterable[Task]], str]] = {
+    "jsonl": _lines(record_of),
+    "csv": to_csv,
+    "prodigy": _lines(prodigy_of),
+    "label-studio": _array(label_studio_of),
+    "doccano": _lines(doccano_of),
+}

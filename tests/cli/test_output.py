@@ -1,0 +1,79 @@
+"""What every command has: --format json with nothing else on the standard output, --silent, --n-process, --output."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+from spacy_calib.cli import calib_cli
+from tests.cli.conftest import calib, refuses
+
+
+@pytest.fixture
+def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp_path):
+    """Command -> arguments that work."""
+    return {
+        "fit": [model, dev, tmp_path / "fitted"],
+        "evaluate": [calibrated, test_file],
+        "info": [calibrated],
+        "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],
+        "stock": [calibrated, tmp_path / "stock"],
+        "plot": [calibrated, test_file],
+        "rank": [calibrated, test_file],
+        "select": [calibrated, test_file],
+        "expect": [calibrated, test_file],
+        "report": [calibrated, test_file, "--output", tmp_path / "report.html"],
+    }
+
+
+WITH_DOCUMENTS = ["fit", "evaluate", "threshold", "plot", "rank", "select", "expect", "report"]
+
+
+def registered() -> list[str]:
+    return [command.name for command in calib_cli.registered_commands]
+
+
+def test_the_table_holds_every_command(commands):
+    assert set(commands) == set(registered())
+
+
+@pytest.mark.parametrize("command", registered())
+def test_json_is_all_that_is_printed(commands, command):
+    result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("command", registered())
+def test_silent_prints_nothing(commands, command, tmp_path):
+    extra = ["--output", tmp_path / "plots"] if command == "plot" else []
+    outcome = calib(command, *commands[command], *extra, "--silent")
+    assert (outcome.code, outcome.text) == (0, "")
+
+
+@pytest.mark.parametrize("command", registered())
+def test_an_unknown_format_is_refused_before_anything_is_done(commands, command, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    refuses(calib(command, *commands[command], "--format", "xml"), "Option --format must be one of table, json")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", WITH_DOCUMENTS)
+def test_workers_must_be_at_least_one(commands, command):
+    refuses(calib(command, *commands[command], "--n-process", 0), "Option --n-process must be at least 1, but 0 was given")
+
+
+def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, test_file, tmp_path):
+    assert calib("fit", model, dev, tmp_path / "two", "--n-process", 2, "--silent").code == 0
+    path = tmp_path / "two" / "calib" / "calibration.msgpack"
+    assert path.read_bytes() == (calibrated / "calib" / "calibration.msgpack").read_bytes()
+    figures = []
+    for workers in (1, 2):
+        out = tmp_path / f"{workers}.json"
+        assert calib("evaluate", calibrated, test_file, "--n-process", workers, "--output", out, "--silent").code == 0
+        figures.append(json.loads(out.read_text())["calib"]["scores"])
+    for key, values in figures[0].items():
+        assert values == pytest.approx(figures[1][key], abs=1e-5)

@@ -1,0 +1,151 @@
+"""`spacy calib rank`: the table, the queues, the comparison with gold."""
+
+from __future__ import annotations
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+import spacy
+from spacy.cli._util import app
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from tests.cli.conftest import calib, refuses
+
+
+def run(*arguments):
+    outcome = calib("rank", *arguments)
+    assert outcome.code == 0, outcome.text
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def ranked(calibrated, test_file, tmp_path_factory):
+    """Everything that was found on test.spacy."""
+    path = tmp_path_factory.mktemp("ranked") / "all.json"
+    run(calibrated, test_file, "--output", path, "--silent")
+    return json.loads(path.read_text())
+
+
+def test_the_most_doubtful_come_first_with_what_the_attributes_say(calibrated, test_file, ranked):
+    scores = [record["score"] for record in ranked["ranked"]]
+    assert scores == sorted(scores)
+    assert ranked["units"] == len(scores)
+    nlp = spacy.load(calibrated)
+    golds = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
+    for record in ranked["ranked"][:5]:
+        (mark,) = record["marks"]
+        doc = nlp(golds[record["document"]].text)
+        same = [token for token in doc if (token.text, token.tag_) == (record["focus"], mark["label"])]
+        assert record["score"] in [pytest.approx(token._.calib_score, abs=1e-4) for token in same]
+        assert set(record["alternatives"]) in [set(token._.calib_scores) for token in same]
+
+
+def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
+    wrong = sum(record["right"] is False for record in ranked["ranked"])
+    assert ranked["wrong"] == wrong > 0
+    rows = {row["by"]: row for row in ranked["signals"]}
+    assert set(rows) == {"calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy", "random"}
+    hits = [record["right"] is False for record in ranked["ranked"]]
+    half = round(0.5 * len(hits))
+    assert rows["calibrated"]["found"][ranked["shares"].index(0.5)] == pytest.approx(sum(hits[:half]) / wrong)
+    assert 0 < rows["calibrated"]["average_precision"] <= 1
+
+
+def test_table_on_the_screen(calibrated, test_file):
+    text = run(calibrated, test_file, "--top", 5).text
+    assert "tokens, most doubtful first (by calibrated)" in text
+    assert "Avg. precision" in text
+    assert "are expected to be wrong" in text
+
+
+def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tmp_path):
+    (tmp_path / "texts.txt").write_text("the dog runs\nthe old cat sees a bird\n")
+    outcome = run(calibrated, tmp_path / "texts.txt", "--format", "json")
+    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    assert result["wrong"] is None
+    assert result["signals"] is None
+    assert len(result["expected"]) == len(result["shares"])
+    assert sorted(record["focus"] for record in result["ranked"]) == sorted(
+        ["the", "dog", "runs", "the", "old", "cat", "sees", "a", "bird"]
+    )
+    refuses(calib("rank", calibrated, tmp_path / "texts.txt", "--plot", tmp_path / "x.png"), "No token in the data has gold")
+
+
+@pytest.mark.parametrize("name", ["jsonl", "prodigy", "doccano"])
+def test_queues_of_lines(calibrated, test_file, tmp_path, name):
+    path = tmp_path / "queue.jsonl"
+    outcome = run(calibrated, test_file, "--output", path, "--format", name, "--top", 7)
+    assert "7 tokens:" in outcome.text
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 7
+    assert all(line["text"] for line in lines)
+
+
+def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, tmp_path):
+    path = tmp_path / "tasks.json"
+    run(calibrated, test_file, "--output", path, "--format", "label-studio", "--unit", "sentence", "--silent")
+    tasks = json.loads(path.read_text())
+    labels = {label.get("value") for label in ET.parse(tmp_path / "tasks.labels.xml").iter("Label")}
+    assert set(spacy.load(calibrated).get_pipe("tagger").labels) == labels
+    used = {label for task in tasks for region in task["predictions"][0]["result"] for label in region["value"]["labels"]}
+    assert used <= labels
+
+
+def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
+    run(calibrated, test_file, "--output", tmp_path / "q.csv", "--by", "entropy", "--top", 4, "--silent")
+    with (tmp_path / "q.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    doubts = [float(row["doubt"]) for row in rows]
+    assert len(rows) == 4
+    assert doubts == sorted(doubts, reverse=True)
+    refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "q.txt"), "a .json, .jsonl or .csv file")
+    assert not (tmp_path / "q.txt").exists()
+
+
+def test_a_queue_on_the_standard_output_is_nothing_but_the_queue(calibrated, test_file):
+    result = CliRunner().invoke(app, ["calib", "rank", str(calibrated), str(test_file), "--format", "doccano", "-n", "3"])
+    assert len([json.loads(line) for line in result.stdout.splitlines()]) == 3
+
+
+def test_recognizers_rank_their_entities(calibrated_ner, entity_test, tmp_path):
+    run(calibrated_ner, entity_test, "--output", tmp_path / "q.json", "--silent")
+    result = json.loads((tmp_path / "q.json").read_text())
+    assert result["unit"] == "entity"
+    for record in result["ranked"]:
+        (mark,) = record["marks"]
+        assert record["text"][mark["start"] : mark["end"]] == record["focus"]
+
+
+def test_taggers_have_no_entities(calibrated, test_file):
+    refuses(calib("rank", calibrated, test_file, "--unit", "entity"), "which finds no entities")
+
+
+def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
+    run(calibrated, test_file, "--plot", tmp_path / "found.svg", "--silent")
+    picture = (tmp_path / "found.svg").read_text()
+    assert "<svg" in picture
+    assert not run(calibrated, test_file, "--silent").text
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--unit", "page"], "Option --unit must be one of token, sentence, entity, but 'page' was given"),
+        (["--by", "luck"], "Option --by must be one of calibrated, raw, margin"),
+        (["--top", 0], "Option --top must be at least 1"),
+        (["--format", "xml"], "Option --format must be one of table, json, jsonl"),
+        (["--n-process", 0], "Option --n-process must be at least 1"),
+        (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
+    ],
+)
+def test_bad_options(calibrated, test_file, options, sentence):
+    refuses(calib("rank", calibrated, test_file, *options), sentence)
+
+
+def test_a_file_that_cannot_be_written_is_an_error(calibrated, test_file, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "file" / "queue.csv"), "Cannot write the output")
+    assert (tmp_path / "file").read_text() == "kept"

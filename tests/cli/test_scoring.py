@@ -1,0 +1,125 @@
+"""MODEL and DATA -> the scored corpus: readers, pipes that run, entities."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from spacy.training import Example
+
+from spacy_calib.cli._scoring import open_pipeline, pipes_to_run, read_texts, score, stream_examples, text_files
+from spacy_calib.collect import scored_corpus
+from spacy_calib.errors import CalibError
+from spacy_calib.layers import get_layer
+from spacy_calib.scorers import judge_spans
+from tests.cli.conftest import bare_docs, entity_docs
+
+TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
+
+
+def test_entities_are_those_that_the_scorer_judges(calibrated_ner):
+    nlp = spacy.load(calibrated_ner)
+    gold = entity_docs(25, 8, nlp.vocab)
+    examples = [Example(doc, ref) for doc, ref in zip(nlp.pipe(bare_docs(nlp, gold)), gold, strict=True)]
+    labels = nlp.get_pipe("calib").source_span_labels()
+    corpus = scored_corpus(examples, "calib", get_layer("ner"), nlp.get_pipe("calib").source_labels())
+    judged = judge_spans(examples, "calib", labels)
+    pairs, calibrated, documents = corpus.span_pairs(labels)
+    assert len(pairs) > 5
+    np.testing.assert_array_equal(pairs.scores, judged.pairs.scores)
+    np.testing.assert_array_equal(pairs.tags, judged.pairs.tags)
+    np.testing.assert_array_equal(pairs.hits, judged.pairs.hits)
+    np.testing.assert_array_equal(calibrated, judged.calibrated)
+    np.testing.assert_array_equal(documents, judged.documents)
+    ents = [ent for example in examples for ent in example.predicted.ents]
+    texts = [
+        corpus.text(first + start, first + end)
+        for first, start, end in zip(corpus.doc_starts[corpus.spans.docs], corpus.spans.starts, corpus.spans.ends, strict=True)
+    ]
+    assert texts == [ent.text for ent in ents]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A folder with the same texts as .txt (with an empty line) and .jsonl, beside a file of another kind and a hidden one."""
+    (tmp_path / "a.txt").write_text("\n".join(["The dog runs.", "", "  indented"]) + "\n", encoding="utf-8")
+    lines = [json.dumps({"text": text, "id": i}, ensure_ascii=False) for i, text in enumerate(TEXTS)]
+    (tmp_path / "b.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8-sig")
+    (tmp_path / "c.csv").write_text("not read")
+    (tmp_path / ".hidden.txt").write_text("not read")
+    return tmp_path
+
+
+def test_texts_are_read_line_by_line(texts):
+    assert [file.name for file in text_files(texts)] == ["a.txt", "b.jsonl"]
+    assert list(read_texts(texts / "a.txt")) == ["The dog runs.", "  indented"]
+    assert list(read_texts(texts / "b.jsonl")) == TEXTS
+    examples = list(stream_examples(spacy.blank("en"), texts))
+    assert [example.text for example in examples] == ["The dog runs.", "  indented", *TEXTS]
+    assert not examples[0].reference.has_annotation("TAG")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b'{"text": "fine"}\n{"txt": 1}\n', 'line 2 is no object with a "text"'),
+        ("a.jsonl", b"not json", 'line 1 is no object with a "text"'),
+        ("a.txt", "caf\xe9".encode("latin-1"), "save it as UTF-8"),
+        ("a.txt", b"\n\n", "holds no documents"),
+        ("a.spacy", b"", "it is empty"),
+        ("a.spacy", b"rubbish", "is not a readable DocBin"),
+        ("a.doc", b"text", "holds no texts"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CalibError, match=message):
+        list(stream_examples(spacy.blank("en"), tmp_path / name))
+
+
+def test_a_folder_without_texts_and_a_path_without_anything(tmp_path):
+    with pytest.raises(CalibError, match="holds no texts"):
+        text_files(tmp_path)
+    with pytest.raises(CalibError, match="Data not found"):
+        text_files(tmp_path / "none")
+
+
+def test_gold_is_read_as_spacy_does(test_file):
+    nlp = spacy.blank("en")
+    examples = list(stream_examples(nlp, test_file))
+    golds = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
+    assert [example.text for example in examples] == [doc.text for doc in golds]
+    assert examples[0].reference[0].tag_ == golds[0][0].tag_
+
+
+def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
+    nlp, pipe = open_pipeline(str(calibrated), None, code=None, gpu_id=-1)
+    names = pipes_to_run(nlp, pipe)
+    assert names[-1] == "calib"
+    assert "senter" not in names
+    assert pipes_to_run(nlp, pipe, sentences=True)[-1] == "senter"
+
+
+def test_workers_give_the_same_corpus(calibrated, test_file):
+    nlp, pipe = open_pipeline(str(calibrated), "calib", code=None, gpu_id=-1)
+    one = score(nlp, pipe, stream_examples(nlp, test_file))
+    two = score(nlp, pipe, stream_examples(nlp, test_file), n_process=2)
+    assert one.words.tolist() == two.words.tolist()
+    assert one.labels.tolist() == two.labels.tolist()
+    np.testing.assert_allclose(one.calibrated, two.calibrated, atol=1e-5)
+
+
+def test_a_prefix_that_no_pipe_has(calibrated):
+    with pytest.raises(CalibError, match="no fitted calib pipe with the prefix 'other'; its prefixes are: calib"):
+        open_pipeline(str(calibrated), "other", code=None, gpu_id=-1)
+
+
+def test_texts_without_a_score_are_refused(calibrated, tmp_path):
+    (tmp_path / "a.txt").write_text("one two")
+    nlp, pipe = open_pipeline(str(calibrated), None, code=None, gpu_id=-1)
+    empty = [Example(nlp.make_doc(""), nlp.make_doc(""))]
+    with pytest.raises(CalibError, match="gave no token of the 1 documents a score"):
+        score(nlp, pipe, empty)
