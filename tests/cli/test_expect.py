@@ -1,0 +1,154 @@
+"""`spacy calib expect`: through the real command, on texts with gold and without, like the fit data and not."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_calib.cli.expect import expect
+from tests.cli.conftest import bare_docs, calib, refuses, save_docs
+
+
+def run_expect(model, data, tmp_path, *options):
+    path = tmp_path / "expected.json"
+    outcome = calib("expect", model, data, "--output", path, *options)
+    assert outcome.code == 0, outcome.text
+    return outcome, json.loads(path.read_text())
+
+
+def without_record(model, tmp_path):
+    """The pipeline as an older version fitted it."""
+    nlp = spacy.load(model)
+    nlp.get_pipe("calib").record = None
+    nlp.to_disk(tmp_path / "old")
+    return tmp_path / "old"
+
+
+def bare_file(model, data, path):
+    nlp = spacy.load(model)
+    return save_docs(path, bare_docs(nlp, list(DocBin().from_disk(data).get_docs(nlp.vocab))))
+
+
+def test_accuracy_of_documents_like_the_fit_data(calibrated, test_file, tmp_path):
+    outcome, result = run_expect(calibrated, test_file, tmp_path, "--check", "--per-doc")
+    accuracy = result["accuracy"]
+    assert accuracy["low"] < accuracy["expected"] < accuracy["high"]
+    true = result["true"]["accuracy"]
+    assert true["inside"] is (accuracy["low"] <= true["value"] <= accuracy["high"]) is True
+    assert result["entities"] is None
+    assert result["trusted"] is (result["drift"]["verdict"] == "like the fit data")
+    assert result["drift"]["verdict"] != "differs from the fit data"
+    assert result["documents"] == len(result["per_doc"]) == 80
+    n = sum(one["tokens"] for one in result["per_doc"])
+    assert n == result["tokens"]
+    assert sum(one["true"] * one["tokens"] for one in result["per_doc"]) / n == pytest.approx(true["value"])
+    assert f"Accuracy {100 * accuracy['expected']:.2f} % " in outcome.text
+    assert f"{100 * true['value']:.2f} % yes" in outcome.text
+
+
+def test_the_mean_score_is_that_of_the_tokens(calibrated, test_file, tmp_path):
+    _, result = run_expect(calibrated, test_file, tmp_path)
+    nlp = spacy.load(calibrated)
+    docs = list(nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(test_file).get_docs(nlp.vocab)))))
+    scores = [token._.calib_score for doc in docs for token in doc]
+    assert result["accuracy"]["mean_score"] == pytest.approx(sum(scores) / len(scores), abs=1e-6)
+    assert result["tokens"] == len(scores)
+    assert "true" not in result
+
+
+def test_gold_changes_nothing_but_the_comparison(calibrated, test_file, tmp_path):
+    bare = bare_file(calibrated, test_file, tmp_path / "bare.spacy")
+    _, with_gold = run_expect(calibrated, test_file, tmp_path)
+    _, without = run_expect(calibrated, bare, tmp_path)
+    assert with_gold == without
+    refuses(calib("expect", calibrated, bare, "--check"), "The data has no gold tag annotation for component 'tagger'")
+
+
+def test_plain_texts_and_json_on_the_standard_output(calibrated, tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_text("the dog saw a duck .\nthe old duck saw the dog .\n")
+    outcome = calib("expect", calibrated, file, "--format", "json", "--confidence", 0.8, "--silent")
+    assert outcome.printed == ""
+    outcome = calib("expect", calibrated, file, "--format", "json", "--confidence", 0.8)
+    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    assert (result["documents"], result["confidence"]) == (2, 0.8)
+    # Two sentences tell nothing of a drift.
+    assert (result["drift"]["verdict"], result["trusted"]) == ("too few texts to tell", False)
+    assert "Too few texts to tell" in calib("expect", calibrated, file).text
+
+
+def test_texts_of_another_kind_are_not_to_be_trusted(calibrated, test_file, tmp_path):
+    nlp = spacy.load(calibrated)
+    rng = random.Random(0)
+    words = [token.text for doc in DocBin().from_disk(test_file).get_docs(nlp.vocab) for token in doc]
+    strange = ["".join(rng.choices("xqzjkw", k=7)) for _ in range(50)]
+    docs = [Doc(nlp.vocab, words=[rng.choice(strange + words[:5]) for _ in range(9)]) for _ in range(80)]
+    outcome, result = run_expect(calibrated, save_docs(tmp_path / "strange.spacy", docs), tmp_path)
+    assert (result["drift"]["verdict"], result["trusted"]) == ("differs from the fit data", False)
+    assert any(check["differs"] for check in result["drift"]["checks"])
+    assert "DO NOT TRUST" in outcome.text
+    assert "most often too high" in outcome.text
+
+
+def test_a_pipe_without_a_record_has_neither_interval_nor_drift_check(calibrated, test_file, tmp_path):
+    old = without_record(calibrated, tmp_path)
+    outcome, result = run_expect(old, test_file, tmp_path, "--check", "--per-doc")
+    assert result["accuracy"]["low"] is None
+    assert (result["drift"], result["trusted"]) == (None, False)
+    assert result["true"]["accuracy"]["inside"] is None
+    assert result["per_doc"][0]["low"] is None
+    assert "run `spacy calib fit` again" in outcome.text
+
+
+def test_precision_recall_and_f_of_entities(calibrated_ner, entity_test, tmp_path):
+    outcome, result = run_expect(calibrated_ner, entity_test, tmp_path, "--check")
+    nlp = spacy.load(calibrated_ner)
+    gold = list(DocBin().from_disk(entity_test).get_docs(nlp.vocab))
+    docs = list(nlp.pipe(bare_docs(nlp, gold)))
+    predicted = {(i, ent.start, ent.end, ent.label_) for i, doc in enumerate(docs) for ent in doc.ents}
+    wanted = {(i, ent.start, ent.end, ent.label_) for i, doc in enumerate(gold) for ent in doc.ents}
+    right, entities, true = len(predicted & wanted), result["entities"], result["true"]
+    assert entities["predicted"] == len(predicted)
+    assert true["precision"]["value"] == pytest.approx(right / len(predicted))
+    assert true["recall"]["value"] == pytest.approx(right / len(wanted))
+    assert true["f"]["value"] == pytest.approx(2 * right / (len(predicted) + len(wanted)))
+    assert all(true[name]["inside"] for name in ("accuracy", "precision", "recall", "f"))
+    assert entities["gold"] == pytest.approx(len(wanted), rel=0.1)
+    assert "entity scores" in {check["name"] for check in result["drift"]["checks"]}
+    assert f"F of entities {100 * entities['f']['expected']:.2f} %" in outcome.text
+
+
+def test_other_events_have_a_precision_alone(ner_model, entity_dev, entity_test, tmp_path):
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "fitted", "-C", "ner", "--event", "overlap", "--silent")
+    assert outcome.code == 0, outcome.text
+    entities = expect(str(tmp_path / "fitted"), entity_test)["entities"]
+    assert entities["precision"] is not None
+    assert (entities["event"], entities["gold"], entities["recall"], entities["f"]) == ("overlap", None, None, None)
+
+
+def test_span_categorizers(calibrated_spancat, span_gold):
+    result = expect(str(calibrated_spancat), span_gold / "test.spacy", check=True)
+    assert result["entities"]["predicted"] > 0
+    assert result["true"]["f"]["inside"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--confidence", 1), "Option --confidence must be between 0 and 1, but 1.0 was given"),
+        (("--seed", -1), "Option --seed must be at least 0"),
+        (("--format", "xml"), "Option --format must be one of table, json"),
+        (("--attr", "other"), "no fitted calib pipe with the prefix 'other'"),
+        (("--n-process", 0), "Option --n-process must be at least 1"),
+    ],
+)
+def test_bad_options_are_named(calibrated, test_file, options, sentence):
+    refuses(calib("expect", calibrated, test_file, *options), sentence)
+
+
+def test_a_file_that_is_not_there(calibrated, tmp_path):
+    refuses(calib("expect", calibrated, tmp_path / "none.txt"), "Data not found")

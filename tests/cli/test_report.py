@@ -1,0 +1,176 @@
+"""`spacy calib report` from the command line to the file."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+from spacy_calib.cli.report import report
+from tests.cli.conftest import calib, refuses, save_docs, save_gold
+from tests.conftest import made_up_sentences
+
+pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
+pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")
+
+
+@pytest.fixture(scope="module")
+def written(calibrated, test_file, tmp_path_factory):
+    """(outcome, file) of one run with the plainest options."""
+    path = tmp_path_factory.mktemp("report") / "page" / "report.html"
+    return calib("report", calibrated, test_file, "--output", path), path
+
+
+def test_it_writes_a_page_and_says_where(written):
+    outcome, path = written
+    assert outcome.code == 0, outcome.text
+    assert "tagger: tokens" in outcome.text
+    assert "Mean GMCE" in outcome.text
+    assert "report.html" in outcome.text
+    page = path.read_text(encoding="utf8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "How true are the scores of en_pipeline?" in page
+    assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+def test_the_figures_are_those_of_evaluate(calibrated, test_file, tmp_path):
+    outcome = calib("evaluate", calibrated, test_file, "--output", tmp_path / "e.json", "--silent")
+    assert outcome.code == 0, outcome.text
+    (of_pipe,) = json.loads((tmp_path / "e.json").read_text()).values()
+    (view,) = report(str(calibrated), test_file, format="json")["views"]
+    for key in ("tokens", "pairs", "accuracy", "errors", "scores"):
+        assert view["table"][key] == of_pipe[key]
+    assert view["bins"] == of_pipe["bins"]
+
+
+def test_the_page_names_no_folder_and_the_same_run_gives_the_same_bytes(written, calibrated, test_file, tmp_path):
+    _, path = written
+    page = path.read_bytes()
+    for folder in (calibrated.parent, test_file.parent, path.parent):
+        assert str(folder).encode() not in page
+    again = tmp_path / "again.html"
+    assert calib("report", calibrated, test_file, "-o", again, "--silent").printed == ""
+    assert again.read_bytes() == page
+
+
+def test_json_is_all_that_is_printed(calibrated, test_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["calib", "report", calibrated, test_file, "--format", "json", "--bins", 4, "--groups", 2, "--title", "Mine",
+                 "--date", "2026-01-02", "--seed", 7]  # fmt: skip
+    outcome = CliRunner().invoke(app, list(map(str, arguments)))
+    assert outcome.exit_code == 0
+    contents = json.loads(outcome.stdout)
+    assert (contents["title"], contents["date"], contents["made"]["Date"]) == ("Mine", "2026-01-02", "2026-01-02")
+    (view,) = contents["views"]
+    assert view["bins"] == 4
+    assert len(view["groups"]) == 2
+    assert "seed 7" in contents["made"]["Judged with"]
+    assert list(tmp_path.iterdir()) == []  # json alone writes no page
+
+
+def test_workers_give_the_same_contents(calibrated, test_file):
+    alone = report(str(calibrated), test_file, format="json")
+    assert report(str(calibrated), test_file, format="json", n_process=2) == alone
+
+
+def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
+    contents = report(str(two_pipes), entity_test, output=tmp_path / "r.html")
+    views = [(view["pipe"], view["unit"]) for view in contents["views"]]
+    assert sorted(views) == [("calib", "entities"), ("calib", "tokens"), ("tag_calib", "tokens")]
+    assert (tmp_path / "r.html").read_text(encoding="utf8").count('class="switch"') == 3
+    only = report(str(two_pipes), entity_test, attr="tag_calib", format="json")
+    assert [view["attr"] for view in only["views"]] == ["tag_calib"]
+    entities = next(view for view in contents["views"] if view["unit"] == "entities")
+    assert entities["event"] == "exact"
+    assert {row["tag"] for row in entities["tags"]} <= {"PER", "LOC", "ORG"}
+    assert all(error["carried"] != error["gold"] or " " in error["text"] for error in entities["errors"])
+
+
+def test_span_categories_are_judged_too(calibrated_spancat, span_gold):
+    contents = report(str(calibrated_spancat), span_gold / "test.spacy", format="json")
+    assert "entities" in {view["unit"] for view in contents["views"]}
+
+
+def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_path):
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    vocab = Language().vocab
+    docs = [
+        Doc(vocab, words=[word for word, _ in s], tags=["PROPN"] * len(s), sent_starts=[i == 0 for i in range(len(s))])
+        for s in made_up_sentences(30, 5)
+    ]
+    contents = report(str(two_pipes), save_docs(tmp_path / "tags.spacy", docs), format="json")
+    assert {view["pipe"] for view in contents["views"]} == {"tag_calib"}
+    assert any("ner: tokens" in sentence for sentence in contents["skipped"])
+
+
+def test_an_old_page_stays_unless_it_may_be_replaced(calibrated, test_file, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    refuses(calib("report", calibrated, test_file, "-o", path), "exists already; choose another path or add --force")
+    assert path.read_text() == "mine"
+    assert calib("report", calibrated, test_file, "-o", path, "--force", "--silent").code == 0
+    assert "<!DOCTYPE html>" in path.read_text(encoding="utf8")
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(calibrated, test_file, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+
+    def full(*arguments, **settings):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    refuses(calib("report", calibrated, test_file, "-o", path, "--force", "--silent"), "No space left on device")
+    assert path.read_bytes() == b"mine"
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_data_without_gold_is_refused(calibrated, tmp_path):
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    vocab = Language().vocab
+    bare = save_docs(tmp_path / "bare.spacy", [Doc(vocab, words=[w for w, _ in s]) for s in made_up_sentences(5, 1)])
+    outcome = calib("report", calibrated, bare, "-o", tmp_path / "r.html")
+    refuses(outcome, "The data has no gold tag annotation for component 'tagger'")
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--format", "yaml"], "Option --format must be one of table, json, but 'yaml' was given"),
+        (["--bins", "0"], "Option --bins must be at least 1, but 0 was given"),
+        (["--groups", "0"], "Option --groups must be at least 1, but 0 was given"),
+        (["--seed", "-1"], "Option --seed must be at least 0, but -1 was given"),
+        (["--n-process", "0"], "Option --n-process must be at least 1, but 0 was given"),
+        (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
+        (["--bins", "100000"], "but 100000 bins were asked for"),
+        (["--output", "."], "it is a folder; name a file in it."),
+    ],
+)
+def test_bad_options_are_one_sentence(calibrated, test_file, tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    refuses(calib("report", calibrated, test_file, *options), sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipeline_that_is_not_calibrated_is_refused(model, test_file, tmp_path):
+    refuses(calib("report", model, test_file, "-o", tmp_path / "r.html"), "The pipeline has no fitted calib pipe")
+
+
+def test_a_missing_library_is_named_before_anything_runs(calibrated, test_file, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    refuses(calib("report", calibrated, test_file, "-o", tmp_path / "r.html"), "pip install spacy-calib[report]")
+
+
+def test_one_sentence_of_gold_is_too_little_for_a_verdict(calibrated, tmp_path):
+    few = save_gold(tmp_path / "few.spacy", 1, 3)
+    (view,) = report(str(calibrated), few, output=tmp_path / "r.html")["views"]
+    assert view["verdict"]["status"] == "unclear"
+    assert (tmp_path / "r.html").exists()

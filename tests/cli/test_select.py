@@ -1,0 +1,262 @@
+"""`spacy calib select`: batches from unlabelled text, through the real command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_calib.active.priority import BY
+from spacy_calib.cli.select import Settings
+from spacy_calib.cli.select import select as select_command
+from tests.cli.conftest import calib, refuses, save_docs, save_gold
+from tests.conftest import made_up_sentences
+
+
+@pytest.fixture(scope="session")
+def pool(tmp_path_factory):
+    """40 documents of two sentences with sentence starts and nothing else; one text stands twice. Not to be changed."""
+    nlp = spacy.blank("en")
+    sentences = [[word for word, _ in sentence] for sentence in made_up_sentences(80, seed=31)]
+    docs = []
+    for first, second in zip(sentences[::2], sentences[1::2], strict=True):
+        starts = [True, *[False] * (len(first) - 1), True, *[False] * (len(second) - 1)]
+        docs.append(Doc(nlp.vocab, words=first + second, sent_starts=starts, user_data={"id": len(docs)}))
+    path = tmp_path_factory.mktemp("pool") / "pool.spacy"
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(model, tmp_path_factory):
+    """The pipeline without its sentence recognizer: the sentences are those of the pool."""
+    nlp = spacy.load(model, exclude=["senter"])
+    path = tmp_path_factory.mktemp("tagging") / "model"
+    nlp.to_disk(path)
+    return path
+
+
+def select(model, pool, *options):
+    outcome = calib("select", model, pool, "--format", "json", *options)
+    assert outcome.code == 0, outcome.text
+    return json.loads(outcome.printed[outcome.printed.index("{") :])
+
+
+def annotated(model, pool):
+    """The Docs of the pool as the pipeline leaves them."""
+    nlp = spacy.load(model)
+    golds = list(DocBin().from_disk(pool).get_docs(nlp.vocab))
+    return [nlp(Doc(nlp.vocab, words=[t.text for t in d], spaces=[bool(t.whitespace_) for t in d])) for d in golds], golds
+
+
+def test_the_least_confident_token_of_each_sentence(calibrated, pool):
+    result = select(calibrated, pool, "--n", 10)
+    predicted, golds = annotated(calibrated, pool)
+    by_text = {}
+    for doc, gold in zip(predicted, golds, strict=True):
+        for sentence in gold.sents:
+            score = max(1 - token._.calib_score for token in doc[sentence.start : sentence.end])
+            by_text.setdefault(sentence.text.strip(), (score, len(sentence)))
+    order = sorted(by_text.values(), key=lambda one: (-one[0], one[1]))
+    assert [row["score"] for row in result["rows"]] == pytest.approx([score for score, _ in order[:10]])
+    assert [row["words"] for row in result["rows"]] == [words for _, words in order[:10]]
+    for row in result["rows"]:
+        token = predicted[row["doc"]][row["start"] + row["reason"]["token"]]
+        assert (token.text, token.tag_) == (row["reason"]["word"], row["reason"]["label"])
+        assert token._.calib_score == pytest.approx(row["reason"]["probability"]) == pytest.approx(1 - row["score"])
+        assert (
+            token._.calib_scores.items() >= {tag: pytest.approx(p) for tag, p in row["reason"]["alternatives"].items()}.items()
+        )
+    assert result["pool"]["units"] == 80
+    assert result["batch"]["words"] == sum(row["words"] for row in result["rows"])
+    assert result["pool"]["expected_errors"] == pytest.approx(sum(1 - t._.calib_score for doc in predicted for t in doc))
+
+
+@pytest.mark.parametrize("by", BY)
+def test_every_order_gives_a_batch(calibrated, pool, by):
+    result = select(calibrated, pool, "--by", by, "--n", 5, *(("--tag", "ADJ") if by == "rare-tag" else ()))
+    assert [row["rank"] for row in result["rows"]] == [1, 2, 3, 4, 5]
+    scores = [row["score"] for row in result["rows"]]
+    assert scores == sorted(scores, reverse=True)
+    assert len({row["text"] for row in result["rows"]}) == 5
+
+
+def test_raw_scores_order_too_and_twice_the_same(calibrated, pool):
+    result = select(calibrated, pool, "--signal", "raw", "--n", 5)
+    assert [row["score"] for row in result["rows"]] == pytest.approx([1 - row["reason"]["raw"] for row in result["rows"]])
+    assert select(calibrated, pool, "--signal", "raw", "--n", 5) == result
+
+
+def test_a_budget_in_words_is_spent_where_a_word_brings_most(calibrated, pool):
+    by_word = select(calibrated, pool, "--by", "expected-errors", "--max-words", 20)
+    by_sentence = select(calibrated, pool, "--by", "expected-errors", "--max-words", 20, "--per-sentence")
+    assert by_word["per_word"]
+    assert not by_sentence["per_word"]
+    assert max(by_word["batch"]["words"], by_sentence["batch"]["words"]) <= 20
+    for result, words in ((by_word, True), (by_sentence, False)):
+        for row in result["rows"]:
+            assert row["score"] == pytest.approx(row["expected_errors"] / (row["words"] if words else 1))
+    assert by_word["batch"]["expected_errors"] > by_sentence["batch"]["expected_errors"] - 1e-9
+
+
+def test_the_rarest_tags_are_hunted(calibrated, pool):
+    pipe = spacy.load(calibrated).get_pipe("calib")
+    rarest = pipe.labels[int(np.argmin(pipe.maps.groups.counts))]
+    share = pipe.maps.groups.counts.min() / pipe.maps.groups.counts.sum()
+    result = select(calibrated, pool, "--by", "rare-tag", "--rare-share", share + 1e-6, "--n", 4)
+    assert result["tags"] == [rarest]
+    assert {row["reason"]["tag"] for row in result["rows"]} == {rarest}
+    predicted, _ = annotated(calibrated, pool)
+    for row in result["rows"]:
+        misses = [1 - t._.calib_scores.get(rarest, 0.0) for t in predicted[row["doc"]][row["start"] : row["end"]]]
+        assert row["score"] == pytest.approx(1 - np.prod(misses))
+
+
+def test_no_more_than_one_sentence_of_a_document(calibrated, pool):
+    docs = [row["doc"] for row in select(calibrated, pool, "--n", 80, "--per-doc", 1)["rows"]]
+    assert len(docs) == len(set(docs)) > 20
+
+
+def test_whole_documents(calibrated, pool):
+    result = select(calibrated, pool, "--unit", "doc", "--n", 3)
+    assert result["pool"]["units"] == 40
+    assert [(row["sentence"], row["start"]) for row in result["rows"]] == [(None, 0)] * 3
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "spacy", "json"])
+def test_a_batch_is_left_out_of_the_next_one(calibrated, pool, tmp_path, suffix):
+    path = tmp_path / f"batch.{suffix}"
+    first = select(calibrated, pool, "--n", 6, "--output", path)
+    if suffix == "json":
+        assert json.loads(path.read_text(encoding="utf8")) == first
+        return
+    second = select(calibrated, pool, "--n", 6, "--exclude", path)
+    assert second["excluded"] >= 6
+    assert not {row["text"] for row in first["rows"]} & {row["text"] for row in second["rows"]}
+    both = select(calibrated, pool, "--n", 12)
+    assert [row["text"] for row in both["rows"]] == [row["text"] for row in first["rows"] + second["rows"]]
+
+
+def test_lines_for_programs_and_for_people(calibrated, pool, tmp_path):
+    rows = select(calibrated, pool, "--n", 4, "--output", tmp_path / "batch.jsonl")["rows"]
+    assert [json.loads(line) for line in (tmp_path / "batch.jsonl").read_text(encoding="utf8").splitlines()] == rows
+    select(calibrated, pool, "--n", 4, "--output", tmp_path / "batch.csv")
+    with (tmp_path / "batch.csv").open(encoding="utf8", newline="") as file:
+        assert [line["text"] for line in csv.DictReader(file)] == [row["text"] for row in rows]
+
+
+def test_docs_to_correct(calibrated, pool, tmp_path):
+    path = tmp_path / "batch.spacy"
+    rows = select(calibrated, pool, "--n", 6, "--output", path)["rows"]
+    predicted, _ = annotated(calibrated, pool)
+    docs = list(DocBin(store_user_data=True).from_disk(path).get_docs(spacy.blank("en").vocab))
+    for doc, row in zip(docs, rows, strict=True):
+        source = predicted[row["doc"]][row["start"] : row["end"]]
+        assert [token.tag_ for token in doc] == [token.tag_ for token in source]
+        assert [token.text for token in doc] == [token.text for token in source]
+        assert [t._.calib_score for t in doc] == pytest.approx([t._.calib_score for t in source], abs=1e-6)
+        assert doc.user_data["id"] == row["doc"]
+
+
+def test_entities(calibrated_ner, entity_test, tmp_path):
+    path = tmp_path / "batch.spacy"
+    result = select(calibrated_ner, entity_test, "--by", "rare-tag", "--tag", "ORG", "--n", 5, "--output", path)
+    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    for doc, row in zip(docs, result["rows"], strict=True):
+        assert row["reason"]["tag"] == "ORG"
+        found = [(ent.start, ent.end, ent.text, ent.label_) for ent in doc.ents]
+        assert found == [(one["start"], one["end"], one["text"], one["label"]) for one in row["entities"]]
+        assert [ent._.calib_score for ent in doc.ents] == pytest.approx(
+            [one["probability"] for one in row["entities"]], abs=1e-6
+        )
+
+
+def test_categorized_spans_come_with_their_sentence(calibrated_spancat, span_gold, tmp_path):
+    path = tmp_path / "batch.spacy"
+    rows = select(calibrated_spancat, span_gold / "test.spacy", "--n", 5, "--unit", "doc", "--output", path)["rows"]
+    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    for doc, row in zip(docs, rows, strict=True):
+        found = {(span.start, span.end, span.text, span.label_) for span in doc.spans["sc"]}
+        assert found >= {(one["start"], one["end"], one["text"], one["label"]) for one in row["entities"]}
+    assert any(row["entities"] for row in rows)
+
+
+def test_texts_on_lines_in_worker_processes(calibrated, tmp_path):
+    rng = random.Random(1)
+    lines = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(30, seed=32)]
+    (tmp_path / "pool.txt").write_text("\n".join(lines), encoding="utf8")
+    one = select(calibrated, tmp_path / "pool.txt", "--n", 5)
+    assert {row["text"] for row in one["rows"]} <= set(lines)
+    shuffled = [{"text": line} for line in rng.sample(lines, len(lines))]
+    (tmp_path / "pool.jsonl").write_text("\n".join(map(json.dumps, shuffled)), encoding="utf8")
+    two = select(calibrated, tmp_path / "pool.jsonl", "--n", 5, "--n-process", 2)
+    assert [row["score"] for row in two["rows"]] == pytest.approx([row["score"] for row in one["rows"]], abs=1e-5)
+
+
+def test_what_is_printed(calibrated, pool, tmp_path):
+    outcome = calib("select", calibrated, pool, "--n", 30, "--output", tmp_path / "batch.csv")
+    assert outcome.code == 0
+    assert "... and 10 more" in outcome.text
+    assert "Pool: 80 sentences of 40 documents" in outcome.text
+    assert calib("select", calibrated, pool, "--n", 30, "--silent").text == ""
+
+
+def test_json_alone_on_the_standard_output(calibrated, pool, capsys):
+    result = select_command(str(calibrated), pool, Settings(n=2), format="json", silent=False)
+    assert json.loads(capsys.readouterr().out) == result
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--by", "length"), "Option --by must be one of least-confident"),
+        (("--signal", "logits"), "Option --signal must be one of calibrated, raw"),
+        (("--unit", "word"), "Option --unit must be one of sentence, doc"),
+        (("--format", "yaml"), "Option --format must be one of table, json"),
+        (("--n", 0), "Option --n must be at least 1, but 0 was given"),
+        (("--max-words", 0), "Option --max-words must be at least 1"),
+        (("--per-doc", 0), "Option --per-doc must be at least 1"),
+        (("--n-process", 0), "Option --n-process must be at least 1"),
+        (("--seed", -1), "Option --seed must be at least 0"),
+        (("--rare-share", 1), "Option --rare-share must be between 0 and 1"),
+        (("--tag", "ADJ"), "Option --tag must be left out unless --by is rare-tag, but ADJ was given"),
+        (("--per-word",), "Option --per-word must be left out unless --by is one of expected-errors, rare-tag"),
+        (("--unit", "doc", "--per-doc", 1), "Option --per-doc must be left out with --unit doc"),
+        (("--output", "batch.xlsx"), "Option --output must be a file that ends in .jsonl, .spacy, .csv, .json"),
+        (("--by", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"), "The pipe 'calib' knows no tag 'XYZ'; it knows: ADJ"),
+        (("--by", "rare-tag", "--rare-share", 0.0001), "No tags of the pipe 'calib' held together 0.0001 of the gold tokens"),
+        (("--max-words", 1), "Every sentence that could be chosen has more words than the 1 of --max-words"),
+        (("--exclude", "nowhere.csv"), "Cannot read the texts in nowhere.csv"),
+        (("--exclude", "nowhere.jsonl"), "Data not found: nowhere.jsonl"),
+        (("--attr", "other"), "The pipeline has no fitted calib pipe with the prefix 'other'"),
+    ],
+)
+def test_refusals(calibrated, pool, options, sentence):
+    refuses(calib("select", calibrated, pool, "--silent", *options), sentence)
+
+
+def test_a_pool_that_is_labelled_already(calibrated, pool):
+    refuses(
+        calib("select", calibrated, pool, "--exclude", pool),
+        "None of the 80 sentences in the pool can be chosen: 80 are labelled already",
+    )
+
+
+def test_a_failed_write_keeps_the_old_file(calibrated, pool, tmp_path):
+    (tmp_path / "file").write_text("old")
+    refuses(calib("select", calibrated, pool, "--output", tmp_path / "file" / "batch.csv"), "Cannot write the output")
+    assert (tmp_path / "file").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_pipelines_and_pools_that_are_none(model, calibrated, tmp_path):
+    refuses(calib("select", model, tmp_path), "The pipeline has no fitted calib pipe")
+    refuses(calib("select", calibrated, tmp_path), "holds no texts")
+    gold = save_gold(tmp_path / "one.spacy", 1, seed=1)
+    assert len(select(calibrated, gold)["rows"]) == 1
+    refuses(calib("select", calibrated, save_docs(tmp_path / "none.spacy", [])), "holds no documents")
