@@ -1,18 +1,21 @@
-"""Rows -> figures, through matplotlib (the extra `plots`)."""
+"""Numbers -> figures, through matplotlib (the extra `plots`). Colours of Okabe and Ito; line and marker tell them apart in grey too."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..binning import make_binner
 from ..errors import calib_error
-from ..metrics.calibration_error import calibration_error, table_of
+from .plot_data import HISTOGRAM_BINS, Curve, Panel, error_marks, reliability_curve, reliability_panel
 
-# Okabe and Ito's colour-blind-safe palette
 RAW_COLOR, CALIBRATED_COLOR = "#D55E00", "#0072B2"
+RAW: dict[str, Any] = {"color": RAW_COLOR, "marker": "o", "linestyle": "--", "markerfacecolor": "white"}
+CALIBRATED: dict[str, Any] = {"color": CALIBRATED_COLOR, "marker": "s", "linestyle": "-"}
+LOOKS = {"raw": RAW, "calibrated": CALIBRATED}
+QUIET = "0.35"
 
 
 def figure_class() -> Any:
@@ -27,40 +30,205 @@ def figure_class() -> Any:
     return Figure
 
 
+def _axes(ax: Any, width: float, height: float) -> Any:
+    """The axes given, or those of a new figure."""
+    return figure_class()(figsize=(width, height), layout="constrained").subplots() if ax is None else ax
+
+
 def reliability_diagram(
-    scores: ArrayLike, hits: ArrayLike, *, ax: Any, n_bins: int = 10, label: str = "", color: str = CALIBRATED_COLOR
-) -> None:
-    """Draw share of hits against mean score per adaptive bin, with 95 % bars (Nguyen & O'Connor 2015, section 3.3).
+    scores: ArrayLike,
+    hits: ArrayLike,
+    *,
+    ax: Any = None,
+    n_bins: int = 10,
+    label: str = "",
+    color: str = CALIBRATED_COLOR,
+    **look: Any,
+) -> Any:
+    """Draw share of hits against mean score per adaptive bin, with 95 % bars.
 
-    scores, hits: n of each. ax: The matplotlib axes to draw on. label (str): For the legend, with the error. No scores draw nothing.
+    scores, hits: n of each. ax: The matplotlib axes to draw on; None makes a figure. label (str): For the legend, with the error.
+    look: More for matplotlib's `errorbar`. No scores draw nothing.
+    RETURNS (matplotlib.axes.Axes): Its `figure` is the whole.
+    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
     """
-    if not np.size(scores):
+    ax = _axes(ax, 4.2, 4.2)
+    draw_curve(ax, reliability_curve(scores, hits, n_bins), label, {"color": color, "marker": "o", **look})
+    return ax
+
+
+def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
+    """Ink for a curve; one without bins leaves none."""
+    if curve.error is None:
         return
-    table = table_of(scores, hits, make_binner(n_bins))
-    bars = 1.96 * np.sqrt(table.mean_hit * (1 - table.mean_hit) / table.counts)
-    error = calibration_error(scores, hits, n_bins)
-    ax.errorbar(table.mean_score, table.mean_hit, yerr=bars, color=color, marker="o", markersize=4, capsize=2,
-                linewidth=1.2, label=f"{label} {error:.3f}".strip())  # fmt: skip
+    scores, right, low, high = (np.array(values) for values in (curve.scores, curve.right, curve.low, curve.high))
+    ax.errorbar(scores, right, yerr=(right - low, high - right), markersize=4, capsize=2, linewidth=1.2,
+                label=f"{label} {curve.error:.3f}".strip(), **look)  # fmt: skip
 
 
-def compare_reliability(panels: list[dict[str, Any]], title: str = "") -> Any:
-    """A row of reliability diagrams, raw against calibrated.
+def score_histogram(panel: Panel, ax: Any = None) -> Any:
+    """Draw how many scores lie in each twentieth of [0, 1], raw as a line and calibrated filled, on a scale of powers of ten.
 
-    panels (list): Each a dict with "title", "hits", "raw", "calibrated".
-    RETURNS (matplotlib.figure.Figure): The figure, not saved.
-    RAISES C061: matplotlib is not installed.
+    ax: As in `reliability_diagram`.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
-    figure = figure_class()(figsize=(3.6 * len(panels), 4.4), layout="constrained")
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)
-    for ax, panel in zip(axes[0], panels, strict=True):
-        ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--", zorder=0)
-        for key, color in (("raw", RAW_COLOR), ("calibrated", CALIBRATED_COLOR)):
-            reliability_diagram(panel[key], panel["hits"], ax=ax, label=key, color=color)
-        ax.set(title=panel["title"], xlabel="score", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        if ax.containers:
-            ax.legend(frameon=False, loc="upper left", fontsize="small", title="SMCE", title_fontsize="small")
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[0][0].set_ylabel("share that is right")
+    ax = _axes(ax, 4.2, 1.6)
+    edges = [i / HISTOGRAM_BINS for i in range(HISTOGRAM_BINS + 1)]
+    ax.stairs(panel.calibrated.histogram, edges, fill=True, color=CALIBRATED_COLOR, alpha=0.35, linewidth=0)
+    ax.stairs(panel.raw.histogram, edges, color=RAW_COLOR, linewidth=1, linestyle="--")
+    top = max(panel.raw.histogram + panel.calibrated.histogram)
+    ax.set_yscale("log")
+    ax.set_ylim(0.7, max(10, 2 * top))
+    ax.set_xlim(-0.02, 1.02)
+    _quiet_frame(ax)
+    return ax
+
+
+def _quiet_frame(ax: Any) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize="small")
+    ax.minorticks_off()
+
+
+def compare_reliability(
+    panels: list[dict[str, Any]], title: str = "", n_bins: int = 10, histograms: bool = False, columns: int | None = None
+) -> Any:
+    """Reliability diagrams side by side, raw against calibrated.
+
+    panels (list): Each a dict with "title", "hits", "raw", "calibrated". histograms (bool): Draw the scores' histogram under each.
+    columns (int | None): Diagrams in a row; None puts all into one.
+    RETURNS (matplotlib.figure.Figure): The figure, not saved.
+    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
+    """
+    numbers = [
+        reliability_panel(panel["raw"], panel["calibrated"], panel["hits"], panel["title"], n_bins=n_bins) for panel in panels
+    ]
+    return draw_panels(numbers, title, histograms=histograms, columns=columns)
+
+
+def draw_panels(
+    panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
+) -> Any:
+    """The same from numbers (`report.plot_data`). measure (str): What the legend calls the error."""
+    across = min(len(panels), columns or len(panels))
+    down = -(-len(panels) // across)
+    figure = figure_class()(figsize=_size_of(len(panels), across, down, histograms), layout="constrained")
+    rows, heights = (2 * down, [5, 1] * down) if histograms else (down, None)
+    grid = figure.add_gridspec(rows, across, height_ratios=heights)
+    first = None
+    for place, panel in enumerate(panels):
+        row, column = divmod(place, across)
+        ax = figure.add_subplot(grid[2 * row if histograms else row, column], sharex=first, sharey=first)
+        first = first or ax
+        _draw_panel(ax, panel, measure)
+        ax.set_box_aspect(None if histograms else 1)  # the histogram under it is to be as wide
+        lowest = ax
+        if histograms:
+            ax.tick_params(labelbottom=False)
+            lowest = score_histogram(panel, figure.add_subplot(grid[2 * row + 1, column], sharex=first))
+        lowest.set_xlabel("score", fontsize="medium")
+        if column == 0:
+            ax.set_ylabel("share that is right")
+            if histograms:
+                lowest.set_ylabel("pairs", fontsize="small")
     if title:
-        figure.suptitle(title)
+        figure.suptitle(title, fontsize="large")
     return figure
+
+
+def _size_of(n: int, across: int, down: int, histograms: bool) -> tuple[float, float]:
+    """Inches, so that diagrams are about square. n (int): Diagrams; a single one is larger."""
+    width = 3.3 if n > 1 else 4.4
+    height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
+    return width * across + 0.3, height * down + 0.3
+
+
+def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
+    for name, look in LOOKS.items():
+        draw_curve(ax, getattr(panel, name), name, look)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    if panel.note:
+        ax.set_title(panel.title, fontsize="medium", fontweight="bold", pad=8 + 12 * (panel.note.count("\n") + 1))
+        ax.text(0.5, 1.02, panel.note, transform=ax.transAxes, ha="center", va="bottom", fontsize="small", color=QUIET)
+    else:
+        ax.set_title(panel.title)
+    if ax.containers:
+        ax.legend(
+            edgecolor="none",
+            framealpha=0.8,
+            loc="upper left",
+            fontsize="small",
+            title=measure,
+            title_fontsize="small",
+            alignment="left",
+        )
+    else:
+        ax.text(0.5, 0.5, "no pairs", ha="center", va="center", color=QUIET)
+    _quiet_frame(ax)
+
+
+def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
+    """Draw calibration error before and after, overall and by group (as Kranzlein et al. 2021, Figure 3, do).
+
+    rows (Sequence): "errors" of `report.tables.calibration_table`. Each gets a circle (raw), an arrow, a square (calibrated) with the 95 %
+        interval of the true error, and the noise floor as a grey bar; rows without pairs are left out.
+    ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    """
+    marks = error_marks(rows)
+    ax = _axes(ax, 7.0, 1.3 + 0.42 * len(marks))
+    for place, mark in enumerate(marks):
+        _draw_error(ax, place, mark)
+    ax.set_yticks(range(len(marks)), [mark["name"] for mark in marks])
+    ax.set_ylim(len(marks) - 0.4, -0.6)
+    ax.set_xlim(left=0)
+    ax.set_xlabel("calibration error (lower is better)")
+    if title:
+        ax.set_title(title, fontsize="medium")
+    _quiet_frame(ax)
+    ax.tick_params(axis="y", length=0, labelsize="medium")
+    _error_legend(ax)
+    return ax
+
+
+def _draw_error(ax: Any, place: int, mark: dict[str, Any]) -> None:
+    raw, new = mark["raw"], mark["calibrated"]
+    if mark["floor95"] is not None:
+        ax.barh(place, mark["floor95"], height=0.62, color="0.88", zorder=0)
+    if mark["true_low"] is not None:
+        ax.plot([mark["true_low"], mark["true_high"]], [place, place], color=CALIBRATED_COLOR, linewidth=4, alpha=0.4, zorder=1)
+    ax.annotate("", (new, place), (raw, place), arrowprops={"arrowstyle": "->", "color": "0.45", "shrinkA": 4, "shrinkB": 4})
+    ax.plot(raw, place, **{**RAW, "linestyle": "none"}, markersize=7, zorder=3)
+    ax.plot(new, place, **{**CALIBRATED, "linestyle": "none"}, markersize=6, zorder=3)
+    ax.text(
+        1.02, place, f"{raw:.4f} → {new:.4f}", transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=QUIET
+    )
+
+
+def _error_legend(ax: Any) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Line2D([], [], **{**RAW, "linestyle": "none"}, markersize=7, label="raw"),
+        Line2D([], [], **{**CALIBRATED, "linestyle": "none"}, markersize=6, label="calibrated"),
+        Line2D([], [], color=CALIBRATED_COLOR, linewidth=4, alpha=0.4, label="95 % interval, calibrated"),
+        Patch(color="0.88", label="noise floor, 95 %"),
+    ]
+    ax.figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize="small", handletextpad=0.5)
+
+
+def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
+    """The figure as a file's bytes, the same for the same figure: without the date, and with fixed names in SVG.
+
+    suffix (str): ".png" or ".svg".
+    """
+    import io
+
+    from matplotlib import rc_context
+
+    held = io.BytesIO()
+    metadata = {"Date": None, "Creator": None} if suffix == ".svg" else {"Software": None}
+    with rc_context({"svg.hashsalt": "spacy-calib"}):
+        figure.savefig(held, format=suffix[1:], dpi=dpi, metadata=metadata)
+    return held.getvalue()

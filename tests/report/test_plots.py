@@ -1,4 +1,4 @@
-"""Reliability diagrams: what is drawn, and what happens without matplotlib."""
+"""Pictures: what is drawn, that files are the same every time, and what happens without matplotlib."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error
-from spacy_calib.report.plots import compare_reliability, reliability_diagram
+from spacy_calib.report.plot_data import HISTOGRAM_BINS, reliability_panel, share_interval
+from spacy_calib.report.plots import (
+    CALIBRATED_COLOR,
+    RAW_COLOR,
+    compare_reliability,
+    draw_panels,
+    picture_bytes,
+    plot_errors,
+    reliability_diagram,
+    score_histogram,
+)
 
 from ..strategies import bernoulli
 
@@ -36,10 +46,9 @@ def test_points_stand_at_the_bins_of_the_scores(plt):
     drawn = ax.containers[0]
     np.testing.assert_allclose(drawn.lines[0].get_xdata(), [0.2, 0.7])
     np.testing.assert_allclose(drawn.lines[0].get_ydata(), [0.0, 0.5])
-    # Bars of 1.96 sqrt(p (1 - p) / n): none for the first, 1.96 * sqrt(0.25 / 2) either way for the second.
     segments = drawn.lines[2][0].get_segments()
-    half = 1.96 * np.sqrt(0.125)
-    np.testing.assert_allclose([segment[:, 1] for segment in segments], [[0, 0], [0.5 - half, 0.5 + half]], atol=1e-12)
+    low, high = share_interval(np.array([0.0, 0.5]), np.array([2.0, 2.0]))
+    np.testing.assert_allclose([segment[:, 1] for segment in segments], np.stack([low, high], axis=1), atol=1e-12)
 
 
 def test_the_label_holds_the_error(plt):
@@ -93,3 +102,87 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
             monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(CalibError, match=r"\[C061\] Plots need matplotlib, .* `pip install spacy-calib\[plots\]`"):
         compare_reliability([panel("all")])
+
+
+def test_a_diagram_makes_its_own_figure_where_it_has_no_axes():
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    ax = reliability_diagram([0.2, 0.8], [0, 1], n_bins=2, label="raw")
+    assert ax.figure.axes == [ax]
+
+
+def test_curves_differ_in_colour_marker_and_line(plt):
+    figure = compare_reliability([panel("all")])
+    raw, calibrated = (container.lines[0] for container in figure.axes[0].containers)
+    assert (raw.get_color(), calibrated.get_color()) == (RAW_COLOR, CALIBRATED_COLOR)
+    assert raw.get_marker() != calibrated.get_marker()
+    assert raw.get_linestyle() != calibrated.get_linestyle()
+
+
+def numbers(title: str = "all", n: int = 200, seed: int = 0, note: str = "") -> object:
+    scores, hits = bernoulli(n, seed, power=2)
+    return reliability_panel(scores, scores**2, hits, title, note)
+
+
+def test_histograms_stand_under_their_diagram_on_the_same_scale(plt):
+    figure = draw_panels([numbers("a"), numbers("b"), numbers("c")], columns=2)
+    figure.draw_without_rendering()
+    boxes = [ax.get_position() for ax in figure.axes]
+    assert len(boxes) == 6
+    for above, below in zip(boxes[::2], boxes[1::2], strict=True):
+        assert (above.x0, above.x1) == pytest.approx((below.x0, below.x1))
+        assert below.y1 < above.y0
+    assert boxes[4].x0 == pytest.approx(boxes[0].x0), "the third stands in a second row"
+    assert boxes[4].y1 < boxes[1].y0
+
+
+def test_the_histogram_shows_every_score(plt):
+    one = numbers()
+    calibrated, raw = score_histogram(one).patches
+    np.testing.assert_array_equal(raw.get_data().values, one.raw.histogram)
+    np.testing.assert_array_equal(calibrated.get_data().values, one.calibrated.histogram)
+    assert len(raw.get_data().edges) == HISTOGRAM_BINS + 1
+
+
+def test_a_note_does_not_lie_on_the_title(plt):
+    figure = draw_panels([numbers("Group 1", note="2 tags: A · B\ncounted 10 to 20 times")])
+    figure.draw_without_rendering()
+    ax = figure.axes[0]
+    [note] = [text for text in ax.texts if text.get_text().startswith("2 tags")]
+    assert not note.get_window_extent().overlaps(ax.title.get_window_extent())
+
+
+def error_row(group: str, raw: float | None, calibrated: float | None, **more: float | None) -> dict:
+    bare = {"true_low": None, "true_high": None, "floor95": None}
+    return {"group": group, "raw": raw, "calibrated": calibrated, **bare, **more}
+
+
+def test_errors_before_and_after(plt):
+    rows = [
+        error_row("all", 0.08, 0.01, true_low=0.0, true_high=0.02, floor95=0.015),
+        error_row("1", 0.02, 0.05),
+        error_row("2", None, None),
+        error_row("mean", 0.05, 0.03),
+    ]
+    ax = plot_errors(rows, title="EWT")
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["all (SMCE)", "group 1", "mean (GMCE)"]
+    circles = [line for line in ax.lines if line.get_marker() == "o"]
+    squares = [line for line in ax.lines if line.get_marker() == "s"]
+    assert [line.get_xdata()[0] for line in circles] == [0.08, 0.02, 0.05]
+    assert [line.get_xdata()[0] for line in squares] == [0.01, 0.05, 0.03]
+    assert [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "None"] == [[0.0, 0.02]]
+    assert [bar.get_width() for bar in ax.patches] == [0.015]
+    assert "0.0200 → 0.0500" in [text.get_text() for text in ax.texts]
+
+
+def test_errors_on_axes_that_are_given(plt):
+    _, (left, right) = plt.subplots(1, 2)
+    assert plot_errors([error_row("all", 0.08, 0.01)], ax=right) is right
+    assert not left.lines
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml")])
+def test_a_picture_has_the_same_bytes_every_time(plt, suffix, start):
+    one, other = (picture_bytes(draw_panels([numbers()], "EWT"), suffix, dpi=40) for _ in range(2))
+    assert one == other
+    assert one.startswith(start)
+    assert b"<dc:date>" not in one

@@ -1,0 +1,274 @@
+"""`spacy calib plot`: pictures of how true a pipeline's probabilities are on gold data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import calib_error
+from ._common import check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
+from ._scoring import open_pipeline, pipes_to_run
+
+if TYPE_CHECKING:
+    from spacy.training import Example
+
+    from ..component import Calibrator
+    from ..scorers import JudgedPairs
+    from ..types import Groups
+
+KINDS = ("reliability", "groups", "errors")
+SUFFIXES = (".png", ".svg")
+UNITS = ("tokens", "entities")
+
+
+def plot_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
+    output: Path = typer.Option(None, "--output", "-o", help="Folder for the pictures, or a .png or .svg file for one"),
+    kind: str = typer.Option(
+        None,
+        "--kind",
+        "-k",
+        help="reliability, groups, errors or all; else all, or just the --tag diagrams",
+        show_default="all",
+    ),
+    tag: list[str] = typer.Option([], "--tag", "-T", help="A diagram for this tag (may be repeated)"),
+    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
+    of: str = typer.Option(
+        None, "--of", help="tokens or entities; else entities where the pipe scores them", show_default="entities, if any"
+    ),
+    bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
+    groups: int = typer.Option(
+        None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
+    ),
+    seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
+    image: str = typer.Option("png", "--image", help="Kind of the files in a folder: png or svg"),
+    dpi: int = typer.Option(150, "--dpi", help="Dots per inch of PNG"),
+    format: str = typer.Option("table", "--format", help="table, or json: the numbers behind the pictures"),
+    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    n_process: int = typer.Option(1, "--n-process", "-n", help="Worker processes"),
+    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Draw how true the probabilities of a calibrated pipeline are: reliability
+    diagrams over all tags, by group and by tag, and the calibration error of
+    each group before and after, with intervals and noise floor.
+    """
+    with user_errors():
+        plot(
+            model, data, output=output, kind=kind, tags=tag, attr=attr, of=of, bins=bins, groups=groups, seed=seed, image=image,
+            dpi=dpi, format=format, gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
+        )  # fmt: skip
+
+
+def plot(
+    model: str,
+    data: Path,
+    *,
+    output: Path | None = None,
+    kind: str | None = None,
+    tags: Sequence[str] = (),
+    attr: str | None = None,
+    of: str | None = None,
+    bins: int | None = None,
+    groups: int | None = None,
+    seed: int = 0,
+    image: str = "png",
+    dpi: int = 150,
+    format: str = "table",
+    gold_preproc: bool = False,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: Path | None = None,
+    silent: bool = True,
+) -> dict[str, Any]:
+    """What the command does.
+
+    RETURNS (dict): "pipe", "of", "bins", "pairs", "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
+        in `report.tables.ErrorRow`), "files": name -> the file written.
+    RAISES CalibError: every fault of the input.
+    """
+    check_format(format)
+    _check_numbers(bins=bins, groups=groups, seed=seed, dpi=dpi, n_process=n_process)
+    check_option("--of", of is None or of in UNITS, f"one of {', '.join(UNITS)}", repr(of))
+    kinds = wanted_kinds(kind, tags)
+    targets = target_files(output, [*kinds, *(["tags"] if tags else [])], image, needed=format != "json")
+    data_files(data)
+    if targets:
+        from ..report.plots import figure_class
+
+        figure_class()
+    nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
+    unit = unit_of(pipe, of)
+    labels = pipe.source_labels() if unit == "tokens" else pipe.source_span_labels()
+    _check_tags(tags, labels, pipe)
+    examples = read_examples(nlp, data, gold_preproc)
+    done = list(run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=silent, what="Scoring", n_process=n_process))
+    n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
+    judged = judge_unit(done, pipe, unit, labels, n_bins)
+    judging = judging_groups(pipe, unit, labels, groups)
+    numbers = picture_numbers(judged, judging, labels, kinds, tags, n_bins, seed, "tag" if unit == "tokens" else "label")
+    if targets:
+        write_pictures(numbers, targets, f"{Path(model).name} on {data.name}, {unit}", dpi)
+    result = {
+        "pipe": pipe.name,
+        "attr": pipe.attr,
+        "of": unit,
+        "bins": n_bins,
+        "pairs": len(judged.pairs),
+        "pictures": {name: _plain(held) for name, held in numbers.items()},
+        "files": {name: str(path) for name, path in targets.items()},
+    }
+    deliver(result, lambda: show_files(targets), output=None, format=format, silent=silent)
+    return result
+
+
+def _check_numbers(**given: int | None) -> None:
+    """RAISES C056: one of them is too low."""
+    for name, value in given.items():
+        least = 0 if name == "seed" else 1
+        check_option(f"--{name.replace('_', '-')}", value is None or value >= least, f"at least {least}", value)
+
+
+def wanted_kinds(kind: str | None, tags: Sequence[str]) -> list[str]:
+    """The pictures to draw besides that of the tags.
+
+    RAISES C056: there is no such kind.
+    """
+    check_option("--kind", kind in (None, "all", *KINDS), f"one of {', '.join(KINDS)}, all", repr(kind))
+    if kind is None and tags:
+        return []
+    return list(KINDS) if kind in (None, "all") else [str(kind)]
+
+
+def target_files(output: Path | None, names: Sequence[str], image: str, needed: bool) -> dict[str, Path]:
+    """The file of each picture; none without an output.
+
+    needed (bool): Whether there has to be one.
+    RAISES C056: no output where one is needed, or one of another kind. C097: one file for several pictures.
+    """
+    check_option("--image", f".{image}" in SUFFIXES, "png or svg", repr(image))
+    wanted = "a folder, or a file that ends in .png or .svg"
+    check_option("--output", output is not None or not needed, wanted, "nothing")
+    if output is None:
+        return {}
+    if output.is_dir() or not output.suffix:
+        return {name: output / f"{name}.{image}" for name in names}
+    check_option("--output", output.suffix in SUFFIXES, wanted, output)
+    if len(names) > 1:
+        raise calib_error("C097", path=output, pictures=", ".join(names))
+    return {names[0]: output}
+
+
+def unit_of(pipe: Calibrator, of: str | None) -> str:
+    """RAISES C065: entities are asked for, and the pipe scores none."""
+    if of == "entities" and pipe.span_maps is None:
+        raise calib_error("C065", name=pipe.name, component=pipe.source.component)
+    return of or ("tokens" if pipe.span_maps is None else "entities")
+
+
+def _check_tags(tags: Sequence[str], labels: Sequence[str], pipe: Calibrator) -> None:
+    """RAISES C098: the pipe does not know one of the tags."""
+    for tag in tags:
+        if tag not in labels:
+            some = ", ".join(labels[:60]) + (", ..." if len(labels) > 60 else "")
+            raise calib_error("C098", name=pipe.name, tag=tag, available=some)
+
+
+def judge_unit(done: list[Example], pipe: Calibrator, unit: str, labels: Sequence[str], n_bins: int) -> JudgedPairs:
+    """The pairs to draw.
+
+    RAISES C030: the data has no gold for them. C005: there are fewer pairs than bins.
+    """
+    from ..layers import get_layer
+    from ..scorers import judge, judge_spans
+
+    layer = get_layer(pipe.fit_info["layer"])
+    judged = judge(done, pipe.attr, labels) if unit == "tokens" else judge_spans(done, pipe.attr, labels)
+    if unit == "tokens":
+        has_gold = judged.pairs.n_units > 0
+    else:
+        has_gold = any(layer.known_tokens(example.reference).any() for example in done)
+    if not has_gold:
+        raise calib_error("C030", layer=layer.name, component=pipe.source.component or "the source")
+    if len(judged.pairs) < n_bins:
+        raise calib_error("C005", n_pairs=len(judged.pairs), threshold=pipe.threshold, n_bins=n_bins)
+    return judged
+
+
+def judging_groups(pipe: Calibrator, unit: str, labels: Sequence[str], n_groups: int | None) -> Groups:
+    """The groups of the fit, or as many tag frequency groups as were asked for."""
+    from ..scorers import CalibScorer
+
+    assert pipe.maps is not None
+    own = pipe.maps.groups if unit == "tokens" else pipe.span_maps[0].groups  # type: ignore[index]
+    wanted = n_groups if n_groups is not None else getattr(pipe.scorer, "n_groups", None)
+    return CalibScorer(n_groups=wanted).judging(own, labels)
+
+
+def picture_numbers(
+    judged: JudgedPairs,
+    groups: Groups,
+    labels: Sequence[str],
+    kinds: Sequence[str],
+    tags: Sequence[str],
+    n_bins: int,
+    seed: int,
+    what: str = "tag",
+) -> dict[str, list[Any]]:
+    """Picture -> its panels, or the rows of the error table. what (str): How the pictures call a label."""
+    from ..report.plot_data import group_panels, reliability_panel, tag_panels
+    from ..report.tables import calibration_table
+
+    pairs, calibrated = judged.pairs, judged.calibrated
+    numbers: dict[str, list[Any]] = {}
+    if "reliability" in kinds:
+        note = f"{len(pairs):,} pairs"
+        numbers["reliability"] = [reliability_panel(pairs.scores, calibrated, pairs.hits, f"All {what}s", note, n_bins)]
+    if "groups" in kinds:
+        numbers["groups"] = group_panels(pairs, calibrated, groups, labels, n_bins, what)
+    if "errors" in kinds:
+        numbers["errors"] = calibration_table(pairs, calibrated, groups, n_bins, seed, judged.documents)["errors"]
+    if tags:
+        numbers["tags"] = tag_panels(pairs, calibrated, labels, tags, n_bins)
+    return numbers
+
+
+def _plain(held: list[Any]) -> list[dict[str, Any]]:
+    return [one if isinstance(one, dict) else asdict(one) for one in held]
+
+
+def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path], title: str, dpi: int) -> None:
+    """Draw all pictures, then write them.
+
+    RAISES C055: a file cannot be written.
+    """
+    from ..atomic import write_file
+    from ..report.plots import draw_panels, picture_bytes, plot_errors
+
+    drawn = {}
+    for name, held in numbers.items():
+        if name == "errors":
+            figure = plot_errors(held, title=title).figure
+        else:
+            measure = {"reliability": "SMCE", "groups": "GMCE"}.get(name, "error")
+            figure = draw_panels(held, title, measure=measure, columns=3)
+        drawn[name] = picture_bytes(figure, targets[name].suffix, dpi)
+    for name, content in drawn.items():
+        write_file(targets[name], content)
+
+
+def show_files(targets: Mapping[str, Path]) -> None:
+    """Say where the pictures are."""
+    from wasabi import msg
+
+    for name, path in targets.items():
+        msg.good(f"{name}: {path}")

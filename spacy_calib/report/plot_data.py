@@ -1,0 +1,154 @@
+"""Pairs and calibrated scores -> the numbers behind the pictures: reliability curves and score histograms, overall, by group and by tag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..binning import assign, check_count, fixed_edges, make_binner
+from ..metrics.calibration_error import error_of_table, group_slices, table_of
+from ..types import Floats, Groups, Pairs
+
+HISTOGRAM_BINS = 20
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A reliability curve over adaptive bins; no bins and no error where there are no scores.
+
+    error (float | None): Root mean square gap of score and share of hits. pairs (list[int]): In each bin.
+    scores, right (list[float]): Mean score and share of hits of each bin. low, high (list[float]): 95 % interval of that share, see
+        `share_interval`.
+    histogram (list[int]): Scores in each of HISTOGRAM_BINS bins of equal width.
+    """
+
+    error: float | None
+    pairs: list[int]
+    scores: list[float]
+    right: list[float]
+    low: list[float]
+    high: list[float]
+    histogram: list[int]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One diagram: raw against calibrated. title, note (str): Above it. pairs (int): In it."""
+
+    title: str
+    note: str
+    pairs: int
+    raw: Curve
+    calibrated: Curve
+
+
+def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> Curve:
+    """Bin n scores with their hits.
+
+    RAISES C001: values out of range. C002: lengths differ.
+    """
+    binner = make_binner(check_count("n_bins", n_bins))
+    table = table_of(scores, hits, binner)
+    low, high = share_interval(table.mean_hit, table.counts)
+    bins = assign(np.asarray(scores, dtype=np.float64), fixed_edges(HISTOGRAM_BINS))
+    return Curve(
+        error_of_table(table) if len(table) else None,
+        table.counts.astype(int).tolist(),
+        table.mean_score.tolist(),
+        table.mean_hit.tolist(),
+        low.tolist(),
+        high.tolist(),
+        np.bincount(bins, minlength=HISTOGRAM_BINS).tolist(),
+    )
+
+
+def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """95 % interval of shares of hits (Wilson 1927, score interval).
+
+    The normal approximation of Nguyen & O'Connor (2015, section 3.3) tends to it as bins grow. In a small bin without a miss that one has
+    no width at all, as if nothing were in doubt.
+
+    shares, counts (Floats): Share of hits and number of pairs of each bin, at least one.
+    """
+    squared = 1.96**2
+    centre = shares + squared / (2 * counts)
+    half = 1.96 * np.sqrt(shares * (1 - shares) / counts + squared / (4 * counts**2))
+    low, high = ((centre + sign * half) / (1 + squared / counts) for sign in (-1, 1))
+    # The formula holds the share; rounding may not.
+    return np.clip(np.minimum(low, shares), 0, 1), np.clip(np.maximum(high, shares), 0, 1)
+
+
+def reliability_panel(
+    raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10
+) -> Panel:
+    """The numbers of one diagram; n of raw, calibrated and hits each.
+
+    RAISES C001, C002: see `reliability_curve`.
+    """
+    curves = [reliability_curve(scores, hits, n_bins) for scores in (raw, calibrated)]
+    return Panel(title, note, int(np.size(raw)), *curves)
+
+
+def group_panels(
+    pairs: Pairs, calibrated: Floats, groups: Groups, labels: Sequence[str], n_bins: int = 10, what: str = "tag"
+) -> list[Panel]:
+    """A panel for each group of tags, with what Table 1 of Kranzlein et al. (2021) says of it: its tags and their frequencies.
+
+    labels (Sequence[str]): The tags, as columns of the pairs. what (str): How one of them is called.
+    """
+    return [
+        reliability_panel(
+            pairs.scores[own],
+            calibrated[own],
+            pairs.hits[own],
+            f"Group {name}",
+            group_note(groups, index, labels, what),
+            n_bins,
+        )
+        for index, (name, own) in enumerate(zip(groups.names, group_slices(pairs, groups), strict=True))
+    ]
+
+
+def group_note(groups: Groups, index: int, labels: Sequence[str], what: str = "tag") -> str:
+    """How many tags a group has, which they are, and how frequent."""
+    tags = groups.tags_in(index)
+    if not len(tags):
+        return f"no {what}s"
+    names = " · ".join(labels[tag] for tag in tags[:2])
+    shown = f"{len(tags)} {what}{'s' if len(tags) > 1 else ''}: {_cut(names)}{' · …' if len(tags) > 2 else ''}"
+    most, least = int(groups.counts[tags[0]]), int(groups.counts[tags[-1]])
+    if not most:
+        return shown
+    return f"{shown}\ncounted {f'{least:,} to ' if least != most else ''}{most:,} times"
+
+
+def _cut(text: str, width: int = 28) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Sequence[str], n_bins: int = 10) -> list[Panel]:
+    """A panel for each of these tags, which are all among the labels."""
+    panels = []
+    for tag in tags:
+        own = np.flatnonzero(pairs.tags == list(labels).index(tag))
+        panels.append(
+            reliability_panel(
+                pairs.scores[own],
+                calibrated[own],
+                pairs.hits[own],
+                _cut(tag),
+                f"{len(own):,} pair{'' if len(own) == 1 else 's'}",
+                n_bins,
+            )
+        )
+    return panels
+
+
+def error_marks(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a calibration table (`report.tables.ErrorRow`) that have an error, with the name that a picture gives them."""
+    names = {"all": "all (SMCE)", "mean": "mean (GMCE)"}
+    return [{"name": names.get(row["group"], f"group {row['group']}"), **row} for row in rows if row["raw"] is not None]

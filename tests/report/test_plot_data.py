@@ -1,0 +1,119 @@
+"""The numbers behind the pictures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics import calibration_error
+from spacy_calib.report.plot_data import (
+    HISTOGRAM_BINS,
+    error_marks,
+    group_note,
+    group_panels,
+    reliability_curve,
+    reliability_panel,
+    share_interval,
+    tag_panels,
+)
+from spacy_calib.types import Groups, Pairs
+
+from ..strategies import scored_hits
+
+LABELS = ["NN", "VB", "UH", "ADD", "XX"]
+GROUPS = Groups(("1", "2"), np.array([0, 1, 1, 1, -1]), np.array([900, 30, 20, 20, 0]))
+
+
+def some_pairs() -> Pairs:
+    tags = np.array([0, 0, 0, 1, 1, 2, 3])
+    scores = np.array([0.9, 0.8, 0.1, 0.6, 0.4, 0.3, 0.2])
+    hits = np.array([1, 1, 0, 1, 0, 0, 1], dtype=bool)
+    return Pairs(np.arange(7), tags, scores, hits, 7)
+
+
+def test_a_curve_worked_by_hand():
+    curve = reliability_curve([0.1, 0.3, 0.6, 0.8], [0, 0, 1, 0], n_bins=2)
+    assert curve.pairs == [2, 2]
+    assert curve.scores == pytest.approx([0.2, 0.7])
+    assert curve.right == pytest.approx([0.0, 0.5])
+    assert curve.error == pytest.approx(0.2)  # both bins are off by 0.2
+    # Twentieths that hold 0.1, 0.3, 0.6 and 0.8: each holds its lower end.
+    assert [i for i, n in enumerate(curve.histogram) if n] == [2, 6, 12, 16]
+
+
+def test_the_interval_worked_by_hand():
+    # Wilson: (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n). For 10 of 10 the low end is n / (n + z²) = 10 / 13.8416.
+    low, high = share_interval(np.array([1.0, 0.0, 0.5]), np.array([10.0, 10.0, 4.0]))
+    assert (low[0], high[0]) == (pytest.approx(0.7224598), 1.0)
+    assert (low[1], high[1]) == (0.0, pytest.approx(1 - 0.7224598))
+    # 2 of 4: 0.5 ± 0.5 z / sqrt(n + z²) = 0.5 ± 0.98 / 2.8000...
+    assert (low[2], high[2]) == (pytest.approx(0.1500, abs=1e-4), pytest.approx(0.8500, abs=1e-4))
+
+
+def test_the_interval_becomes_the_normal_approximation():
+    low, high = share_interval(np.array([0.3]), np.array([1e6]))
+    half = 1.96 * np.sqrt(0.3 * 0.7 / 1e6)
+    np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-5)
+
+
+@given(scored_hits())
+def test_curves_of_any_scores(pairs):
+    scores, hits = pairs[0], pairs[1]
+    curve = reliability_curve(scores, hits, n_bins=5)
+    assert sum(curve.pairs) == sum(curve.histogram) == len(scores)
+    assert len(curve.histogram) == HISTOGRAM_BINS
+    assert curve.error == calibration_error(scores, hits, 5)
+    for low, right, high in zip(curve.low, curve.right, curve.high, strict=True):
+        assert 0 <= low <= right <= high <= 1
+        assert high > low
+    json.dumps(asdict(curve), allow_nan=False)
+
+
+def test_no_scores_have_no_curve():
+    curve = reliability_curve([], [])
+    assert (curve.error, curve.pairs, sum(curve.histogram)) == (None, [], 0)
+
+
+def test_wrong_numbers_of_bins():
+    with pytest.raises(CalibError, match=r"\[C001\] n_bins"):
+        reliability_curve([0.5], [1], n_bins=0)
+    with pytest.raises(CalibError, match=r"\[C002\]"):
+        reliability_panel([0.5], [0.5, 0.6], [1])
+
+
+def test_groups_take_their_own_pairs():
+    pairs = some_pairs()
+    panels = group_panels(pairs, pairs.scores**2, GROUPS, LABELS, n_bins=2)
+    assert [(one.title, one.pairs) for one in panels] == [("Group 1", 3), ("Group 2", 4)]
+    assert panels[0].raw == reliability_curve([0.9, 0.8, 0.1], [1, 1, 0], 2)
+    assert panels[1].calibrated == reliability_curve(np.array([0.6, 0.4, 0.3, 0.2]) ** 2, [1, 0, 0, 1], 2)
+
+
+@pytest.mark.parametrize(
+    ("groups", "index", "note"),
+    [
+        (GROUPS, 0, "1 tag: NN\ncounted 900 times"),
+        (GROUPS, 1, "3 tags: VB · UH · …\ncounted 20 to 30 times"),
+        (Groups(("1",), np.array([0, 0, -1, -1, -1])), 0, "2 tags: NN · VB"),
+        (Groups(("1", "2"), np.array([0, 0, 0, 0, 0])), 1, "no tags"),
+    ],
+)
+def test_what_is_said_of_a_group(groups, index, note):
+    assert group_note(groups, index, LABELS) == note
+
+
+def test_tags_take_their_own_pairs():
+    pairs = some_pairs()
+    add, xx = tag_panels(pairs, pairs.scores, LABELS, ["ADD", "XX"])
+    assert (add.title, add.note, add.pairs) == ("ADD", "1 pair", 1)
+    assert (xx.note, xx.raw.error) == ("0 pairs", None)
+
+
+def test_errors_are_named_and_empty_groups_left_out():
+    rows = [{"group": name, "raw": raw} for name, raw in (("all", 0.1), ("1", 0.2), ("2", None), ("mean", 0.2))]
+    assert [mark["name"] for mark in error_marks(rows)] == ["all (SMCE)", "group 1", "mean (GMCE)"]
