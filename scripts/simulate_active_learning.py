@@ -1,0 +1,412 @@
+"""Which sentences are worth labelling? Quality against words labelled, for several orders of selection.
+
+    SPACY_CALIB_DATA=../shared/data python scripts/simulate_active_learning.py --output curves.json --plot curves.png
+    python scripts/simulate_active_learning.py --strategies least-confident least-confident:raw margin margin:raw random
+    python scripts/simulate_active_learning.py --task ner --train train.spacy --dev dev.spacy --test test.spacy
+
+After Mejer & Crammer (2010), section 6 and Figures 5 and 6, on the English Web Treebank unless other files are given. A run starts from
+--start random sentences of the training part. Each round trains for --steps more updates of --update-words words, drawn from all that is
+labelled; measures quality on the test part; fits a calib pipe anew on --dev-words words of the dev part (labelled text too, the same for
+every order, and not among the words counted); and labels --round-words words more, chosen from --candidates random sentences of the rest.
+The steps are the same for every order, and so are, with one seed, the first weights and the first sentences. All is counted in words,
+since a sentence with a doubtful token tends to be a long one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from quality_table import default_cache, ewt_file
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import fix_random_seed
+from spacy.vocab import Vocab
+from tqdm import tqdm
+
+from spacy_calib.active.batch import choose, text_key
+from spacy_calib.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
+from spacy_calib.active.units import Units, units_of
+from spacy_calib.cli._common import write_json
+from spacy_calib.collect import scored_corpus
+from spacy_calib.errors import CalibError
+from spacy_calib.layers import get_layer
+from spacy_calib.report.plots import figure_class
+
+STRATEGIES = ("least-confident", "least-confident:raw", "expected-errors", "expected-errors:per-word", "margin", "random")
+QUALITY = {"tagger": "accuracy", "ner": "F"}
+# Okabe and Ito's palette, without its yellow
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """An order of selection, by its words: BY, and ":raw" and ":per-word" behind it."""
+
+    name: str
+    by: str
+    signal: str
+    per_word: bool
+
+    @classmethod
+    def parse(cls, words: str) -> Strategy:
+        """RAISES ValueError: there is no such order."""
+        by, *rest = words.split(":")
+        per_word = "per-word" in rest
+        unknown = set(rest) - {*SIGNALS, "per-word"}
+        if by not in BY or by == "rare-tag" or unknown or (per_word and by not in ADDITIVE):
+            raise ValueError(f"--strategies has {words!r}, which is no order of selection")
+        return cls(words, by, "raw" if "raw" in rest else "calibrated", per_word)
+
+    @property
+    def needs_calibration(self) -> bool:
+        return self.by != "random" and self.signal == "calibrated"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one run reached.
+
+    words (list[int]): Labelled at the end of each round. sentences (list[int]): The same in sentences. quality (list[float]): On the test part.
+    """
+
+    strategy: str
+    seed: int
+    words: list[int]
+    sentences: list[int]
+    quality: list[float]
+
+
+# Data
+
+
+def sentences_of(file: Path, vocab: Vocab) -> list[Doc]:
+    """Every sentence as a gold Doc of its own."""
+    docs = DocBin().from_disk(file).get_docs(vocab)
+    return [sentence.as_doc() for doc in docs for sentence in doc.sents]
+
+
+def bare(doc: Doc) -> Doc:
+    """The same words without annotation."""
+    return Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
+
+
+def n_words(doc: Doc) -> int:
+    return sum(not token.is_space for token in doc)
+
+
+def first_words(docs: Sequence[Doc], words: int, rng: random.Random) -> list[Doc]:
+    """Random Docs of that many words in all, or all of them."""
+    kept, found = [], 0
+    for doc in rng.sample(docs, len(docs)):
+        if found >= words:
+            break
+        kept.append(doc)
+        found += n_words(doc)
+    return kept
+
+
+# Training
+
+
+def make_pipeline(options: argparse.Namespace, train: Sequence[Doc], vocab: Vocab) -> Language:
+    """An untrained pipeline that knows the labels, and the calib pipe behind it."""
+    nlp = spacy.blank("en", vocab=vocab)
+    width = options.width
+    nlp.add_pipe("tok2vec", config={"model": {
+        "@architectures": "spacy.HashEmbedCNN.v2", "width": width, "depth": 2, "embed_size": 2000, "window_size": 1, "maxout_pieces": 3,
+        "subword_features": True, "pretrained_vectors": None,
+    }})  # fmt: skip
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": width}
+    source: dict[str, Any] = {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger"}
+    if options.task == "tagger":
+        tagger = nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}})
+        labels = {token.tag_ for doc in train for token in doc if token.tag_}
+    else:
+        tagger = nlp.add_pipe("calib_ner", name="ner", config={"model": {
+            "@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner", "extra_state_tokens": False, "hidden_width": width,
+            "maxout_pieces": 2, "use_upper": True, "tok2vec": listener,
+        }})  # fmt: skip
+        labels = {entity.label_ for doc in train for entity in doc.ents}
+        source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}
+    for label in sorted(labels):
+        tagger.add_label(label)  # type: ignore[attr-defined]
+    recalibrator = {"@calib_recalibrators": f"spacy-calib.{options.method}.v1"}
+    nlp.add_pipe("calib", config={"source": source, "recalibrator": recalibrator})
+    return nlp
+
+
+def updates(labelled: Sequence[Doc], steps: int, words: int, rng: random.Random) -> Iterator[list[Example]]:
+    """Batches of at least that many words, in epochs over the labelled sentences."""
+    batch: list[Example] = []
+    size = 0
+    while steps:
+        for doc in rng.sample(labelled, len(labelled)):
+            batch.append(Example(bare(doc), doc))
+            size += len(doc)
+            if size >= words and steps:
+                yield batch
+                batch, size, steps = [], 0, steps - 1
+
+
+def predict(nlp: Language, docs: Sequence[Doc], last: str) -> list[Doc]:
+    """The pipes up to one of them, over the bare words."""
+    names = nlp.pipe_names[: nlp.pipe_names.index(last) + 1]
+    with nlp.select_pipes(enable=names):
+        return list(nlp.pipe(bare(doc) for doc in docs))
+
+
+def quality(task: str, predicted: Sequence[Doc], gold: Sequence[Doc]) -> float:
+    """Accuracy of the tags, or F of the entities."""
+    pairs = list(zip(predicted, gold, strict=True))
+    if task == "tagger":
+        right = sum(int((ours.to_array("TAG") == theirs.to_array("TAG")).sum()) for ours, theirs in pairs)
+        return right / max(1, sum(map(len, gold)))
+    both = found = wanted = 0
+    for ours, theirs in pairs:
+        given, true = ({(ent.start, ent.end, ent.label_) for ent in doc.ents} for doc in (ours, theirs))
+        both, found, wanted = both + len(given & true), found + len(given), wanted + len(true)
+    return 2 * both / max(1, found + wanted)
+
+
+# Selection
+
+
+def next_batch(
+    nlp: Language,
+    strategy: Strategy,
+    rest: Sequence[Doc],
+    dev: Sequence[Doc],
+    words: int,
+    options: argparse.Namespace,
+    seed: int,
+) -> list[int]:
+    """Places in `rest` of the sentences to label now."""
+    rng = random.Random(seed)
+    places = rng.sample(range(len(rest)), min(options.candidates, len(rest)))
+    candidates = [rest[i] for i in places]
+    keys = [text_key(doc.text) for doc in candidates]
+    if strategy.by == "random":
+        units = plain_units(candidates)
+        scores = np.random.default_rng(seed).permutation(len(units)).astype(float)
+    else:
+        units, scores = scored_units(nlp, strategy, candidates, dev, options.task)
+    return [places[i] for i in choose(units, scores, keys, max_words=words).tolist()]
+
+
+def plain_units(docs: Sequence[Doc]) -> Units:
+    """Each Doc as a unit."""
+    last = np.cumsum([len(doc) for doc in docs])
+    words = np.array([n_words(doc) for doc in docs])
+    return Units(np.arange(len(docs)), last - [len(doc) for doc in docs], last, words, words)
+
+
+def scored_units(
+    nlp: Language, strategy: Strategy, candidates: Sequence[Doc], dev: Sequence[Doc], task: str
+) -> tuple[Units, np.ndarray]:
+    """Each candidate as a unit, and its priority."""
+    calib: Any = nlp.get_pipe("calib")
+    if strategy.needs_calibration:
+        calib.fit(Example(ours, gold) for ours, gold in zip(predict(nlp, dev, task), dev, strict=True))
+    scored = (Example(doc, bare(doc)) for doc in predict(nlp, candidates, "calib"))
+    source = nlp.get_pipe(task)
+    corpus = scored_corpus(scored, "calib", get_layer(calib.source.layer(source).name), calib.source_labels())
+    units = units_of(corpus, "doc")
+    scores = priorities(corpus, units, token_values(corpus, strategy.by, strategy.signal), strategy.by)
+    return units, scores / units.words.clip(1) if strategy.per_word else scores
+
+
+# One run
+
+
+def run(strategy: Strategy, seed: int, data: dict[str, list[Doc]], options: argparse.Namespace, bar: Any) -> Curve:
+    """The curve of one order and seed."""
+    fix_random_seed(seed)
+    rng = random.Random(seed)
+    rest = rng.sample(data["train"], len(data["train"]))
+    labelled, rest = rest[: options.start], rest[options.start :]
+    dev = first_words(data["dev"], options.dev_words, rng)
+    nlp = make_pipeline(options, data["train"], data["train"][0].vocab)
+    first = [Example(bare(doc), doc) for doc in labelled]
+    optimizer = nlp.initialize(lambda: first)
+    curve = Curve(strategy.name, seed, [], [], [])
+    while True:
+        for batch in updates(labelled, options.steps, options.update_words, rng):
+            nlp.update(batch, sgd=optimizer, drop=0.1)
+        curve.words.append(sum(map(n_words, labelled)))
+        curve.sentences.append(len(labelled))
+        curve.quality.append(quality(options.task, predict(nlp, data["test"], options.task), data["test"]))
+        bar.update()
+        bar.set_postfix_str(f"{strategy.name}, {curve.words[-1]:,} words: {curve.quality[-1]:.4f}")
+        wanted = min(options.round_words, options.max_words - curve.words[-1])
+        chosen = next_batch(nlp, strategy, rest, dev, wanted, options, seed + 1000 * len(curve.words)) if wanted > 0 else []
+        if not chosen:
+            return curve
+        taken = set(chosen)
+        labelled = labelled + [rest[i] for i in chosen]
+        rest = [doc for i, doc in enumerate(rest) if i not in taken]
+
+
+# What came out
+
+
+def words_needed(words: Sequence[int], reached: Sequence[float], wanted: float) -> float | None:
+    """How many words it takes to get there: the first crossing of the straight lines between the best values so far; None if never."""
+    best = np.maximum.accumulate(reached)
+    after = int(np.searchsorted(best, wanted))
+    if after == len(best):
+        return None
+    if after == 0:
+        return float(words[0])
+    share = (wanted - best[after - 1]) / (best[after] - best[after - 1])
+    return float(words[after - 1] + share * (words[after] - words[after - 1]))
+
+
+def summarize(curves: Sequence[Curve], max_words: int) -> dict[str, dict[str, Any]]:
+    """For each order: quality at the end and its mean over all words, and the words that it took to reach what random with the same seed
+    reached with half of the words, and with all; each with mean and standard deviation over seeds.
+    """
+    grid = np.linspace(max(curve.words[0] for curve in curves), min(curve.words[-1] for curve in curves), 200)
+    random_runs = {curve.seed: curve for curve in curves if curve.strategy == "random"}
+    found = {}
+    for name in dict.fromkeys(curve.strategy for curve in curves):
+        own = [curve for curve in curves if curve.strategy == name]
+        values = [np.interp(grid, curve.words, curve.quality) for curve in own]
+        found[name] = {"last": spread([one[-1] for one in values]), "mean": spread([one.mean() for one in values])}
+        pairs = [(curve, random_runs[curve.seed]) for curve in own if curve.seed in random_runs]
+        for key, words in (("as_random_with_half", max_words / 2), ("as_random_with_all", max_words)) if pairs else ():
+            goals = [float(np.interp(words, other.words, other.quality)) for _, other in pairs]
+            needed = [words_needed(curve.words, curve.quality, goal) for (curve, _), goal in zip(pairs, goals, strict=True)]
+            found[name][key] = {"goals": goals, **spread(needed)}
+    return found
+
+
+def spread(values: Any) -> dict[str, Any]:
+    """Mean and standard deviation over seeds; None where a seed has no value."""
+    values = list(values)
+    if any(value is None for value in values):
+        return {"mean": None, "deviation": None, "seeds": [None if v is None else float(v) for v in values]}
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return {"mean": float(np.mean(values)), "deviation": deviation, "seeds": [float(value) for value in values]}
+
+
+def show(summary: dict[str, dict[str, Any]], what: str) -> None:
+    """Print a Markdown table."""
+    heads = {"last": f"{what} at the end", "mean": "mean over the words", "as_random_with_half": "words to reach what random does with half",
+             "as_random_with_all": "and with all"}  # fmt: skip
+    keys = [key for key in heads if key in next(iter(summary.values()))]
+    print(f"| order | {' | '.join(heads[key] for key in keys)} |")
+    print("|:---|" + " ---: |" * len(keys))
+    for name, row in summary.items():
+        cells = [as_text(row[key], "{:.4f}" if key in ("last", "mean") else "{:,.0f}") for key in keys]
+        print(f"| {' | '.join([name, *cells])} |")
+
+
+def as_text(value: dict[str, Any], form: str) -> str:
+    """Mean and, with several seeds, standard deviation."""
+    if value["mean"] is None:
+        return f"not reached by {value['seeds'].count(None)} of {len(value['seeds'])}"
+    deviation = "" if value["deviation"] is None else f" ± {form.format(value['deviation'])}"
+    return form.format(value["mean"]) + deviation
+
+
+def draw(path: Path, curves: Sequence[Curve], what: str, title: str) -> None:
+    """Quality against words, and how far it lies above that of random with the same seed: the mean over seeds as a line, from the lowest
+    to the highest seed as a band. An order has one colour; by raw scores it is dotted and has no band.
+
+    RAISES CalibError: matplotlib is not installed.
+    """
+    figure = figure_class()(figsize=(9.6, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    grid = np.linspace(max(curve.words[0] for curve in curves), min(curve.words[-1] for curve in curves), 60)
+    at = {(c.strategy, c.seed): np.interp(grid, c.words, c.quality) for c in curves}
+    names = list(dict.fromkeys(curve.strategy for curve in curves))
+    kinds = list(dict.fromkeys(name.replace(":raw", "") for name in names if name != "random"))
+    for name in names:
+        color = "black" if name == "random" else COLORS[kinds.index(name.replace(":raw", "")) % len(COLORS)]
+        style = {"color": color, "linewidth": 1.5, "linestyle": "--" if name == "random" else ":" if ":raw" in name else "-"}
+        seeds = [seed for other, seed in at if other == name]
+        left.plot(grid, np.mean([at[name, seed] for seed in seeds], axis=0), **style, label=name)
+        ahead = [100 * (at[name, seed] - at["random", seed]) for seed in seeds if ("random", seed) in at]
+        if ahead:
+            right.plot(grid, np.mean(ahead, axis=0), **style)
+            if style["linestyle"] == "-":
+                right.fill_between(grid, np.min(ahead, axis=0), np.max(ahead, axis=0), color=color, alpha=0.1, linewidth=0)
+    left.set(ylabel=what)
+    right.set(ylabel="points above random with the same seed")
+    left.legend(frameon=False, loc="lower right", fontsize="small")
+    for ax in (left, right):
+        ax.set_xlabel("words labelled")
+        ax.locator_params(axis="x", nbins=5)
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        ax.grid(alpha=0.25)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title, fontsize="medium")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=80)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--task", choices=tuple(QUALITY), default="tagger", help="What is learned")
+    for part in ("train", "dev", "test"):
+        parser.add_argument(f"--{part}", type=Path, help="A .spacy file; else this part of the English Web Treebank")
+    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), help="Orders: BY[:raw][:per-word]")
+    parser.add_argument("--seeds", type=int, default=3, help="Runs of each order")
+    parser.add_argument("--start", type=int, default=50, help="Sentences labelled at first")
+    parser.add_argument("--max-words", type=int, default=20_000, help="Words labelled at the end")
+    parser.add_argument("--round-words", type=int, default=1_500, help="Words labelled in a round")
+    parser.add_argument("--candidates", type=int, default=2_000, help="Sentences that a round chooses from")
+    parser.add_argument("--dev-words", type=int, default=2_000, help="Words of the dev part to calibrate on")
+    parser.add_argument("--steps", type=int, default=100, help="Updates in a round")
+    parser.add_argument("--update-words", type=int, default=250, help="Words of an update")
+    parser.add_argument("--width", type=int, default=64, help="Of the network")
+    parser.add_argument("--method", default="Isotonic", help="Registered recalibrator, without prefix and version")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for converted data, outside the repository")
+    parser.add_argument("--output", type=Path, help="JSON file for all curves")
+    parser.add_argument("--plot", type=Path, help="PNG or SVG file for the picture")
+    parser.add_argument("--silent", action="store_true", help="Print nothing but errors")
+    options = parser.parse_args(arguments)
+    if options.task == "ner" and not (options.train and options.dev and options.test):
+        parser.error("--task ner needs --train, --dev and --test: the English Web Treebank has no entities")
+    try:
+        options.strategies = [Strategy.parse(words) for words in options.strategies]
+    except ValueError as error:
+        parser.error(str(error))
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    vocab = spacy.blank("en").vocab
+    files = {part: getattr(options, part) or ewt_file(part, options.cache) for part in ("train", "dev", "test")}
+    data = {part: sentences_of(file, vocab) for part, file in files.items()}
+    n_rounds = 1 + -(-options.max_words // options.round_words)
+    jobs = [(strategy, seed) for seed in range(options.seeds) for strategy in options.strategies]
+    try:
+        with tqdm(total=n_rounds * len(jobs), unit="round", disable=options.silent) as bar:
+            curves = [run(strategy, seed, data, options, bar) for strategy, seed in jobs]
+        summary = summarize(curves, options.max_words)
+        what = QUALITY[options.task]
+        if not options.silent:
+            show(summary, what)
+        if options.output is not None:
+            settings = {key: value for key, value in vars(options).items() if isinstance(value, (int, str)) and key != "silent"}
+            write_json(options.output, {"settings": settings, "summary": summary, "curves": [asdict(one) for one in curves]})
+        if options.plot is not None:
+            draw(options.plot, curves, what, f"{what.capitalize()} against words labelled, {options.seeds} seeds")
+    except CalibError as error:
+        raise SystemExit(error.message) from None
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

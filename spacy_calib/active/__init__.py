@@ -1,0 +1,1 @@
+"""Active learning: which unlabelled sentences are worth labelling next."""

@@ -1,0 +1,57 @@
+"""Batches on disk: written as .jsonl, .csv or .spacy, and read again to leave out what is labelled already."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import calib_error
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+COLUMNS = ("rank", "text", "doc", "sentence", "start", "end", "words", "score", "expected_errors")
+REASON_COLUMNS = ("token", "word", "label", "tag", "probability", "raw")
+
+
+def jsonl_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
+    """A record on each line."""
+    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode("utf8")
+
+
+def csv_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
+    """A record on each line, its reason in columns of its own; alternatives as "VB 0.4312; NN 0.2001"."""
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow((*COLUMNS, *REASON_COLUMNS, "alternatives"))
+    for row in rows:
+        others = "; ".join(f"{tag} {probability:.4f}" for tag, probability in row["reason"]["alternatives"].items())
+        table.writerow((*(row[key] for key in COLUMNS), *(row["reason"][key] for key in REASON_COLUMNS), others))
+    return text.getvalue().encode("utf8")
+
+
+def docs_bytes(docs: Sequence[Doc]) -> bytes:
+    """A DocBin with their annotation and user data."""
+    from spacy.tokens import DocBin
+
+    return DocBin(docs=docs, store_user_data=True).to_bytes()
+
+
+def csv_texts(path: Path) -> Iterator[str]:
+    """The column "text" of a .csv file.
+
+    RAISES C092: it has no such column, or cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            table = csv.DictReader(lines)
+            if "text" not in (table.fieldnames or ()):
+                raise calib_error("C092", path=path, why='its first line names no column "text"')
+            for row in table:
+                yield row["text"] or ""
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise calib_error("C092", path=path, why=getattr(error, "strerror", None) or error) from None

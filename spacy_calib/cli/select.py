@@ -1,0 +1,368 @@
+"""`spacy calib select`: which unlabelled sentences to label next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import calib_error
+from ._common import check_format, check_option, deliver, run_pipes, user_errors, write_json
+from ._scoring import DATA_HELP, open_pipeline, pipes_to_run, score, stream_examples
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..active.units import Units
+    from ..component import Calibrator
+    from ..scored import ScoredCorpus
+    from ..types import Floats, Ints
+
+DEFAULT_N = 100
+SUFFIXES = (".jsonl", ".spacy", ".csv", ".json")
+N_SHOWN, TEXT_WIDTH = 20, 60
+
+
+def select_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    pool: Path = typer.Argument(..., help=DATA_HELP),
+    n: int = typer.Option(None, "--n", "-n", help=f"Sentences to choose; {DEFAULT_N} unless --max-words is given"),
+    max_words: int = typer.Option(None, "--max-words", "-w", help="Choose at most that many words"),
+    by: str = typer.Option(
+        "least-confident", "--by", "-b", help="least-confident, expected-errors, margin, entropy, rare-tag or random"
+    ),
+    signal: str = typer.Option("calibrated", "--signal", help="Scores to order by: calibrated or raw"),
+    per_word: bool = typer.Option(
+        None,
+        "--per-word/--per-sentence",
+        help="Expected errors, or P(rare tag), of a word or of a sentence; per word with --max-words",
+    ),
+    rare_share: float = typer.Option(
+        0.01, "--rare-share", help="Hunt the rarest tags, which together held at most this share of tokens at the fit"
+    ),
+    tag: list[str] = typer.Option([], "--tag", "-t", help="Hunt this tag; may be repeated"),
+    per_doc: int = typer.Option(None, "--per-doc", help="At most that many sentences of one document, round robin"),
+    unit: str = typer.Option("sentence", "--unit", "-u", help="What is labelled as one piece: sentence or doc"),
+    exclude: list[Path] = typer.Option(
+        [], "--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
+    ),
+    seed: int = typer.Option(0, "--seed", help="Of --by random"),
+    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
+    output: Path = typer.Option(
+        None,
+        "--output",
+        "-o",
+        help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv or .json",
+        dir_okay=False,
+    ),
+    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
+    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
+    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Choose from unlabelled texts what is worth labelling next: the sentences whose
+    labels are most likely wrong, or that hold rare tags, each with the reason.
+    """
+    with user_errors():
+        settings = Settings(by, signal, n, max_words, per_word, rare_share, tuple(tag), per_doc, unit, seed)
+        select(
+            model, pool, settings, exclude=exclude, attr=attr, output=output, format=format, n_process=n_process,
+            gpu_id=gpu_id, code=code, silent=silent,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to choose; see the options of the command. n, max_words, per_doc (int | None): No bound where None, but `DEFAULT_N` sentences
+    where neither n nor max_words is given. per_word (bool | None): None says: with max_words.
+    """
+
+    by: str = "least-confident"
+    signal: str = "calibrated"
+    n: int | None = None
+    max_words: int | None = None
+    per_word: bool | None = None
+    rare_share: float = 0.01
+    tags: tuple[str, ...] = ()
+    per_doc: int | None = None
+    unit: str = "sentence"
+    seed: int = 0
+
+    @property
+    def limit(self) -> int | None:
+        """Units to choose at most."""
+        return DEFAULT_N if self.n is None and self.max_words is None else self.n
+
+    @property
+    def divides(self) -> bool:
+        """Whether priorities are divided by the words."""
+        from ..active.priority import ADDITIVE
+
+        wanted = self.max_words is not None if self.per_word is None else self.per_word
+        return wanted and self.by in ADDITIVE
+
+    def check(self) -> None:
+        """RAISES C056: a value out of range, or two that exclude one another."""
+        from ..active.priority import ADDITIVE, BY, SIGNALS
+        from ..active.units import UNITS
+
+        for option, given, allowed in (("--by", self.by, BY), ("--signal", self.signal, SIGNALS), ("--unit", self.unit, UNITS)):
+            check_option(option, given in allowed, f"one of {', '.join(allowed)}", repr(given))
+        for option, number in (("--n", self.n), ("--max-words", self.max_words), ("--per-doc", self.per_doc)):
+            check_option(option, number is None or number >= 1, "at least 1", number)
+        check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
+        check_option("--seed", self.seed >= 0, "at least 0", self.seed)
+        check_option("--tag", not self.tags or self.by == "rare-tag", "left out unless --by is rare-tag", ", ".join(self.tags))
+        additive = not self.per_word or self.by in ADDITIVE
+        check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.by}")
+        check_option("--per-doc", self.per_doc is None or self.unit != "doc", "left out with --unit doc", self.per_doc)
+
+
+def select(
+    model: str,
+    pool: Path,
+    settings: Settings | None = None,
+    *,
+    exclude: Sequence[Path] = (),
+    attr: str | None = None,
+    output: Path | None = None,
+    format: str = "table",
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: Path | None = None,
+    silent: bool = True,
+) -> dict[str, Any]:
+    """What the command does.
+
+    RETURNS (dict): "pipe", "attr", "by", "signal", "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
+        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already; "rows": see `active.records.batch_rows`.
+    RAISES CalibError: every fault of the input.
+    """
+    settings = Settings() if settings is None else settings
+    settings.check()
+    check_format(format)
+    check_option("--output", output is None or output.suffix in SUFFIXES, f"a file that ends in {', '.join(SUFFIXES)}", output)
+    nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
+    tags = hunted_tags(pipe, settings)
+    labelled = labelled_texts(nlp, exclude)
+    corpus = score(nlp, pipe, stream_examples(nlp, pool), sentences=True, n_process=n_process, silent=silent, what="Scoring")
+    found = choose_from(corpus, settings, tags, labelled)
+    result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
+    if output is not None:
+        write_batch(output, result, lambda: batch_docs(nlp, pipe, pool, found, silent=silent))
+    deliver(result, lambda: show_batch(result, output), output=None, format=format, silent=silent)
+    return result
+
+
+def hunted_tags(pipe: Calibrator, settings: Settings) -> tuple[str, ...]:
+    """The tags to look for; () for other orders.
+
+    RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
+    """
+    from ..active.rare import rare_tags
+
+    if settings.by != "rare-tag":
+        return ()
+    labels = pipe.source_labels()
+    unknown = [tag for tag in settings.tags if tag not in labels]
+    if unknown:
+        raise calib_error("C090", name=pipe.name, tag=unknown[0], available=", ".join(labels))
+    assert pipe.maps is not None
+    tags = settings.tags or tuple(rare_tags(labels, pipe.maps.groups, settings.rare_share))
+    if not tags:
+        raise calib_error("C093", name=pipe.name, share=settings.rare_share)
+    return tags
+
+
+def labelled_texts(nlp: Language, paths: Sequence[Path]) -> set[str]:
+    """The keys of the documents in these files, and of their sentences.
+
+    RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
+    """
+    from ..active.batch import text_key
+    from ..active.files import csv_texts
+
+    keys: set[str] = set()
+    for path in paths:
+        if path.suffix == ".csv":
+            keys.update(text_key(text) for text in csv_texts(path))
+            continue
+        for example in stream_examples(nlp, path):
+            doc = example.reference
+            keys.add(text_key(doc.text))
+            if doc.has_annotation("SENT_START"):
+                keys.update(text_key(sentence.text) for sentence in doc.sents)
+    return keys
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """units (Units): Of the pool. chosen (Ints): Places in it, most urgent first. result (dict): What `select` returns of it."""
+
+    units: Units
+    chosen: Ints
+    result: dict[str, Any]
+
+
+def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], labelled: set[str]) -> Found:
+    """RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
+    from ..active.batch import text_key
+    from ..active.priority import priorities, token_values
+    from ..active.records import batch_rows
+    from ..active.units import units_of
+
+    units = units_of(corpus, settings.unit)
+    keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
+    values = token_values(corpus, settings.by, settings.signal, tags)
+    scores = priorities(corpus, units, values, settings.by, settings.seed)
+    if settings.divides:
+        scores = scores / units.words.clip(1)
+    chosen = _chosen(units, scores, keys, settings, labelled, f"score for {', '.join(tags)}" if tags else "scored token")
+    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=settings.unit == "doc", tags=tags)
+    result = {
+        "by": settings.by,
+        "signal": settings.signal,
+        "unit": settings.unit,
+        "per_word": settings.divides,
+        "tags": list(tags),
+        **_sums(corpus, units, rows),
+        "excluded": sum(key in labelled for key in keys),
+        "rows": rows,
+    }
+    return Found(units, chosen, result)
+
+
+def _chosen(units: Units, scores: Floats, keys: list[str], settings: Settings, labelled: set[str], what: str) -> Ints:
+    """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
+    from ..active.batch import choose
+
+    within = partial(choose, units, scores, keys, n=settings.limit, per_doc=settings.per_doc, excluded=labelled)
+    chosen = within(max_words=settings.max_words)
+    if len(chosen):
+        return chosen
+    possible = within()
+    if len(possible):
+        raise calib_error("C094", unit=settings.unit, max_words=settings.max_words)
+    raise calib_error("C091", n=len(units), unit=settings.unit, excluded=sum(key in labelled for key in keys), what=what)
+
+
+def _sums(corpus: ScoredCorpus, units: Units, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What pool and batch are in all."""
+    return {
+        "pool": {
+            "units": len(units),
+            "words": int(units.words.sum()),
+            "expected_errors": float((1 - corpus.calibrated[corpus.counted]).sum()),
+            "docs": corpus.n_docs,
+        },
+        "batch": {
+            "units": len(rows),
+            "words": sum(row["words"] for row in rows),
+            "expected_errors": sum(row["expected_errors"] for row in rows),
+            "docs": len({row["doc"] for row in rows}),
+        },
+    }
+
+
+def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[Doc]]) -> None:
+    """docs (Callable): Gives the chosen units as Docs, in order; called for .spacy.
+
+    RAISES C055: the file cannot be written.
+    """
+    from ..active.files import csv_bytes, docs_bytes, jsonl_bytes
+    from ..atomic import write_file
+
+    if path.suffix == ".json":
+        write_json(path, result)
+    elif path.suffix == ".spacy":
+        write_file(path, docs_bytes(docs()))
+    else:
+        write_file(path, (jsonl_bytes if path.suffix == ".jsonl" else csv_bytes)(result["rows"]))
+
+
+def batch_docs(nlp: Language, pipe: Calibrator, pool: Path, found: Found, *, silent: bool) -> list[Doc]:
+    """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
+    of every Doc, so that a pool of any length fits into memory.
+    """
+    rows = found.result["rows"]
+    rows_of: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        rows_of.setdefault(row["doc"], []).append(row)
+    examples = (example for number, example in enumerate(stream_examples(nlp, pool)) if number in rows_of)
+    done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=silent, what="Reading the batch")
+    docs: dict[int, Doc] = {}
+    for number, example in zip(sorted(rows_of), done, strict=True):
+        for key, value in example.reference.user_data.items():
+            example.predicted.user_data.setdefault(key, value)
+        for row in rows_of[number]:
+            docs[row["rank"]] = cut(example.predicted, row["start"], row["end"])
+    return [docs[row["rank"]] for row in rows]
+
+
+def cut(doc: Doc, start: int, end: int) -> Doc:
+    """Some tokens of a Doc as a Doc of their own, with annotation, span groups and user data."""
+    from spacy.tokens import Span
+
+    part = doc[start:end].as_doc(copy_user_data=True)
+    for key, group in doc.spans.items():
+        inside = [span for span in group if start <= span.start and span.end <= end]
+        part.spans[key] = [Span(part, span.start - start, span.end - start, span.label, span.kb_id) for span in inside]
+    return part
+
+
+def show_batch(result: dict[str, Any], output: Path | None) -> None:
+    """Print the first rows, and what the batch is in all."""
+    from wasabi import msg
+
+    msg.divider(f"{result['unit'].capitalize()}s to label, by {result['by']} ({result['signal']} scores)")
+    if result["tags"]:
+        msg.text(f"Tags hunted: {', '.join(result['tags'])}")
+    rows = [_table_row(row) for row in result["rows"][:N_SHOWN]]
+    header = ("Rank", "Doc", "Sent", "Score", "Words", "Because of", "Text")
+    msg.table(rows, header=header, divider=True, aligns=(*"rrrrr", *"ll"), max_col=2 * TEXT_WIDTH)
+    batch, pool = result["batch"], result["pool"]
+    if batch["units"] > N_SHOWN:
+        msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
+    for name, part in (("Batch", batch), ("Pool", pool)):
+        share = 100 * part["expected_errors"] / max(1, part["words"])
+        msg.text(
+            f"{name}: {part['units']:,} {result['unit']}s of {part['docs']:,} documents, {part['words']:,} words, "
+            f"{part['expected_errors']:,.1f} wrong labels expected ({share:.1f} %)."
+        )
+    if result["excluded"]:
+        msg.text(f"{result['excluded']:,} {result['unit']}s of the pool are labelled already.")
+    if output is not None:
+        msg.good(f"The batch: {output}")
+
+
+def _table_row(row: dict[str, Any]) -> tuple[str, ...]:
+    reason = row["reason"]
+    others = ", ".join(f"{tag} {probability:.2f}" for tag, probability in list(reason["alternatives"].items())[:2])
+    because = f"{_cut_short(reason['word'], 20)}: {reason['tag']} {reason['probability']:.2f}" + (
+        f" ({others})" if others else ""
+    )
+    sentence = "-" if row["sentence"] is None else str(row["sentence"])
+    return (
+        str(row["rank"]),
+        str(row["doc"]),
+        sentence,
+        f"{row['score']:.4f}",
+        f"{row['words']:,}",
+        because,
+        _cut_short(row["text"], TEXT_WIDTH),
+    )
+
+
+def _cut_short(text: str, width: int) -> str:
+    """On one line, at most that many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 3] + "..."
