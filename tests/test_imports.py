@@ -18,6 +18,7 @@ MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path i
 
 # The numerical core, in order: a module may import what stands before it, or beside it in the same folder.
 CORE = [
+    "about",
     "errors",
     "types",
     "collapsing",
@@ -32,13 +33,20 @@ CORE = [
     "venn_abers",
     "conformal",
     "metrics",
+    "scored",
+    "uncertainty",
+    "review",
+    "active",
+    "analysis",
+    "expect",
+    "drift",
     "token_calibration",
     "selection",
     "entities",
 ]
 # Modules of the shell that stand in a room of the core.
-SHELL_IN_CORE = ["entities/events"]
-HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
+SHELL_IN_CORE = ["entities/events", "analysis/corpus_pairs", "analysis/beam_pairs", "active/files"]
+HEAVY = {"scipy", "sklearn", "matplotlib", "altair", "vl_convert", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
 CORE_LIBRARIES = {"numpy", "scipy", "sklearn", "threadpoolctl"}
 ENTRY_MODULES = ["factory", "cli/__init__"]

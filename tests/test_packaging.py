@@ -35,6 +35,7 @@ GROUPS = {
     "spacy_calib_sets",
     "spacy_calib_metrics",
 }
+PARTS_OF_PAGES = {f"spacy_calib/report/{name}" for name in ("page.css", "page.js", "page.html.j2", "marked_text.css")}
 # What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built.
 _NOT_SOURCES = shutil.ignore_patterns(
     ".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "corpus", "training", "assets"
@@ -98,7 +99,7 @@ def modules_in_source() -> set[str]:
 def test_the_wheel_holds_every_module_the_type_marker_and_the_licence(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert modules_in_source() <= names
-    assert "spacy_calib/py.typed" in names
+    assert PARTS_OF_PAGES | {"spacy_calib/py.typed"} <= names
     assert any(name.endswith("LICENSE") and ".dist-info/" in name for name in names)
     assert {name.split("/")[0] for name in names} == {"spacy_calib", wheel.name.split("-py3")[0] + ".dist-info"}
 
@@ -127,7 +128,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert "Requires-Python: >=3.10\n" in metadata
     for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):
         assert f"Requires-Dist: {requirement}" in metadata
-    for extra in ("transformers", "plots", "presidio", "test", "dev"):
+    for extra in ("transformers", "plots", "report", "presidio", "test", "dev"):
         assert f"Provides-Extra: {extra}\n" in metadata
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: presidio-analyzer")]
     assert needed
@@ -139,7 +140,7 @@ def test_the_sdist_holds_what_the_wheel_is_built_from(built):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert modules_in_source() | {"setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"} <= names
+    assert modules_in_source() | PARTS_OF_PAGES | {"setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"} <= names
 
 
 SCRIPT = """

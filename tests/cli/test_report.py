@@ -94,6 +94,19 @@ def test_span_categories_are_judged_too(calibrated_spancat, span_gold):
     assert "entities" in {view["unit"] for view in contents["views"]}
 
 
+@pytest.mark.parametrize(
+    ("component", "noun"),
+    [("morphologizer", "morphologizer"), ("trainable_lemmatizer", "lemmatizer"), ("senter", "sentence splitter")],
+)
+def test_other_components_are_called_by_their_name(model, dev, test_file, tmp_path, component, noun):
+    assert calib("fit", model, dev, tmp_path / "m", "--component", component, "--silent").code == 0
+    (view,) = report(str(tmp_path / "m"), test_file, output=tmp_path / "r.html")["views"]
+    assert f"this {noun}" in view["verdict"]["sentence"].lower()
+    assert sum(row["pairs"] for row in view["tags"]) == view["table"]["pairs"] > 0
+    # Edit trees do not say which lemma they give.
+    assert all((row["gold"] is None) == (component == "trainable_lemmatizer") for row in view["tags"])
+
+
 def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_path):
     from spacy.language import Language
     from spacy.tokens import Doc

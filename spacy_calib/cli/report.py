@@ -1,0 +1,270 @@
+"""`spacy calib report`: one HTML page that says how true a pipeline's probabilities are on gold data."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import calib_error
+from ._common import (
+    check_format,
+    check_option,
+    check_readable,
+    data_files,
+    deliver,
+    fitted_pipes,
+    number,
+    user_errors,
+    write_text,
+)
+from ._scoring import open_pipeline, score, stream_examples
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..component import Calibrator
+    from ..report.judged import Judged
+    from ..scored import ScoredCorpus
+
+DEFAULT_OUTPUT = Path("report.html")
+
+
+def report_cli(
+    # fmt: off
+    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
+    output: Path = typer.Option(None, "--output", "-o", help="HTML file for the page", show_default="report.html"),
+    attr: str = typer.Option(None, "--attr", help="Only the calib pipe with this prefix; else all of them"),
+    bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
+    groups: int = typer.Option(
+        None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
+    ),
+    seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
+    title: str = typer.Option(None, "--title", help="Title of the page; else one with the pipeline's name"),
+    date: str = typer.Option(None, "--date", help="Date to put on the page; without one the same data gives the same file"),
+    format: str = typer.Option("table", "--format", help="What is printed: table, or json: all that the page shows"),
+    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    n_process: int = typer.Option(1, "--n-process", "-n", help="Worker processes"),
+    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
+    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    force: bool = typer.Option(False, "--force", "-F", help="Replace a file at OUTPUT"),
+    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    # fmt: on
+) -> None:
+    """
+    Write a page that shows how true the probabilities of a calibrated pipeline
+    are on gold data: a verdict in one sentence, figures, diagrams, every tag,
+    and the most confident errors. One HTML file that opens offline.
+    """
+    with user_errors():
+        report(
+            model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, title=title, date=date, format=format,
+            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+        )  # fmt: skip
+
+
+def report(
+    model: str,
+    data: Path,
+    *,
+    output: Path | None = None,
+    attr: str | None = None,
+    bins: int | None = None,
+    groups: int | None = None,
+    seed: int = 0,
+    title: str | None = None,
+    date: str | None = None,
+    format: str = "table",
+    gold_preproc: bool = False,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: Path | None = None,
+    force: bool = False,
+    silent: bool = True,
+) -> dict[str, Any]:
+    """What the command does.
+
+    output (Path | None): None writes report.html, and with format "json" no page.
+    RETURNS (dict): What the page shows, see `report.page.render_report`.
+    RAISES CalibError: every fault of the input.
+    """
+    check_format(format)
+    check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
+    check_option("--groups", groups is None or groups >= 1, "at least 1", groups)
+    check_option("--seed", seed >= 0, "at least 0", seed)
+    path = DEFAULT_OUTPUT if output is None and format != "json" else output
+    if path is not None:
+        check_page(path, force)
+    data_files(data)
+    nlp, first = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
+    pipes = fitted_pipes(nlp) if attr is None else [first]
+    for pipe in pipes:
+        check_readable(nlp, pipe)
+    views: list[dict[str, Any]] = []
+    skipped: list[str] = []
+    for pipe in pipes:
+        found, missing = pipe_views(
+            nlp, pipe, data, bins, groups, seed, gold_preproc=gold_preproc, n_process=n_process, silent=silent
+        )
+        views += found
+        skipped += missing
+    if not views:
+        raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=pipes[0].source.component or "the source")
+    name = f"{nlp.meta['lang']}_{nlp.meta['name']}"
+    contents = {
+        "title": title or f"How true are the scores of {name}?",
+        "model": f"{name} {nlp.meta['version']}",
+        "data": data.name,
+        "date": date,
+        "made": how_made(nlp, pipes, model, data, views, seed, date),
+        "skipped": skipped,
+        "views": views,
+    }
+    if path is not None:
+        from ..report.page import render_report
+
+        write_text(path, render_report(contents))
+    deliver(contents, lambda: show(contents, path), output=None, format=format, silent=silent)
+    return contents
+
+
+def check_page(path: Path, force: bool) -> None:
+    """RAISES C080: what draws the pictures is not installed. C054: the file exists. C055: it is a folder."""
+    from ..report.charts import load_altair
+
+    load_altair()
+    if path.is_dir():
+        raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
+    if path.exists() and not force:
+        raise calib_error("C054", path=path)
+
+
+def pipe_views(
+    nlp: Language,
+    pipe: Calibrator,
+    data: Path,
+    bins: int | None,
+    n_groups: int | None,
+    seed: int,
+    *,
+    gold_preproc: bool,
+    n_process: int,
+    silent: bool,
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged."""
+    from ..report.contents import view_contents
+
+    examples = stream_examples(nlp, data, gold_preproc=gold_preproc)
+    corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
+    facts = pipe_facts(pipe)
+    views, skipped = [], []
+    for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():
+        name = f"{facts['component'] or 'Doc'}: {unit}"
+        if len(judged.pairs):
+            _check_bins(judged, bins, pipe.threshold)
+            views.append(view_contents(corpus, judged, {"name": name, **facts}))
+        else:
+            skipped.append(f"Not judged: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
+    return views, skipped
+
+
+def _check_bins(judged: Judged, bins: int | None, threshold: float) -> None:
+    """RAISES C005: more bins were asked for than there are pairs."""
+    if bins is not None and len(judged.pairs) < bins:
+        raise calib_error("C005", n_pairs=len(judged.pairs), threshold=threshold, n_bins=bins)
+
+
+def judged_units(
+    pipe: Calibrator, corpus: ScoredCorpus, bins: int | None, n_groups: int | None, seed: int
+) -> dict[str, Judged]:
+    """ "tokens" and perhaps "entities" -> what is judged, by the groups of the fit or by as many as were asked for."""
+    from ..report.judged import judged_entities, judged_tokens
+    from ..scorers import CalibScorer
+
+    assert pipe.maps is not None
+    n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
+    judging = CalibScorer(n_bins, n_groups if n_groups is not None else getattr(pipe.scorer, "n_groups", None)).judging
+    labels = pipe.source_labels()
+    units = {"tokens": judged_tokens(corpus, labels, judging(pipe.maps.groups, labels), n_bins, seed)}
+    if pipe.span_maps is not None:
+        span_labels = pipe.source_span_labels()
+        groups = judging(pipe.span_maps[0].groups, span_labels)
+        units["entities"] = judged_entities(corpus, span_labels, groups, n_bins, seed)
+    return units
+
+
+def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
+    """About the pipe, for the page; no folder of the machine is named."""
+    return {
+        "pipe": pipe.name,
+        "attr": pipe.attr,
+        "component": pipe.source.component,
+        "layer": pipe.fit_info["layer"],
+        "event": pipe.event if pipe.span_maps is not None else None,
+        "counted_on": Path(pipe.fit_info["counted_on"]).name,
+    }
+
+
+def how_made(
+    nlp: Language, pipes: list[Calibrator], model: str, data: Path, views: list[dict[str, Any]], seed: int, date: str | None
+) -> dict[str, str]:
+    """Name -> text."""
+    packages = ["spacy-calib", "spacy", "numpy", "altair"]
+    held = {}
+    for package in packages:
+        with contextlib.suppress(ImportError):
+            held[package] = version(package)
+    made = {
+        "Pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}, given as {Path(model).name}",
+        "Data": f"{data.name}, {max(view['documents'] for view in views):,} documents with scores",
+        **{f"Pipe {pipe.name}": _fit_line(pipe) for pipe in pipes},
+        "Judged with": f"{views[0]['bins']} adaptive bins, seed {seed}; intervals by bootstrap over documents",
+        "Versions": ", ".join(f"{name} {number}" for name, number in held.items()) + f", python {platform.python_version()}",
+    }
+    return {**made, "Date": date} if date else made
+
+
+def _fit_line(pipe: Calibrator) -> str:
+    info = pipe.fit_info
+    scaling = info.get("scaling")
+    parts = [
+        f"calibrates {info['component'] or 'scores on the Doc'}",
+        f"method {info['method']}" + (f" after {scaling['name']}" if scaling else ""),
+        f"fitted on {info['docs']:,} documents, {info['tokens']:,} tokens",
+        f"scores from {info['threshold']:g}",
+    ]
+    if pipe.span_maps is not None:
+        parts.append(f"an entity is right by the event {pipe.event}")
+    return "; ".join(parts)
+
+
+def show(contents: dict[str, Any], path: Path | None) -> None:
+    """Print the verdicts and the figures, and where the page is."""
+    from wasabi import msg
+
+    for view in contents["views"]:
+        msg.divider(view["name"])
+        msg.text(f"{view['verdict']['heading']}. {view['verdict']['sentence']}")
+        for sentence in view["verdict"]["more"]:
+            msg.text(sentence)
+        names = {"smce": "SMCE", "gmce": "Mean GMCE", "nll": "Log loss", "brier": "Brier"}
+        rows = [
+            (names[row["name"]], number(row["raw"]), number(row["calibrated"]), _range(row), number(row["floor95"]))
+            for row in view["figures"]
+        ]
+        header = ("Figure", "Raw", "Calibrated", "95 % interval", "Chance, up to")
+        msg.table(rows, header=header, divider=True, aligns=("l", *"rrrr"))
+    for sentence in contents["skipped"]:
+        msg.warn(sentence)
+    if path is not None:
+        msg.good(f"The page is at {path}; open it in a browser.")
+
+
+def _range(row: dict[str, Any]) -> str:
+    low, high = row["calibrated_low"], row["calibrated_high"]
+    return "-" if low is None else f"{number(low)} to {number(high)}"

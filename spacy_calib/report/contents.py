@@ -1,0 +1,193 @@
+"""A scored corpus -> everything that the report page shows, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..analysis.decomposition import decompose
+from ..binning import make_binner
+from ..metrics.bootstrap import error_interval, mean_gmce_interval, resample_means
+from ..metrics.proper import log_losses, squared_losses
+from ..pairs import top_pairs
+from ..types import Floats, Ints
+from .judged import Judged, in_context
+from .plot_data import reliability_curve
+from .tables import calibration_table
+from .tag_rows import tag_rows, worst_tags
+from .verdict import noun_of, verdict
+
+if TYPE_CHECKING:
+    from ..scored import ScoredCorpus
+
+MAX_ERRORS = 20
+# So many of the most confident errors may be of one kind (predicted, gold).
+MAX_OF_KIND = 3
+# Layers whose labels are called tags.
+TAGS = ("tag", "pos", "morph")
+_KINDS = ("raw", "calibrated")
+
+
+def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything about the tokens, or the entities, of one calib pipe.
+
+    judged (Judged): Not empty. facts (Mapping): "layer", and what else is to be kept about the pipe.
+    RETURNS (dict): facts, and "unit", "bins", "documents", "verdict", "accuracy", "table" (see `report.tables.calibration_table`),
+        "figures", "curves", "groups", "tags", "worst", "decomposition", "errors".
+    """
+    pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
+    table = calibration_table(pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents)
+    return {
+        **facts,
+        "unit": judged.unit,
+        "noun": "tag" if facts["layer"] in TAGS else "label",
+        "bins": judged.n_bins,
+        "documents": len(np.unique(judged.documents)),
+        "verdict": verdict(judged, table["errors"], noun_of(facts["layer"])),
+        "accuracy": accuracy_interval(corpus, judged, table["accuracy"]),
+        "table": table,
+        "figures": figures(judged, table),
+        "curves": curves(judged),
+        "groups": group_rows(judged, table["errors"][1:-1]),
+        "tags": tag_rows(corpus, judged),
+        "worst": worst_tags(corpus, judged),
+        "decomposition": decompositions(judged),
+        "errors": confident_errors(corpus, judged),
+    }
+
+
+def _bounds(interval: Any) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def accuracy_interval(corpus: ScoredCorpus, judged: Judged, accuracy: float | None) -> dict[str, Any]:
+    """ "value", and "low" and "high": its 95 % interval by document. Of tokens the share whose highest-scored tag is right, of entities
+    the share that is right.
+    """
+    right, documents = _unit_hits(corpus, judged)
+    found = resample_means([right], documents, seed=judged.seed)
+    low, high = _bounds(found[0].interval() if found else None)
+    return {"value": accuracy, "low": low, "high": high}
+
+
+def _unit_hits(corpus: ScoredCorpus, judged: Judged) -> tuple[Floats, Ints]:
+    """(whether its highest-scored tag is right, its document) of each unit."""
+    pairs = judged.pairs
+    if judged.unit == "entities":
+        return pairs.hits.astype(np.float64), judged.documents
+    units, own = np.unique(pairs.rows, return_inverse=True)
+    top = top_pairs(pairs)
+    right = np.zeros(len(units))
+    right[own.reshape(-1)[top]] = pairs.hits[top]
+    return right, corpus.docs[units]
+
+
+def figures(judged: Judged, table: dict[str, Any]) -> list[dict[str, Any]]:
+    """SMCE, mean GMCE, log loss and Brier score: "name", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
+    (of the errors: of the true error), and "floor", "floor95" where exactly true scores would show more than 0; None where not known.
+    """
+    rows = {"smce": table["errors"][0], "gmce": table["errors"][-1]}
+    found = []
+    for name, row in rows.items():
+        low, high = _raw_bounds(judged, name)
+        bounds = {"raw_low": low, "raw_high": high, "calibrated_low": row["true_low"], "calibrated_high": row["true_high"]}
+        found.append({"name": name, **{key: row[key] for key in (*_KINDS, "floor", "floor95")}, **bounds})
+    return found + _proper_figures(judged, table["scores"])
+
+
+def _raw_bounds(judged: Judged, name: str) -> tuple[float | None, float | None]:
+    pairs, n_bins, seed = judged.pairs, judged.n_bins, judged.seed
+    if name == "smce":
+        return _bounds(error_interval(pairs.scores, pairs.hits, judged.documents, n_bins, seed=seed))
+    return _bounds(mean_gmce_interval(pairs, judged.groups, judged.documents, None, n_bins, seed=seed))
+
+
+def _proper_figures(judged: Judged, scores: dict[str, Any]) -> list[dict[str, Any]]:
+    both = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
+    losses = {"nll": log_losses, "brier": squared_losses}
+    columns = [loss(both[kind], judged.pairs.hits) for loss in losses.values() for kind in _KINDS]
+    resampled = iter(resample_means(columns, judged.documents, seed=judged.seed) or [])
+    found = []
+    for name in losses:
+        row: dict[str, Any] = {"name": name, "floor": None, "floor95": None, **scores[name]}
+        for kind in _KINDS:
+            row[f"{kind}_low"], row[f"{kind}_high"] = _bounds(next(resampled).interval())
+        found.append(row)
+    return found
+
+
+def curves(judged: Judged) -> dict[str, Any]:
+    """ "all": {"raw", "calibrated"}, "groups": the same of each by name, "tags": of each by tag; see `plot_data.Curve`."""
+    whole = np.arange(len(judged.pairs))
+    by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
+    return {
+        "all": _curve_pair(judged, whole),
+        "groups": {name: _curve_pair(judged, own) for name, own in by_group if len(own)},
+        "tags": {judged.labels[tag]: _curve_pair(judged, own) for tag, own in judged.tag_slices().items()},
+    }
+
+
+def _curve_pair(judged: Judged, own: Ints) -> dict[str, Any]:
+    hits = judged.pairs.hits[own]
+    scores = {"raw": judged.pairs.scores[own], "calibrated": judged.calibrated[own]}
+    return {kind: asdict(reliability_curve(scores[kind], hits, judged.n_bins)) for kind in _KINDS}
+
+
+def group_rows(judged: Judged, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Table 1 of Kranzlein et al. (2021) with intervals: each row of the groups with the "names" of its tags, the frequency of the rarest and
+    the most frequent, "least" and "most", and their "share" of all instances counted; its "units" (tokens with a pair); the interval
+    of its raw error, "raw_low" and "raw_high"; and the "change" of the error relative to the raw one.
+    """
+    found = []
+    for index, (row, own) in enumerate(zip(rows, judged.group_slices(), strict=True)):
+        raw, hits = judged.pairs.scores[own], judged.pairs.hits[own]
+        low, high = _bounds(error_interval(raw, hits, judged.documents[own], judged.n_bins, seed=judged.seed))
+        change = row["calibrated"] / row["raw"] - 1 if row["raw"] else None
+        counts = {"units": len(np.unique(judged.pairs.rows[own])), "raw_low": low, "raw_high": high, "change": change}
+        found.append({**row, **_frequencies(judged, index), **counts})
+    return found
+
+
+def _frequencies(judged: Judged, group: int) -> dict[str, Any]:
+    tags = judged.groups.tags_in(group)
+    counts = judged.groups.counts
+    total = int(counts.sum())
+    own = counts[tags]
+    return {
+        "names": [judged.labels[tag] for tag in tags.tolist()],
+        "least": int(own.min()) if len(tags) and total else None,
+        "most": int(own.max()) if len(tags) and total else None,
+        "share": float(own.sum() / total) if total else None,
+    }
+
+
+def decompositions(judged: Judged) -> dict[str, Any]:
+    """ "raw" and "calibrated": the parts of the Brier score, see `analysis.decomposition.Decomposition`, and their sum, "brier"."""
+    scores = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
+    parts = {kind: decompose(scores[kind], judged.pairs.hits, make_binner(judged.n_bins)) for kind in _KINDS}
+    return {kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()}
+
+
+def confident_errors(corpus: ScoredCorpus, judged: Judged) -> list[dict[str, Any]]:
+    """The wrong labels (or entities) with the highest calibrated score, see `judged.in_context`; few of each kind (label, gold)."""
+    if judged.unit == "entities":
+        wrong = np.flatnonzero(~judged.pairs.hits)
+    else:
+        tags = corpus.tags[corpus.hits >= 0]
+        carried = tags == corpus.labels[judged.pairs.rows]
+        wrong = np.flatnonzero(carried & ~judged.pairs.hits & corpus.counted[judged.pairs.rows])
+    order = wrong[np.argsort(-judged.calibrated[wrong], kind="stable")]
+    found: list[dict[str, Any]] = []
+    of_kind: dict[tuple[str, str], int] = {}
+    for pair in order.tolist():
+        error = in_context(corpus, judged, pair)
+        kind = (error["carried"], error["gold"])
+        if of_kind.get(kind, 0) < MAX_OF_KIND and error not in found:
+            of_kind[kind] = of_kind.get(kind, 0) + 1
+            found.append(error)
+        if len(found) == MAX_ERRORS:
+            break
+    return found

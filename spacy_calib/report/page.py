@@ -1,0 +1,135 @@
+"""The contents of a report -> one HTML file that needs nothing else: no request leaves it, and what the data says stays text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from .charts import library, specifications
+
+# Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+MAX_ERROR_ROWS = 40
+_CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
+
+
+def render_report(contents: Mapping[str, Any]) -> str:
+    """The page.
+
+    contents (Mapping): "title", "model", "data", "date" (or None), "made" (name -> text: how it was made), "skipped" (list[str]: pipes that
+        could not be judged) and "views": see `report.contents.view_contents`; each with "component" and "name".
+    RETURNS (str): HTML. RAISES C080: altair is not installed.
+    """
+    from jinja2 import Environment
+
+    scripts = [_script(library()), _script(_file("page.js"))]
+    env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    env.filters |= {
+        "number": number,
+        "count": count,
+        "percent": percent,
+        "bounds": bounds,
+        "tie": tie,
+        "change": change,
+        "score": score,
+    }
+    return env.from_string(_file("page.html.j2")).render(
+        **contents,
+        policy=_policy(scripts),
+        style=_file("page.css"),
+        scripts=scripts,
+        page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
+        names=FIGURE_NAMES,
+    )
+
+
+FIGURE_NAMES = {
+    "smce": ("Calibration error, all together (SMCE)", "how far scores are from the share that is right, root mean square"),
+    "gmce": ("Calibration error, mean of groups (GMCE)", "the same, frequent and rare alike"),
+    "nll": ("Log loss", "punishes sure mistakes most"),
+    "brier": ("Brier score", "mean squared distance from the truth"),
+}
+
+
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(code: str) -> str:
+    """Code as it may stand in a script element: there is no end tag in it."""
+    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(scripts: list[str]) -> str:
+    """The page may run these scripts and no other, and load nothing."""
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{held}'" for held in hashes)
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def script_json(data: Any) -> Any:
+    """JSON that may stand in a script element, as markup."""
+    from markupsafe import Markup
+
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, escaped in _ESCAPES.items():
+        text = text.replace(character, escaped)
+    return Markup(text)
+
+
+def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
+    """What the script draws: the curves as bare arrays of four digits, and the specifications."""
+    curves = view["curves"]
+    return {
+        "specs": specifications(view["table"]["errors"][:MAX_ERROR_ROWS]),
+        "columns": _CURVE,
+        "all": _compact(curves["all"]),
+        "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
+        "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
+    }
+
+
+def _compact(pair: Mapping[str, Any]) -> list[list[list[float]]]:
+    return [[[round(value, 4) for value in pair[kind][key]] for key in _CURVE] for kind in ("raw", "calibrated")]
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
+
+
+def count(value: int | None) -> str:
+    """A whole number with thousands marked; a dash where there is none."""
+    return "–" if value is None else f"{value:,}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share in percent; a dash where there is none."""
+    return "–" if value is None else f"{100 * value:.{digits}f}\u00a0%"
+
+
+def score(value: float) -> str:
+    """A probability; only exactly 0 and 1 are called so."""
+    if 0 < value < 0.0005:
+        return "<0.001"
+    return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}"
+
+
+def change(share: float) -> str:
+    """A relative change in percent, with its sign."""
+    return f"{100 * share:+.0f}\u00a0%".replace("-", "−")
+
+
+def tie(text: str) -> str:
+    """A number and its percent sign stay on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+def bounds(row: Mapping[str, Any], kind: str, digits: int = 4) -> str:
+    """The interval of a figure; "" where there is none."""
+    low, high = row.get(f"{kind}_low"), row.get(f"{kind}_high")
+    return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"

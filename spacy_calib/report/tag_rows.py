@@ -1,0 +1,130 @@
+"""Judged pairs -> a row for each tag, and the tags whose scores are farthest from the truth, with examples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..metrics.calibration_error import calibration_error, debiased_calibration_error
+from ..metrics.noise_floor import noise_floor
+from ..types import Ints
+from .judged import Judged, in_context
+
+if TYPE_CHECKING:
+    from ..scored import ScoredCorpus
+
+MAX_WORST = 6
+MAX_EXAMPLES = 3
+# A mean gap below this share of the error is no direction: the tag is too sure in places and too modest in others.
+ONE_SIDED = 0.25
+
+
+def tag_rows(corpus: ScoredCorpus, judged: Judged) -> list[dict[str, Any]]:
+    """A row for each tag that has pairs, gold or predictions in the data; the one with most pairs first.
+
+    RETURNS (list): "tag", "column", "group", "counted" (frequency that the groups were made from), "gold" (here), "pairs", "mean_raw",
+        "mean_calibrated", "right" (share of hits), "raw", "calibrated" (MCE, where there are enough pairs), "precision" (share of the
+        tokens carrying the tag for which it is right); None for what is not known.
+    """
+    gold, predicted, precision = _carried(corpus, judged)
+    own = judged.tag_slices()
+    present = [tag for tag in range(len(judged.labels)) if tag in own or gold[tag] or predicted[tag]]
+    present.sort(key=lambda tag: (-len(own.get(tag, ())), judged.labels[tag]))
+    known = judged.unit == "tokens" and judged.named
+    return [
+        {
+            "tag": judged.labels[tag],
+            "column": tag,
+            "group": judged.group_name(tag),
+            "counted": int(judged.groups.counts[tag]) if tag < len(judged.groups.counts) else None,
+            "gold": int(gold[tag]) if known else None,
+            **_scores_of(judged, own.get(tag)),
+            "precision": float(precision[tag]) if known and predicted[tag] else None,
+        }
+        for tag in present
+    ]
+
+
+def _carried(corpus: ScoredCorpus, judged: Judged) -> tuple[Ints, Ints, Any]:
+    """(gold tokens, tokens that carry it and have gold, share of these that is right) of each tag; zeros where tags have no such tokens."""
+    n = len(judged.labels)
+    if judged.unit != "tokens" or not judged.named:
+        return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
+    gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
+    known = (corpus.right >= 0) & (corpus.labels >= 0)
+    predicted = np.bincount(corpus.labels[known], minlength=n)[:n]
+    right = np.bincount(corpus.labels[known], corpus.right[known], minlength=n)[:n]
+    return gold, predicted, right / np.maximum(predicted, 1)
+
+
+def _scores_of(judged: Judged, own: Ints | None) -> dict[str, Any]:
+    if own is None:
+        return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
+    raw, new, hits = judged.pairs.scores[own], judged.calibrated[own], judged.pairs.hits[own]
+    enough = len(own) >= judged.enough
+    return {
+        "pairs": len(own),
+        "mean_raw": float(raw.mean()),
+        "mean_calibrated": float(new.mean()),
+        "right": float(hits.mean()),
+        "raw": calibration_error(raw, hits, judged.n_bins) if enough else None,
+        "calibrated": calibration_error(new, hits, judged.n_bins) if enough else None,
+    }
+
+
+def worst_tags(corpus: ScoredCorpus, judged: Judged) -> dict[str, Any]:
+    """The tags whose calibrated error is farthest beyond chance.
+
+    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "tags": the worst first, each with
+        "tag", "pairs", "error", "floor95" (what exactly true scores would show in 19 of 20 cases), "mean", "right", "leaning" ("sure",
+        "modest" or "both") and "examples" as in `in_context` with the "score" of the tag there.
+    """
+    own = {tag: part for tag, part in judged.tag_slices().items() if len(part) >= judged.enough}
+    excess = {
+        tag: debiased_calibration_error(judged.calibrated[part], judged.pairs.hits[part], judged.n_bins) or 0.0
+        for tag, part in own.items()
+    }
+    found: list[dict[str, Any]] = []
+    for tag in sorted(excess, key=lambda tag: (-excess[tag], tag)):
+        if excess[tag] == 0 or len(found) == MAX_WORST:
+            break
+        row = _worst_row(judged, tag, own[tag])
+        if row["error"] > row["floor95"]:
+            found.append({**row, "examples": _examples(corpus, judged, own[tag], row["leaning"])})
+    return {"enough": judged.enough, "judged": len(own), "tags": found}
+
+
+def _worst_row(judged: Judged, tag: int, own: Ints) -> dict[str, Any]:
+    new, hits = judged.calibrated[own], judged.pairs.hits[own]
+    error = calibration_error(new, hits, judged.n_bins)
+    floor = noise_floor(new, judged.n_bins, seed=judged.seed)
+    assert error is not None
+    assert floor is not None
+    gap = float(new.mean() - hits.mean())
+    leaning = "both" if abs(gap) < ONE_SIDED * error else "sure" if gap > 0 else "modest"
+    return {
+        "tag": judged.labels[tag],
+        "column": tag,
+        "pairs": len(own),
+        "error": error,
+        "floor95": floor.q95,
+        "mean": float(new.mean()),
+        "right": float(hits.mean()),
+        "leaning": leaning,
+    }
+
+
+def _examples(corpus: ScoredCorpus, judged: Judged, own: Ints, leaning: str) -> list[dict[str, Any]]:
+    """Where the tag was given a high score and is wrong; of a modest one, where it is right in spite of a low score."""
+    wanted = own[judged.pairs.hits[own] == (leaning == "modest")]
+    sign = 1.0 if leaning == "modest" else -1.0
+    order = wanted[np.argsort(sign * judged.calibrated[wanted], kind="stable")]
+    examples: list[dict[str, Any]] = []
+    for pair in order.tolist():
+        example = in_context(corpus, judged, pair)
+        if all((one["before"], one["text"]) != (example["before"], example["text"]) for one in examples):
+            examples.append(example)
+        if len(examples) == MAX_EXAMPLES:
+            break
+    return examples

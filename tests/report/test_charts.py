@@ -1,0 +1,78 @@
+"""The pictures' specifications hold the numbers they are given, in the page's own colours."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from spacy_calib.errors import CalibError
+from spacy_calib.report import charts
+from spacy_calib.report.tables import calibration_table
+from tests.report.made_up import judged_of, random_corpus
+
+pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
+pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    corpus = random_corpus(5, 800)
+    judged = judged_of(corpus)
+    return calibration_table(judged.pairs, judged.calibrated, judged.groups, 10, 0, judged.documents)["errors"]
+
+
+@pytest.fixture(scope="module")
+def specs(rows):
+    return charts.specifications(rows)
+
+
+def test_the_pictures_of_scores_take_their_data_from_the_page(specs):
+    assert specs["diagram"]["data"] == {"name": "bins"}
+    assert specs["scores"]["data"] == {"name": "scores"}
+
+
+def test_both_axes_of_the_diagram_are_whole(specs):
+    points = specs["diagram"]["layer"][-1]["encoding"]
+    assert points["x"]["scale"]["domain"] == points["y"]["scale"]["domain"] == [0, 1]
+
+
+def test_raw_and_calibrated_differ_in_shape_as_well_as_colour(specs):
+    for name in ("diagram", "errors"):
+        encoding = specs[name]["layer"][-1]["encoding"]
+        assert encoding["shape"]["scale"]["domain"] == ["raw", "calibrated"]
+        assert len(set(encoding["shape"]["scale"]["range"])) == len(set(encoding["color"]["scale"]["range"])) == 2
+
+
+def test_every_point_shows_its_values(specs):
+    titles = [field["title"] for field in specs["diagram"]["layer"][-1]["encoding"]["tooltip"]]
+    assert titles == ["scores", "mean score", "right", "95 %", "pairs"]
+
+
+def test_the_errors_are_those_of_the_table(specs, rows):
+    held = specs["errors"]["layer"][-1]["data"]["values"]
+    assert len(held) == 2 * len(rows)
+    of = {(row["name"], row["kind"]): row["error"] for row in held}
+    assert of["all (SMCE)", "raw"] == rows[0]["raw"]
+    assert of["group 2", "calibrated"] == rows[2]["calibrated"]
+    assert of["mean (GMCE)", "calibrated"] == rows[-1]["calibrated"]
+
+
+def test_colours_are_variables_of_the_page(specs):
+    assert not re.findall(r"#[0-9a-fA-F]{3,8}\b", repr(specs))
+    assert "var(--raw)" in repr(specs)
+
+
+def test_the_library_is_one_script_that_loads_nothing():
+    code = charts.library()
+    assert "vegaEmbed" in code
+    assert "</script" not in code
+    assert not re.search(r"^\s*import\s", code, flags=re.M)
+
+
+@pytest.mark.parametrize("missing", ["altair", "vl_convert"])
+def test_what_is_not_installed_is_named(monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(CalibError, match=r"\[C080\].*pip install spacy-calib\[report\]"):
+        charts.load_altair()
