@@ -27,6 +27,7 @@ from .entities.cutoffs import Cutoffs
 from .entities.events import check_event
 from .entities.recalibration import SpanRecalibrator, fit_spans
 from .errors import WARNINGS, calib_error
+from .fit_record import FitRecord, SpanFit, record_fit
 from .fitting import FitData, collect_fit_data, span_pairs, summarize_fit, summarize_span_fit
 from .grouped import GroupedRecalibrator
 from .grouping.alone import group_beside, informed
@@ -66,6 +67,7 @@ class Calibrator(Pipe):
     span_maps (tuple | None): (map of the spans on the Doc, map of candidates); None before the fit and for sources without spans.
     cutoffs (Cutoffs | None): Score cut-offs of the spans, set by `spacy calib threshold`.
     fit_info (dict): What it was fitted on: see `fit`.
+    record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
     RAISES C001: a setting out of range. C025: another pipe or package uses the attribute prefix.
     """
 
@@ -109,6 +111,7 @@ class Calibrator(Pipe):
         self.fitted_labels: tuple[str, ...] = ()
         self.fitted_kind = ""
         self.fit_info: dict[str, Any] = {}
+        self.record: FitRecord | None = None
         self._warned: set[str] = set()
         self._check_attr_is_free()
         register(attr)
@@ -343,6 +346,10 @@ class Calibrator(Pipe):
         self.calibration = calibration
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
         self.cutoffs = None
+        held_out = calibration.held_out(tokens, chosen)
+        self.record = record_fit(
+            data.pairs.take(kept), held_out, data.documents[kept], data.n_docs, labels, self._span_fit(data)
+        )
         self.fitted_labels = labels
         self.fitted_kind = self.source.kind(pipe)
         self.fit_info = {
@@ -418,6 +425,13 @@ class Calibrator(Pipe):
         }
         return maps, info
 
+    def _span_fit(self, data: FitData) -> SpanFit | None:
+        if data.spans is None:
+            return None
+        assert self.span_maps is not None
+        raw, groups = self.source.raw_span_scores(data.spans), self.span_maps[0].groups
+        return SpanFit(data.spans, raw, data.span_hits, data.span_documents, data.gold_spans, groups)
+
     def _pipe_to_fit(self) -> Any:
         """RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe. C034: what it
         reads is not what the component gave.
@@ -481,6 +495,7 @@ class Calibrator(Pipe):
             **self.calibration.state(),
             "span_maps": None if self.span_maps is None else [one.state() for one in self.span_maps],
             "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
+            "record": None if self.record is None else self.record.state(),
         }
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
@@ -495,6 +510,8 @@ class Calibrator(Pipe):
                 None if spans is None else (SpanRecalibrator.from_state(spans[0]), SpanRecalibrator.from_state(spans[1]))
             )
             self.cutoffs = None if cutoffs is None else Cutoffs.from_dict(cutoffs)
+            record = state.get("record")  # states saved before it existed do not name it
+            self.record = None if record is None else FitRecord.from_state(record)
             self.fitted_labels = tuple(state["labels"])
             self.fitted_kind = state["kind"]
             self.fit_info = state["fit_info"]

@@ -36,6 +36,7 @@ class FitData:
     n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
     spans (Spans | None): Spans found, None for a source of token labels alone. span_hits (Ints): For each, whether the event holds: 1, 0,
         or -1 where the gold is not known. span_counts (Counter): Gold frequency of each span label.
+    span_documents (Ints): The example of each span, ascending. gold_spans (Ints): Gold spans of each document, shape (n_docs,).
     """
 
     pairs: Pairs
@@ -49,6 +50,8 @@ class FitData:
     spans: Spans | None
     span_hits: Ints
     span_counts: Counter[str]
+    span_documents: Ints
+    gold_spans: Ints
 
     def check(self, layer: str, component: str, threshold: float, min_pairs: int) -> None:
         """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C003, C005: too few pairs."""
@@ -84,6 +87,8 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
     found: list[Spans] = []
     hits: list[Ints] = []
+    span_documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
+    gold_spans: list[int] = []
     n_docs = n_unknown = n_gold = n_with_gold = 0
     why_missing = ""
     for batch in util.minibatch(examples, size=_BATCH):
@@ -110,6 +115,8 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         if scores.spans is not None:
             found.append(scores.spans)
             hits.append(hits_of_spans(layer, readable, scores.spans, source.span_labels(pipe), event))
+            span_documents.append(n_docs + _example_of(readable, scores.spans))
+            gold_spans += [len(layer.spans_on(eg.reference)) for eg in readable]
         n_docs += len(readable)
         n_gold += gold.n_gold
         n_unknown += gold.n_unknown
@@ -129,6 +136,8 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         stack_spans(found, [0] * len(found)) if source.span_labels(pipe) else None,
         np.concatenate([np.zeros(0, dtype=np.intp), *hits]),
         span_counts,
+        np.concatenate(span_documents),
+        np.array(gold_spans, dtype=np.intp),
     )
 
 
@@ -156,7 +165,7 @@ def hits_of_spans(layer: Layer, examples: Sequence[Example], spans: Spans, label
     """
     hashes = label_hashes(labels).tolist()
     bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
-    of_example = np.searchsorted(bounds, spans.starts, side="right") - 1
+    of_example = _example_of(examples, spans)
     hits = np.full(len(spans), -1, dtype=np.intp)
     for number in np.unique(of_example).tolist():
         own = np.flatnonzero(of_example == number)
@@ -166,6 +175,12 @@ def hits_of_spans(layer: Layer, examples: Sequence[Example], spans: Spans, label
         )
         hits[own] = span_hits(examples[number], layer, [(first, last, hashes[label]) for first, last, label in keys], event)
     return hits
+
+
+def _example_of(examples: Sequence[Example], spans: Spans) -> Ints:
+    """Number of each span's example; the tokens of the examples follow one another."""
+    bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
+    return np.searchsorted(bounds, spans.starts, side="right") - 1
 
 
 def summarize_fit(pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, n_bins: int = 10) -> list[dict[str, Any]]:

@@ -154,15 +154,18 @@ class TokenCalibration:
         if intervals:
             made.intervals = GroupedVennAbers(promise_groups or groups).fit(pairs)
         if sets is not None:
-            held_out = made._held_out(
-                pairs, data.documents[kept], lambda: GroupedRecalibrator(chosen.prototype, groups, chosen.pooling)
-            )
+            held_out = made.held_out(data, chosen)
             made.sets = sets.clone().fit(pairs.rows, pairs.tags, held_out, data.gold, promise_groups or groups)
         return made
 
-    def _held_out(self, pairs: Pairs, documents: Ints, blank: Callable[[], GroupedRecalibrator]) -> Floats:
-        """The score of each pair by maps that did not see its document; by the fitted maps where there is one document only."""
+    def held_out(self, data: TokenData, chosen: Chosen) -> Floats:
+        """The score of each pair of `data.kept` by maps that did not see its document; by the fitted maps where there is one document only.
+
+        data (TokenData), chosen (Chosen): What it was fitted on, and how.
+        """
         assert self.maps is not None
+        kept = data.kept
+        pairs, documents = replace(data.pairs.take(kept), scores=chosen.scaled[kept]), data.documents[kept]
         n_documents = len(np.unique(documents))
         if n_documents < 2:
             return self._normalized(pairs.rows, pairs.scores, self.maps.predict(pairs.scores, pairs.tags))
@@ -171,7 +174,8 @@ class TokenCalibration:
         for fold in range(int(folds.max()) + 1):
             inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
             learned = pairs.take(outside)
-            maps = self.maps if len(learned) < self.maps.prototype.min_pairs else blank().fit(learned)
+            blank = GroupedRecalibrator(chosen.prototype, self.maps.groups, chosen.pooling)
+            maps = self.maps if len(learned) < blank.prototype.min_pairs else blank.fit(learned)
             mapped[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
         return self._normalized(pairs.rows, pairs.scores, mapped)
 

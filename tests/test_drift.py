@@ -122,9 +122,9 @@ def test_state_and_seed_give_the_same_again(profile):
 
 
 @pytest.mark.parametrize(
-    ("value", "limit", "chance", "differs", "blind"),
-    [(0.06, 0.05, 0.02, True, False), (0.06, 0.05, 0.07, False, False), (0.04, 0.05, 0.02, False, False), (0.06, 0.05, 0.11, False, True)],
+    ("value", "limit", "chance", "differs", "undecided"),
+    [(0.06, 0.05, 0.02, True, False), (0.06, 0.05, 0.07, False, True), (0.04, 0.05, 0.02, False, False), (0.04, 0.05, 0.11, False, True)],
 )  # fmt: skip
-def test_what_differs_is_above_limit_and_chance(value, limit, chance, differs, blind):
+def test_what_differs_is_above_limit_and_chance(value, limit, chance, differs, undecided):
     check = Check("scores", value, limit, chance)
-    assert (check.differs, check.blind) == (differs, blind)
+    assert (check.differs, check.undecided) == (differs, undecided)

@@ -125,7 +125,8 @@ def test_95_percent_intervals_hold_the_truth_of_simulated_data(shift, bias, new_
 def test_without_the_documents_the_interval_would_be_too_narrow():
     rng = np.random.default_rng(1)
     residuals = learned(rng, 200, shift=0.1)
-    sums = token_sums(*(simulated(rng, 100, 40)[i] for i in (0, 2)), 100)
+    scores, _, documents = simulated(rng, 100, 40)
+    sums = token_sums(scores, documents, 100)
     found = expected_accuracy(residuals, sums)
     alone = 2 * 1.96 * np.sqrt(sums.independent.sum()) / sums.units.sum()
     assert found.high - found.low > 2 * alone

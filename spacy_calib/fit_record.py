@@ -1,0 +1,124 @@
+"""What a fitted pipe remembers of its fit documents, to say later what to expect of others. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .drift import DriftProfile, Labelled
+from .entities.recalibration import SpanRecalibrator
+from .expect import EntityModel, EntitySums, Residuals, sum_by, token_sums
+from .folds import contiguous_folds
+from .types import Floats, Groups, Ints, Pairs, Spans
+
+OUTSIDE = "O"
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class SpanFit:
+    """The chosen spans that a fit found; n spans.
+
+    spans (Spans), raw (Floats), hits (Ints): With their raw scores and whether each is right: 1, 0, or -1 where that is not known.
+    documents (Ints): Of each, ascending. gold (Ints): Gold spans of each document, shape (n_docs,). groups (Groups): Of their labels.
+    """
+
+    spans: Spans
+    raw: Floats
+    hits: Ints
+    documents: Ints
+    gold: Ints
+    groups: Groups
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
+    spans. profile (DriftProfile): What new documents are compared with.
+    """
+
+    tokens: Residuals
+    accuracy: float
+    entities: EntityModel | None
+    profile: DriftProfile
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        entities = None if self.entities is None else self.entities.state()
+        return {"tokens": self.tokens.state(), "accuracy": self.accuracy, "entities": entities, "profile": self.profile.state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> FitRecord:
+        """Rebuild from `state`."""
+        entities = None if state["entities"] is None else EntityModel.from_state(state["entities"])
+        profile = DriftProfile.from_state(state["profile"])
+        return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile)
+
+
+def record_fit(
+    pairs: Pairs, held_out: Floats, documents: Ints, n_docs: int, labels: Sequence[str], found: SpanFit | None = None
+) -> FitRecord | None:
+    """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
+
+    pairs (Pairs): Above the threshold, with gold. held_out (Floats): The calibrated score of each. documents (Ints): Of each.
+    n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
+    RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
+    """
+    top = tops(pairs)
+    names = np.array([*labels, ""], dtype=object)[:-1][pairs.tags[top]]
+    tokens = Labelled(documents[top], n_docs, names.tolist(), pairs.scores[top], held_out[top])
+    if len(np.unique(tokens.documents)) < 2:
+        return None
+    sums = token_sums(tokens.calibrated, tokens.documents, n_docs)
+    right = sum_by(tokens.documents, pairs.hits[top], n_docs)[:, None]
+    entities = spans = None
+    if found is not None:
+        known = np.flatnonzero((found.hits >= 0) & found.spans.chosen)
+        scores = cross_fit_spans(found, known)
+        spans = Labelled(found.documents[known], n_docs, None, found.raw[known], scores)
+        n_right = sum_by(found.documents[known], found.hits[known] == 1, n_docs)
+        entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.gold.astype(np.float64))
+    return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, DriftProfile.of(tokens, spans))
+
+
+def tops(pairs: Pairs) -> Ints:
+    """Index of each token's highest raw score: its label, as the component chooses it."""
+    order = np.lexsort((-pairs.scores, pairs.rows))
+    first = np.append(True, np.diff(pairs.rows[order]) > 0)[: len(order)]
+    return np.sort(order[first])
+
+
+def cross_fit_spans(found: SpanFit, known: Ints) -> Floats:
+    """The probability of each known chosen span by a map that did not see its document.
+
+    known (Ints): Their indices, ascending.
+    """
+    spans, raw, hits, documents = found.spans.take(known), found.raw[known], found.hits[known], found.documents[known]
+    scores = raw.copy()
+    n_documents = len(np.unique(documents))
+    if n_documents < 2:
+        return scores
+    folds = contiguous_folds(documents, min(_FOLDS, n_documents))
+    for fold in np.unique(folds).tolist():
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        learned = SpanRecalibrator(found.groups).fit(spans.take(outside), hits[outside])
+        scores[inside] = learned.predict(spans.take(inside), raw[inside])
+    return scores
+
+
+def entity_sums(tokens: Labelled, spans: Labelled) -> EntitySums:
+    """The sums of each document that the expected numbers of entities are made of."""
+    n_docs = tokens.n_docs
+    is_outside: NDArray[np.bool_] = np.array(tokens.labels or (), dtype=object) == OUTSIDE
+    p = spans.calibrated
+    return EntitySums(
+        sum_by(spans.documents, None, n_docs),
+        sum_by(spans.documents, p, n_docs),
+        sum_by(spans.documents, p * (1 - p), n_docs),
+        sum_by(tokens.documents[is_outside], 1 - tokens.calibrated[is_outside], n_docs),
+        sum_by(tokens.documents, None, n_docs),
+    )
