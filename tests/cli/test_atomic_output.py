@@ -217,10 +217,11 @@ def test_the_json_output_cannot_be_written(command, calibrated, test_file, tmp_p
 def test_a_json_file_stays_when_the_disk_is_full(calibrated, tmp_path, monkeypatch):
     (tmp_path / "info.json").write_text("old")
 
-    def write_text(path, data, **settings):
-        path.write_bytes(b"{")
+    def write_bytes(path, data):
+        with path.open("wb") as file:
+            file.write(data[:1])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_text", write_text)
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
     refuses(calib("info", calibrated, "--output", tmp_path / "info.json"), "No space left on device")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("info.json", "old")]

@@ -32,13 +32,14 @@ def pool(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="session")
-def model(model, tmp_path_factory):
-    """The pipeline without its sentence recognizer: the sentences are those of the pool."""
-    nlp = spacy.load(model, exclude=["senter"])
-    path = tmp_path_factory.mktemp("tagging") / "model"
-    nlp.to_disk(path)
-    return path
+@pytest.fixture(scope="module")
+def calibrated(model, dev, tmp_path_factory):
+    """The fitted pipeline without its sentence recognizer: the sentences are those of the pool."""
+    folder = tmp_path_factory.mktemp("tagging")
+    spacy.load(model, exclude=["senter"]).to_disk(folder / "model")
+    outcome = calib("fit", folder / "model", dev, folder / "calibrated", "--silent")
+    assert outcome.code == 0, outcome.text
+    return folder / "calibrated"
 
 
 def select(model, pool, *options):
