@@ -56,7 +56,7 @@ def test_strategies(simulation):
 
 
 def test_updates_are_as_many_as_asked_and_large_enough(simulation):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     docs = [Doc(vocab, words=["w"] * n) for n in (3, 4, 5)]
     batches = list(simulation.updates(docs, 7, 6, random.Random(0)))
     assert len(batches) == 7
@@ -65,7 +65,7 @@ def test_updates_are_as_many_as_asked_and_large_enough(simulation):
 
 
 def test_quality(simulation):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     gold = [Doc(vocab, words=list("abcd"), tags=list("NNVV"), ents=["B-A", "I-A", "O", "B-B"])]
     given = [Doc(vocab, words=list("abcd"), tags=list("NVVV"), ents=["B-A", "I-A", "B-B", "O"])]
     assert simulation.quality("tagger", given, gold) == 0.75
@@ -126,7 +126,7 @@ def run(simulation, tmp_path, *options):
 
 
 def test_a_small_simulation(simulation, tmp_path, capsys):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     for part, n, seed in (("train", 90, 1), ("dev", 60, 2), ("test", 20, 3)):
         save(tmp_path / f"{part}.spacy", [gold_doc(vocab, sentence) for sentence in made_up_sentences(n, seed)])
     orders = ["least-confident", "random"]
@@ -146,7 +146,7 @@ def test_a_small_simulation(simulation, tmp_path, capsys):
 
 
 def test_a_small_simulation_of_a_recognizer(simulation, tmp_path):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     for part, n, seed in (("train", 40, 21), ("dev", 60, 22), ("test", 10, 23)):
         save(tmp_path / f"{part}.spacy", entity_docs(n, seed, vocab))
     result = run(

@@ -39,7 +39,7 @@ def trained(tmp_path_factory):
     """A folder with a small tagger of five tags (pipeline), and gold to fit on (dev.spacy)."""
     folder = tmp_path_factory.mktemp("configs")
     fix_random_seed(0)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     config = load_config(CONFIGS / "train_tok2vec.cfg")["components"]["tagger"]["model"]
     config["tok2vec"] = {
         "@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None, "width": 16, "depth": 1, "embed_size": 200,

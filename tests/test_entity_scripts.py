@@ -389,7 +389,7 @@ def test_the_slope_is_in_bytes_a_document_after_the_warm_up():
 def test_documents_are_made_fresh_and_run_in_batches(tmp_path):
     from bench_memory import BATCH, fresh_docs, measure, word_lists
 
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     DocBin(docs=[doc((0, 1, "PER")), doc(words=["Hi", "!"])]).to_disk(tmp_path / "x.spacy")
     words = word_lists(tmp_path / "x.spacy", nlp)
     assert words == [WORDS, ["Hi", "!"]]

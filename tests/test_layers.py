@@ -15,7 +15,7 @@ from spacy_calib.layers import LAYERS, SpanLayer, columns_of, get_layer, label_h
 
 @pytest.fixture(scope="module")
 def vocab():
-    return spacy.blank("en").vocab
+    return spacy.blank("xx").vocab
 
 
 def full_doc(vocab):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import runpy
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +25,7 @@ from weasel.util import load_project_config
 
 from spacy_calib.cli import calib_cli
 from spacy_calib.cli._common import write_json
+from tests.cli.conftest import spacy_command
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 SPLITS = ("train", "dev", "test")
@@ -283,6 +283,27 @@ def test_project_calls_calib_commands_as_they_are(name, command):
     typer.main.get_group(calib_cli).commands[command].make_context(command, called[0])
 
 
+def steps_of(project: Path, variables: dict[str, Any]) -> list[dict[str, Any]]:
+    """The commands of the workflow `all` in their order, with its variables put in."""
+    config = load_project_config(project, overrides=variables)
+    commands = {command["name"]: command for command in config["commands"]}
+    return [commands[name] for name in config["workflows"]["all"]]
+
+
+def run_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -m spacy ...` or `python script.py ...`, in this process: each of their own imports torch for 4 s."""
+    python, *arguments = shlex.split(line)
+    assert python == "python"
+    if arguments[:2] == ["-m", "spacy"]:
+        done = spacy_command(*arguments[2:])
+        assert done.code == 0, done.printed[-2000:]
+    else:
+        monkeypatch.setattr("sys.argv", arguments)
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(arguments[0], run_name="__main__")
+        assert end.value.code == 0
+
+
 def test_project_runs_from_data_to_cutoffs(tmp_path, monkeypatch):
     """All steps of the longer project, on a small corpus; each finds what those before it made."""
     write_data(tmp_path / "data", "wikineural_en", **{split: rows(*gold(120)) for split in SPLITS})
@@ -291,11 +312,12 @@ def test_project_runs_from_data_to_cutoffs(tmp_path, monkeypatch):
         shutil.copyfile(CONFIGS / path, tmp_path / path)
     monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path / "data"))
     project = tmp_path / "wikineural_en"
-    done = subprocess.run(
-        [sys.executable, "-m", "weasel", "run", "all", str(project), "--vars.max_steps", "60", "--vars.eval_frequency", "20"],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    monkeypatch.chdir(project)
+    for step in steps_of(project, {"vars.max_steps": 60, "vars.eval_frequency": 20}):
+        assert [path for path in step["deps"] if not Path(path).exists()] == []
+        for line in step["script"]:
+            run_line(line, monkeypatch)
+        assert [path for path in step["outputs"] if not Path(path).exists()] == []
     scored = srsly.read_json(project / "metrics" / "test.json")
     assert 0.5 < scored["ents_f"] < 1
     assert isinstance(scored["calib_smce"], float)

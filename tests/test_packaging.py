@@ -193,12 +193,12 @@ def test_a_packaged_pipeline_gives_scores(trained_bytes, tmp_path, monkeypatch):
     (sdist,) = (tmp_path / "packages").rglob("*.tar.gz")
     shutil.unpack_archive(sdist, tmp_path / "unpacked", filter="data")
 
-    monkeypatch.syspath_prepend(str(tmp_path / "unpacked" / "en_calibrated_tiny-1.0.0"))
-    module = importlib.import_module("en_calibrated_tiny")
+    monkeypatch.syspath_prepend(str(tmp_path / "unpacked" / "xx_calibrated_tiny-1.0.0"))
+    module = importlib.import_module("xx_calibrated_tiny")
     try:
         packaged = module.load()
     finally:
-        for name in [name for name in sys.modules if name.split(".")[0] == "en_calibrated_tiny"]:
+        for name in [name for name in sys.modules if name.split(".")[0] == "xx_calibrated_tiny"]:
             del sys.modules[name]
     text = "the old dog saw a duck ."
     assert [token._.calib_score for token in packaged(text)] == [token._.calib_score for token in nlp(text)]

@@ -90,7 +90,7 @@ from spacy.util import registry
 names = {OUR_REGISTRIES!r}
 assert "spacy_calib" not in sys.modules
 assert not any(hasattr(registry, name) for name in names)
-nlp = spacy.blank("en")
+nlp = spacy.blank("xx")
 nlp.get_factory_meta("calib")
 assert all(hasattr(registry, name) for name in names)
 made = registry.resolve({{"r": {{"@calib_recalibrators": "spacy-calib.Histogram.v1", "n_bins": 3}}}})["r"]

@@ -62,7 +62,7 @@ def test_from_fit_to_a_score_through_processes_of_their_own(model, dev, test_fil
     assert sum(row["tags"] for row in per_group.values()) == 5
     assert metrics["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]), abs=WRITTEN)
 
-    table = spacy_process("calib", "evaluate", "./calibrated", test_file, "--output", "table.json", cwd=tmp_path)
+    table = calib("evaluate", tmp_path / "calibrated", test_file, "--output", tmp_path / "table.json")
     assert table.code == 0, table.text
     assert "all (SMCE)" in table.text
     result = figures(tmp_path / "table.json")["calib"]
@@ -71,7 +71,7 @@ def test_from_fit_to_a_score_through_processes_of_their_own(model, dev, test_fil
     assert whole["raw"] == pytest.approx(metrics["calib_smce_raw"], abs=WRITTEN)
     assert result["accuracy"] == pytest.approx(metrics["tag_acc"], abs=WRITTEN)
 
-    info = spacy_process("calib", "info", "./calibrated", cwd=tmp_path)
+    info = calib("info", tmp_path / "calibrated")
     assert info.code == 0, info.text
     assert "counted on train.spacy" in info.text
 
@@ -148,7 +148,7 @@ def test_a_json_file_that_is_there_is_replaced(calibrated, test_file, tmp_path):
 
 
 def test_documents_without_words_change_no_figure(model, calibrated, test_file, tmp_path):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     folder = tmp_path / "gold"
     folder.mkdir()
     empty = [Doc(vocab), Doc(vocab, words=["  ", "\n"], spaces=[False, False], tags=["_SP", "_SP"])]
@@ -164,7 +164,7 @@ def test_documents_without_words_change_no_figure(model, calibrated, test_file, 
 
 def test_a_document_of_100000_tokens(model, tmp_path):
     sentence = [("the", "DET"), ("old", "ADJ"), ("dog", "NOUN"), ("saw", "VERB"), (".", "PUNCT")]
-    long = save_docs(tmp_path / "long.spacy", [gold_doc(spacy.blank("en").vocab, sentence * 20_000)])
+    long = save_docs(tmp_path / "long.spacy", [gold_doc(spacy.blank("xx").vocab, sentence * 20_000)])
     assert calib("fit", model, long, tmp_path / "out", "--silent").code == 0
     assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info["tokens"] == 100_000
     assert calib("evaluate", tmp_path / "out", long, "--silent", "-o", tmp_path / "table.json").code == 0
@@ -190,7 +190,7 @@ def test_run_time_documents_without_tokens_with_spaces_only_and_very_long(calibr
 def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrated, dev, tmp_path):
     both = tmp_path / "both"
     assert calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent").code == 0
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     tags_only = save_docs(tmp_path / "tags.spacy", [Doc(vocab, words=["the", "dog"], tags=["DET", "NOUN"])] * 10)
     outcome = calib("evaluate", both, tags_only, "-o", tmp_path / "table.json")
     assert outcome.code == 0
@@ -202,7 +202,7 @@ def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrate
 
 
 def test_data_without_any_gold_is_refused(calibrated, tmp_path):
-    bare = save_docs(tmp_path / "bare.spacy", [Doc(spacy.blank("en").vocab, words=["the", "dog"])])
+    bare = save_docs(tmp_path / "bare.spacy", [Doc(spacy.blank("xx").vocab, words=["the", "dog"])])
     refuses(calib("evaluate", calibrated, bare, "--silent"), "has no gold tag annotation for component 'tagger'")
 
 

@@ -52,7 +52,7 @@ def test_fit_writes_a_pipeline_whose_tokens_carry_probabilities(model, dev, tmp_
 
 def test_fit_says_what_it_fitted_and_marks_the_table_as_fit_data(model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out")
-    n_tokens = sum(len(doc) for doc in DocBin().from_disk(dev).get_docs(spacy.blank("en").vocab))
+    n_tokens = sum(len(doc) for doc in DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
     assert f"Calibrated tagger on {n_tokens} tokens" in outcome.text
     assert "Tag frequencies were counted on the fit data (no --train-data was given)" in outcome.text
     assert "on the FIT data" in outcome.text
@@ -111,7 +111,7 @@ def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_
 
 
 def test_train_data_gives_the_frequencies(model, dev, tmp_path):
-    train = save_docs(tmp_path / "odd.spacy", [gold_doc(spacy.blank("en").vocab, [("the", "DET")] * 3 + [("red", "ADJ")])])
+    train = save_docs(tmp_path / "odd.spacy", [gold_doc(spacy.blank("xx").vocab, [("the", "DET")] * 3 + [("red", "ADJ")])])
     outcome = calib("fit", model, dev, tmp_path / "out", "-t", train)
     assert "Tag frequencies were counted on odd.spacy" in outcome.text
     pipe = loaded(tmp_path / "out").get_pipe("calib")
@@ -123,7 +123,7 @@ def test_train_data_gives_the_frequencies(model, dev, tmp_path):
 def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
     folder = tmp_path / "folder"
     (folder / "deeper").mkdir(parents=True)
-    docs = list(DocBin().from_disk(dev).get_docs(spacy.blank("en").vocab))
+    docs = list(DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
     save_docs(folder / "a.spacy", docs[:50])
     save_docs(folder / "deeper" / "b.spacy", docs[50:])
     (folder / "notes.txt").write_text("not gold")
@@ -135,7 +135,7 @@ def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
 
 
 def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     docs = [gold_doc(vocab, sentence) for sentence in made_up_sentences(40, 3)]
     data = save_docs(tmp_path / "pairs.spacy", [Doc.from_docs([a, b]) for a, b in zip(docs[::2], docs[1::2], strict=True)])
     assert calib("fit", model, data, tmp_path / "whole", "--silent").code == 0
@@ -270,7 +270,7 @@ def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_
 
 
 def test_gold_tags_that_the_model_does_not_know_are_counted_aloud(model, dev, tmp_path):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     docs = list(DocBin().from_disk(dev).get_docs(vocab))
     docs.append(gold_doc(vocab, [("dog", "NOUN"), ("uh", "INTJ"), ("oh", "INTJ")]))
     outcome = calib("fit", model, save_docs(tmp_path / "more.spacy", docs), tmp_path / "out")

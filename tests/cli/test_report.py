@@ -32,7 +32,7 @@ def test_it_writes_a_page_and_says_where(written):
     assert "report.html" in outcome.text
     page = path.read_text(encoding="utf8")
     assert page.startswith("<!DOCTYPE html>")
-    assert "How true are the scores of en_pipeline?" in page
+    assert "How true are the scores of xx_pipeline?" in page
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]
 
 

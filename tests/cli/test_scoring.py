@@ -57,7 +57,7 @@ def test_texts_are_read_line_by_line(texts):
     assert [file.name for file in text_files(texts)] == ["a.txt", "b.jsonl"]
     assert list(read_texts(texts / "a.txt")) == ["The dog runs.", "  indented"]
     assert list(read_texts(texts / "b.jsonl")) == TEXTS
-    examples = list(stream_examples(spacy.blank("en"), texts))
+    examples = list(stream_examples(spacy.blank("xx"), texts))
     assert [example.text for example in examples] == ["The dog runs.", "  indented", *TEXTS]
     assert not examples[0].reference.has_annotation("TAG")
 
@@ -77,7 +77,7 @@ def test_texts_are_read_line_by_line(texts):
 def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CalibError, match=message):
-        list(stream_examples(spacy.blank("en"), tmp_path / name))
+        list(stream_examples(spacy.blank("xx"), tmp_path / name))
 
 
 def test_a_folder_without_texts_and_a_path_without_anything(tmp_path):
@@ -88,7 +88,7 @@ def test_a_folder_without_texts_and_a_path_without_anything(tmp_path):
 
 
 def test_gold_is_read_as_spacy_does(test_file):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     examples = list(stream_examples(nlp, test_file))
     golds = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
     assert [example.text for example in examples] == [doc.text for doc in golds]

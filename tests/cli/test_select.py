@@ -21,7 +21,7 @@ from tests.conftest import made_up_sentences
 @pytest.fixture(scope="session")
 def pool(tmp_path_factory):
     """40 documents of two sentences with sentence starts and nothing else; one text stands twice. Not to be changed."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     sentences = [[word for word, _ in sentence] for sentence in made_up_sentences(80, seed=31)]
     docs = []
     for first, second in zip(sentences[::2], sentences[1::2], strict=True):
@@ -155,7 +155,7 @@ def test_docs_to_correct(calibrated, pool, tmp_path):
     path = tmp_path / "batch.spacy"
     rows = select(calibrated, pool, "--n", 6, "--output", path)["rows"]
     predicted, _ = annotated(calibrated, pool)
-    docs = list(DocBin(store_user_data=True).from_disk(path).get_docs(spacy.blank("en").vocab))
+    docs = list(DocBin(store_user_data=True).from_disk(path).get_docs(spacy.blank("xx").vocab))
     for doc, row in zip(docs, rows, strict=True):
         source = predicted[row["doc"]][row["start"] : row["end"]]
         assert [token.tag_ for token in doc] == [token.tag_ for token in source]

@@ -15,7 +15,7 @@ LABELS = ["A", "B"]
 
 
 def blank_with_calib(key: str):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "key": key, "layer": "tag"}
     return nlp, nlp.add_pipe("calib", config={"source": source})
 

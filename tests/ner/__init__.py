@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from spacy.lang.en import English
+from spacy.lang.xx import MultiLanguage
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -130,7 +130,7 @@ SHAPES = [Shape(upper, extra, pieces) for upper in (True, False) for extra in (F
 
 def random_pipeline(shape: Shape = Shape(), seed: int = 0, factory: str = "ner", **config: Any) -> Any:
     """A pipeline with a recognizer "ner" of TYPES whose weights are random, so that long and odd entities occur."""
-    nlp: Any = spacy.blank("en")
+    nlp: Any = spacy.blank("xx")
     ner = nlp.add_pipe(factory, name="ner", config={"model": shape.model(), **config})
     gold = Doc(nlp.vocab, words=list("abc"), ents=[f"B-{label}" for label in TYPES])
     nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=list("abc")), gold)])
@@ -153,7 +153,7 @@ def twin_of(nlp: Language) -> Any:
     config = nlp.config.copy()
     for block in config["components"].values():
         block["factory"] = FACTORIES.get(block["factory"], block["factory"])
-    return English.from_config(config).from_bytes(nlp.to_bytes(), exclude=["tokenizer"])
+    return MultiLanguage.from_config(config).from_bytes(nlp.to_bytes(), exclude=["tokenizer"])
 
 
 @cache
@@ -217,7 +217,7 @@ def gold_examples(nlp: Language, n: int, seed: int) -> list[Example]:
 def train_recognizer(factory: str = "ner", listener: bool = False, steps: int = 25) -> Any:
     """(tok2vec,) ner: trained for a moment, so that scores are neither 0 nor 1."""
     fix_random_seed(0)
-    nlp: Any = spacy.blank("en")
+    nlp: Any = spacy.blank("xx")
     if listener:
         nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
     nlp.add_pipe(factory, name="ner", config={"model": Shape().model(LISTENER if listener else TOK2VEC)})
@@ -241,7 +241,7 @@ def trained(factory: str = "ner", listener: bool = False) -> Any:
     config, data = _saved_training(stock, listener)
     settings = config.copy()
     settings["components"]["ner"]["factory"] = factory
-    return English.from_config(settings).from_bytes(data, exclude=["tokenizer"])
+    return MultiLanguage.from_config(settings).from_bytes(data, exclude=["tokenizer"])
 
 
 @cache

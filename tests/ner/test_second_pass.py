@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from spacy.lang.en.tokenizer_exceptions import TOKENIZER_EXCEPTIONS
 from spacy.tokens import Doc
 
 from spacy_calib.ner.second_pass import clear_copy, decode_docs, search_beam
@@ -18,11 +19,20 @@ from tests.ner import (
     keys_of,
     random_drafts,
     recognize,
+    trained,
     trained_once,
     twins,
 )
 
 CONTRACTIONS = "I can't see Ann , don't ya think ? She's gonna visit Bob Lee in Lima 'cause y'all've seen Rome"
+
+
+@pytest.fixture(scope="module")
+def english() -> Any:
+    """The trained pipeline, with a tokenizer that knows English contractions."""
+    nlp = trained()
+    nlp.tokenizer.rules = TOKENIZER_EXCEPTIONS
+    return nlp
 
 
 @pytest.mark.parametrize("presets", PRESETS)
@@ -68,18 +78,18 @@ def test_clear_copy_holds_what_the_model_reads():
     assert entity_tokens([doc]) == before
 
 
-def test_clear_copy_keeps_the_norms_of_tokens():
+def test_clear_copy_keeps_the_norms_of_tokens(english):
     """The tokenizer's exceptions set them ("n't" is "not"), and spaCy's embedding layers read them."""
-    doc = trained_once().make_doc(CONTRACTIONS)
+    doc = english.make_doc(CONTRACTIONS)
     norms = [token.norm_ for token in doc]
     assert norms != [token.lower_ for token in doc]
     assert [token.norm_ for token in clear_copy(doc)] == norms
 
 
-def test_beam_of_contractions():
+def test_beam_of_contractions(english):
     """The beam search sees the words as the recognizer does: the same probabilities as spaCy's `beam_parse` on the Doc."""
-    ner = trained_once().get_pipe("ner")
-    doc = trained_once().make_doc(CONTRACTIONS)
+    ner = english.get_pipe("ner")
+    doc = english.make_doc(CONTRACTIONS)
     (wanted,) = ner.scored_ents(ner.beam_parse([doc], beam_width=8, beam_density=0.0))
     (reading,) = search_beam(ner, [doc], decode_docs(ner, [doc]), 8, 0.0)
     found = {(start, end, reading.types[kind]): p for (start, end, kind), p in _masses(reading).items()}
