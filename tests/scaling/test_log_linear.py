@@ -187,8 +187,8 @@ def learned(kind: type[Scaling], n_tags: int, seed: int) -> Scaling:
 # The model
 
 
-def slow_scale(scaling: Scaling, pairs: Pairs, counted=None) -> list[float]:
-    """Token by token, from the sentence that documents the class."""
+def slow_scale(scaling: Scaling, pairs: Pairs, counted=None, most: int = entries.MOST_INPUTS) -> list[float]:
+    """Token by token, from the sentence that documents the class; most: how many tags of a token bear on the others."""
     n_tags = scaling.n_tags_
     weight = dict(zip(scaling.codes_.tolist(), scaling.weights_.tolist(), strict=True))
     flags = [True] * len(pairs) if counted is None else counted
@@ -199,7 +199,7 @@ def slow_scale(scaling: Scaling, pairs: Pairs, counted=None) -> list[float]:
         chance = {i: max(float(pairs.scores[i]), 1e-12) for i in own}
         chance[-1] = max(1 - sum(float(pairs.scores[i]) for i in own if flags[i]), 1e-6)
         margin = {i: scaling.factor_[0] * math.log(chance[i]) + scaling.biases_[tag[i]] for i in [*own, -1]}
-        sources = [i for i in own if flags[i] and chance[i] > scaling.floor]
+        sources = sorted((i for i in own if flags[i] and chance[i] > scaling.floor), key=lambda i: -chance[i])[:most]
         if scaling.pairwise == "self":  # an entry bears on itself, counted or not
             for i in own:
                 own_weight = weight.get(tag[i] * (n_tags + 2) + tag[i], 0.0)
@@ -225,6 +225,17 @@ def test_it_is_the_documented_model(kind, pairs, seed, data):
     counted = np.array(data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs))), dtype=bool)
     scaled = scaling.scale(pairs.rows, pairs.tags, pairs.scores, counted)
     np.testing.assert_allclose(scaled, slow_scale(scaling, pairs, counted.tolist()), rtol=1e-8, atol=1e-300)
+
+
+@given(pairs=pairs_of_tokens(), seed=st.integers(0, 1000), most=st.integers(1, 3))
+def test_only_the_likeliest_bear_on_the_others(pairs, seed, most):
+    # Rounded: scores whose logarithms are equal are equal too, and the first of them stays.
+    pairs = Pairs(pairs.rows, pairs.tags, pairs.scores.round(3), pairs.hits, pairs.n_units)
+    scaling = learned(MatrixScaling, 6, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(apply, "MOST_INPUTS", most)
+        scaled = scaled_by(scaling, pairs)
+    np.testing.assert_allclose(scaled, slow_scale(scaling, pairs, most=most), rtol=1e-8, atol=1e-300)
 
 
 def test_worked_by_hand():
