@@ -148,24 +148,27 @@ class MorphLayer(Layer):
 
 
 class SentLayer(Layer):
-    """ "S" where a sentence starts, "I" inside."""
+    """ "S" where a sentence starts, "I" inside; nothing at the first token of a Doc, which starts one whatever the scores say."""
 
     name = "sent"
     starts = {1: "S", -1: "I"}
 
     def hashes(self, doc: Doc) -> Hashes:
         signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
-        return _map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
+        hashes = _map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
+        hashes[:1] = 0
+        return hashes
 
     def gold_hashes(self, doc: Doc) -> Hashes:
         if not doc.has_annotation("SENT_START"):
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = self.hashes(doc)
         hashes[hashes == 0] = get_string_id("I")
+        hashes[:1] = 0
         return hashes
 
     def label(self, token: Token) -> str:
-        is_start = token.is_sent_start
+        is_start = token.is_sent_start if token.i else None
         return "" if is_start is None else self.starts[1 if is_start else -1]
 
     def _string(self, key: int, strings: object) -> str:

@@ -20,8 +20,9 @@ def vocab():
 
 def full_doc(vocab):
     return Doc(
-        vocab, words=["dogs", "run"], tags=["NNS", "NUM"], pos=["NOUN", "VERB"], morphs=["Number=Plur", ""],
-        lemmas=["dog", "run"], deps=["nsubj", "ROOT"], heads=[1, 1], ents=["B-ANIMAL", "O"], sent_starts=[True, False],
+        vocab, words=["dogs", "run", "Stop"], tags=["NNS", "NUM", "VB"], pos=["NOUN", "VERB", "VERB"], morphs=["Number=Plur", "", ""],
+        lemmas=["dog", "run", "stop"], deps=["nsubj", "ROOT", "ROOT"], heads=[1, 1, 2], ents=["B-ANIMAL", "O", "O"],
+        sent_starts=[True, False, True],
     )  # fmt: skip
 
 
@@ -45,13 +46,22 @@ def test_no_annotation_is_no_label(vocab, name):
 
 def test_labels(vocab):
     doc = full_doc(vocab)
-    assert [get_layer("morph").label(t) for t in doc] == ["Number=Plur|POS=NOUN", "POS=VERB"]
-    assert [get_layer("sent").label(t) for t in doc] == ["S", "I"]
+    assert [get_layer("morph").label(t) for t in doc] == ["Number=Plur|POS=NOUN", "POS=VERB", "POS=VERB"]
+    assert [get_layer("sent").label(t) for t in doc] == ["", "I", "S"]
 
 
 def test_unset_sentence_start_in_annotated_gold_counts_as_inside(vocab):
-    doc = Doc(vocab, words=["a", "b", "c"], sent_starts=[True, None, False])
-    assert get_layer("sent").gold_hashes(doc).tolist() == [get_string_id("S"), get_string_id("I"), get_string_id("I")]
+    doc = Doc(vocab, words=["a", "b", "c", "d"], sent_starts=[True, None, False, True])
+    assert get_layer("sent").gold_hashes(doc).tolist() == [0, get_string_id("I"), get_string_id("I"), get_string_id("S")]
+
+
+def test_the_first_token_of_a_doc_starts_a_sentence_without_being_asked(vocab):
+    """The tokenizer's Doc says so already, before any senter: it is no prediction, so it has no label and no gold."""
+    doc = Doc(vocab, words=["a", "b"])
+    assert doc.to_array(["SENT_START"])[0] == 1
+    layer = get_layer("sent")
+    assert layer.hashes(doc).tolist() == [0, 0]
+    assert layer.label(doc[0]) == ""
 
 
 def test_aligned_gold_leaves_out_what_spacys_scorer_leaves_out(vocab):
