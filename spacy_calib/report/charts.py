@@ -153,7 +153,9 @@ def error_chart(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         .mark_point(filled=True, size=90, opacity=1)
         .encode(y=y, x=alt.X("error:Q", title=None), tooltip=_error_tooltip(alt), **_by_kind(alt))
     )
-    return _finished(alt.layer(floor, change, reach, points), 420, ROW_HEIGHT * max(1, len(marks)))
+    # Without intervals (a single document) the axis would have no end to reckon with.
+    with_reach = [reach] if any(mark["true_low"] is not None for mark in marks) else []
+    return _finished(alt.layer(floor, change, *with_reach, points), 420, ROW_HEIGHT * max(1, len(marks)))
 
 
 def _error_tooltip(alt: Any) -> list[Any]:

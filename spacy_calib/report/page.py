@@ -38,10 +38,11 @@ def render_report(contents: Mapping[str, Any]) -> str:
         "score": score,
     }
     return env.from_string(_file("page.html.j2")).render(
-        **contents,
+        **{name: value for name, value in contents.items() if name != "views"},
         policy=_policy(scripts),
         style=_file("page.css"),
         scripts=scripts,
+        views=[{**view, "cut": _cut(view)} for view in contents["views"]],
         page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
         names=FIGURE_NAMES,
     )
@@ -85,12 +86,22 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
     """What the script draws: the curves as bare arrays of four digits, and the specifications."""
     curves = view["curves"]
     return {
-        "specs": specifications(view["table"]["errors"][:MAX_ERROR_ROWS]),
+        "specs": specifications(_drawn(view["table"]["errors"])),
         "columns": _CURVE,
         "all": _compact(curves["all"]),
         "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
         "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
     }
+
+
+def _drawn(errors: list[Any]) -> list[Any]:
+    """The rows for the picture: all, or the first ones and the mean, which is the last."""
+    return errors if len(errors) <= MAX_ERROR_ROWS else [*errors[: MAX_ERROR_ROWS - 1], errors[-1]]
+
+
+def _cut(view: Mapping[str, Any]) -> int | None:
+    """How many groups the picture shows, besides the row of all and the mean; None where these are all."""
+    return MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None
 
 
 def _compact(pair: Mapping[str, Any]) -> list[list[list[float]]]:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..binning import assign, check_count, fixed_edges, make_binner
+from ..binning import BinTable, assign, check_count, fixed_edges, make_binner
 from ..metrics.calibration_error import error_of_table, group_slices, table_of
 from ..types import Floats, Groups, Pairs
 
 HISTOGRAM_BINS = 20
+REMNANT = 0.1
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,12 @@ def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> C
     """
     binner = make_binner(check_count("n_bins", n_bins))
     table = table_of(scores, hits, binner)
+    error = error_of_table(table) if len(table) else None
+    table = without_remnants(table, n_bins)
     low, high = share_interval(table.mean_hit, table.counts)
     bins = assign(np.asarray(scores, dtype=np.float64), fixed_edges(HISTOGRAM_BINS))
     return Curve(
-        error_of_table(table) if len(table) else None,
+        error,
         table.counts.astype(int).tolist(),
         table.mean_score.tolist(),
         table.mean_hit.tolist(),
@@ -64,6 +67,24 @@ def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> C
         high.tolist(),
         np.bincount(bins, minlength=HISTOGRAM_BINS).tolist(),
     )
+
+
+def without_remnants(table: BinTable, n_bins: int) -> BinTable:
+    """Bins with less than a REMNANT of an even share go to their neighbour below, the lowest to that above; the error is of all bins.
+
+    Where many scores are equal (the steps of isotonic regression) adaptive bins leave a few pairs over: their interval, wide as the
+    picture, would tell nothing.
+    """
+    small = table.counts < REMNANT * table.counts.sum() / n_bins
+    home = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))
+    kept = np.flatnonzero(~small)
+    if not small.any() or not len(kept):
+        return table
+    home = np.where(home < 0, kept[0], home)
+    place = np.searchsorted(kept, home)
+    counts: Floats = np.bincount(place, table.counts).astype(np.float64)
+    means = [np.bincount(place, table.counts * values) / counts for values in (table.mean_score, table.mean_hit)]
+    return BinTable(counts, *means)
 
 
 def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:

@@ -76,7 +76,7 @@ def _scores_of(judged: Judged, own: Ints | None) -> dict[str, Any]:
 def worst_tags(corpus: ScoredCorpus, judged: Judged) -> dict[str, Any]:
     """The tags whose calibrated error is farthest beyond chance.
 
-    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "tags": the worst first, each with
+    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "beyond" (those beyond chance), "tags": the worst MAX_WORST of them, each with
         "tag", "pairs", "error", "floor95" (what exactly true scores would show in 19 of 20 cases), "mean", "right", "leaning" ("sure",
         "modest" or "both") and "examples" as in `in_context` with the "score" of the tag there.
     """
@@ -85,14 +85,10 @@ def worst_tags(corpus: ScoredCorpus, judged: Judged) -> dict[str, Any]:
         tag: debiased_calibration_error(judged.calibrated[part], judged.pairs.hits[part], judged.n_bins) or 0.0
         for tag, part in own.items()
     }
-    found: list[dict[str, Any]] = []
-    for tag in sorted(excess, key=lambda tag: (-excess[tag], tag)):
-        if excess[tag] == 0 or len(found) == MAX_WORST:
-            break
-        row = _worst_row(judged, tag, own[tag])
-        if row["error"] > row["floor95"]:
-            found.append({**row, "examples": _examples(corpus, judged, own[tag], row["leaning"])})
-    return {"enough": judged.enough, "judged": len(own), "tags": found}
+    order = sorted((tag for tag in excess if excess[tag] > 0), key=lambda tag: (-excess[tag], tag))
+    rows = [row for row in (_worst_row(judged, tag, own[tag]) for tag in order) if row["error"] > row["floor95"]]
+    found = [{**row, "examples": _examples(corpus, judged, own[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
+    return {"enough": judged.enough, "judged": len(own), "beyond": len(rows), "tags": found}
 
 
 def _worst_row(judged: Judged, tag: int, own: Ints) -> dict[str, Any]:

@@ -19,6 +19,7 @@ NOUNS = {
 HEADINGS = {
     "calibrated": "Calibrated",
     "close": "Nearly calibrated",
+    "uneven": "Calibrated on the whole only",
     "sure": "Too sure of itself",
     "modest": "Too modest",
     "off": "Still off",
@@ -28,6 +29,8 @@ HEADINGS = {
 SMALL = 0.02
 # Where chance alone may show more than this, an error within chance says little.
 VAGUE = 0.05
+# A mean error of the groups this many times what chance would show is not made good by frequent labels that are calibrated.
+UNEVEN = 2.0
 # "When it says 90 %": the scores looked at, and how many are needed.
 SAID, AROUND, ENOUGH = 0.9, 0.05, 50
 # A share this much of all gaps points one way, or the scores have no direction.
@@ -58,16 +61,17 @@ def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
     return "sure" if one_way > 0 else "modest"
 
 
-def status_of(judged: Judged, error: float, floor95: float) -> str:
-    """One of HEADINGS."""
+def status_of(judged: Judged, error: float, floor95: float, mean: dict[str, Any]) -> str:
+    """One of HEADINGS. mean (dict): The row of the mean of the groups."""
     few = len(judged.pairs) < judged.enough
     if few or (error <= floor95 and floor95 > VAGUE):
         return "unclear"
+    uneven = mean["calibrated"] is not None and mean["calibrated"] > max(SMALL, UNEVEN * mean["floor95"])
     if error <= floor95:
-        return "calibrated"
+        return "uneven" if uneven else "calibrated"
     said = right_at(judged.calibrated, judged.pairs.hits)
     if error <= SMALL and (said is None or abs(said - 100 * SAID) <= 100 * VAGUE):
-        return "close"
+        return "uneven" if uneven else "close"
     return leaning_of(judged.calibrated, judged.pairs.hits, judged.n_bins)
 
 
@@ -79,7 +83,7 @@ def verdict(judged: Judged, rows: list[dict[str, Any]], noun: str) -> dict[str, 
     """
     overall = rows[0]
     error, floor95 = overall["calibrated"], overall["floor95"]
-    status = status_of(judged, error, floor95)
+    status = status_of(judged, error, floor95, rows[-1])
     said = right_at(judged.calibrated, judged.pairs.hits)
     says = "is 90 % sure of an entity" if judged.unit == "entities" else "says 90 %"
     opening = _opening(status, noun, said, says)
@@ -95,9 +99,9 @@ def _opening(status: str, noun: str, said: int | None, says: str) -> str:
     if status == "unclear":
         return "There is too little data for a verdict"
     rate = f"when this {noun} {says}, it is right {said} % of the time"
-    if status in ("calibrated", "close"):
-        plain = f"the scores of this {noun} {'can' if status == 'calibrated' else 'can nearly'} be taken at their word"
-        opening = plain if said is None else rate
+    if status in ("calibrated", "close", "uneven"):
+        plain = f"the scores of this {noun} {'can nearly' if status == 'close' else 'can'} be taken at their word"
+        opening = (plain if said is None else rate) + (", taken all together" if status == "uneven" else "")
     else:
         so = {
             "sure": "is still too sure of itself",
@@ -111,9 +115,10 @@ def _opening(status: str, noun: str, said: int | None, says: str) -> str:
 def _figures(status: str, judged: Judged, error: float, floor95: float) -> str:
     if status == "unclear":
         count = len(np.unique(judged.documents))
+        beyond = "; that is more, but of so few scores" if error > floor95 else ""
         return (
             f"{len(judged.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} show a calibrated error of {error:.3f}, "
-            f"where chance alone would show up to {floor95:.3f}"
+            f"where chance alone would show up to {floor95:.3f}{beyond}"
         )
     compared = "within what chance would show" if error <= floor95 else "more than chance would show"
     return f"calibrated error {error:.3f}, {compared} ({floor95:.3f})"
@@ -133,10 +138,11 @@ def _of_groups(rows: list[dict[str, Any]]) -> list[str]:
     if len(held) < 2:
         return []
     if not beyond:
-        return [f"Each of the {len(held)} groups by itself is within chance too."]
+        return [f"Each of the {len(held)} groups with pairs by itself is within chance too."]
     worst = max(beyond, key=lambda row: row["calibrated"] - row["floor95"])
-    which = f"All {len(held)}" if len(beyond) == len(held) else f"{len(beyond)} of the {len(held)}"
+    every = "Both" if len(held) == 2 else f"All {len(held)}"
+    which = every if len(beyond) == len(held) else f"{len(beyond)} of the {len(held)}"
     return [
-        f"{which} groups, each judged by itself, are off by more than chance; "
+        f"{which} groups with pairs, each judged by itself, are off by more than chance; "
         f"farthest off is group {worst['group']} with {worst['calibrated']:.3f} (chance: {worst['floor95']:.3f})."
     ]

@@ -13,7 +13,7 @@ from spacy_calib.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.report.contents import confident_errors, view_contents
 from spacy_calib.report.judged import WINDOW, context_of, gold_of, judged_tokens
 from spacy_calib.report.tables import calibration_table
-from spacy_calib.report.tag_rows import tag_rows, worst_tags
+from spacy_calib.report.tag_rows import MAX_WORST, tag_rows, worst_tags
 from spacy_calib.report.verdict import HEADINGS, right_at, verdict
 from tests.report.made_up import FACTS, contents_of, corpus_of, judged_of, random_corpus, random_entities
 
@@ -167,6 +167,7 @@ def test_the_worst_tag_is_the_one_that_was_made_wrong():
     corpus = corpus_of(tokens, ("A", "B", "C", "D", "other"), docs=[i // 40 for i in range(1600)])
     worst = worst_tags(corpus, judged_of(corpus))
     assert (worst["enough"], worst["judged"]) == (200, 4)
+    assert worst["beyond"] == len(worst["tags"])
     first = worst["tags"][0]
     assert (first["tag"], first["leaning"], first["pairs"]) == ("C", "sure", 400)
     assert first["error"] == pytest.approx(0.25, abs=0.06)
@@ -178,8 +179,21 @@ def test_the_worst_tag_is_the_one_that_was_made_wrong():
     assert len(scores) == 3
 
 
+def test_all_tags_beyond_chance_are_counted_and_the_farthest_are_shown():
+    rng = np.random.default_rng(2)
+    tokens = []
+    for i in range(3000):
+        tag, score = i % 10, float(rng.uniform(0.4, 0.95))
+        tokens.append((f"w{i}", tag, tag if rng.random() < score - 0.3 else 10, [(tag, score, score)]))
+    corpus = corpus_of(tokens, (*"ABCDEFGHIJ", "other"), docs=[i // 40 for i in range(3000)])
+    worst = worst_tags(corpus, judged_of(corpus))
+    assert (worst["judged"], worst["beyond"], len(worst["tags"])) == (10, 10, MAX_WORST)
+    errors = [row["error"] for row in worst["tags"]]
+    assert min(errors) > 0.2
+
+
 def test_no_tag_is_called_wrong_when_none_has_enough_pairs():
-    assert worst_tags(SMALL, small()) == {"enough": 20, "judged": 0, "tags": []}
+    assert worst_tags(SMALL, small()) == {"enough": 20, "judged": 0, "beyond": 0, "tags": []}
 
 
 # The verdict
@@ -225,6 +239,19 @@ def test_few_pairs_give_no_verdict():
     found = verdict_of(lambda q: q, n=150)
     assert found["status"] == "unclear"
     assert "150 scores from 8 documents" in found["sentence"]
+    assert "that is more, but of so few scores" in verdict_of(lambda q: 0 * q, n=150)["sentence"]
+    assert "that is more" not in verdict_of(lambda q: q, n=180)["sentence"]
+
+
+@pytest.mark.parametrize(("groups_error", "status"), [(0.01, "calibrated"), (0.05, "calibrated"), (0.07, "uneven")])
+def test_frequent_tags_do_not_speak_for_the_groups(groups_error, status):
+    """Within chance on the whole; but the mean of the groups is more than twice what chance would show."""
+    judged = judged_of(random_corpus(4, 3000), 1)
+    row = {"group": "all", "raw": 0.1, "calibrated": 0.01, "floor95": 0.02}
+    group = {**row, "group": "1", "calibrated": groups_error, "floor95": 0.03}
+    found = verdict(judged, [row, group, {**group, "group": "2"}, {**group, "group": "mean"}], "tagger")
+    assert (found["status"], found["heading"]) == (status, HEADINGS[status])
+    assert ("taken all together" in found["sentence"]) == (status == "uneven")
 
 
 def test_the_share_that_is_right_at_ninety_percent_by_hand():

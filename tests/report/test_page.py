@@ -149,3 +149,15 @@ def test_figures_as_they_are_shown():
     )
     assert bounds({"raw_low": 0.1, "raw_high": 0.25}, "raw", 2) == "0.10 to 0.25"
     assert bounds({"raw_low": None, "raw_high": None}, "raw") == bounds({}, "raw") == ""
+
+
+def test_of_very_many_groups_the_picture_shows_the_first_and_the_mean(contents):
+    (view, *_) = contents["views"]
+    errors = view["table"]["errors"]
+    many = [errors[0], *({**errors[1], "group": f"g{i}"} for i in range(60)), {**errors[-1], "calibrated": 0.123}]
+    page = render_report({**contents, "views": [{**view, "table": {**view["table"], "errors": many}}]})
+    assert "The first 38 groups; the table below has all." in page
+    assert '"g37"' in page.replace("group ", "") or "g37" in page
+    assert "g38" not in page
+    assert "0.123" in page
+    assert "The first" not in render_report(contents)

@@ -20,8 +20,9 @@ from spacy_calib.report.plot_data import (
     reliability_panel,
     share_interval,
     tag_panels,
+    without_remnants,
 )
-from spacy_calib.types import Groups, Pairs
+from spacy_calib.types import BinTable, Groups, Pairs
 
 from ..strategies import scored_hits
 
@@ -44,6 +45,24 @@ def test_a_curve_worked_by_hand():
     assert curve.error == pytest.approx(0.2)  # both bins are off by 0.2
     # Twentieths that hold 0.1, 0.3, 0.6 and 0.8: each holds its lower end.
     assert [i for i, n in enumerate(curve.histogram) if n] == [2, 6, 12, 16]
+
+
+def test_what_equal_scores_leave_over_goes_to_the_bin_below():
+    # 200 pairs at 0.9, then one at 1.0: a bin of its own, which would stand for an even share of 100.5.
+    scores, hits = [0.9] * 200 + [1.0], [1] * 180 + [0] * 20 + [1]
+    curve = reliability_curve(scores, hits, n_bins=2)
+    assert curve.pairs == [201]
+    assert curve.scores == pytest.approx([181 / 201])
+    assert curve.right == pytest.approx([181 / 201])
+    assert curve.error == pytest.approx(0.0)  # 0.9 of 200, and 1 of 1
+
+
+def test_the_lowest_bin_goes_to_the_one_above():
+    table = BinTable(np.array([1.0, 50.0, 2.0, 3.0, 60.0]), np.linspace(0, 1, 5), np.array([1.0, 0.5, 0.0, 1.0, 1.0]))
+    merged = without_remnants(table, 2)  # an even share: 58
+    assert merged.counts.tolist() == [56.0, 60.0]
+    assert merged.mean_hit.tolist() == pytest.approx([(1 + 25 + 0 + 3) / 56, 1.0])
+    assert merged.mean_score.tolist() == pytest.approx([(0 + 12.5 + 1 + 2.25) / 56, 1.0])
 
 
 def test_the_interval_worked_by_hand():
