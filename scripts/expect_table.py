@@ -38,8 +38,9 @@ from spacy_calib.cli.expect import expectations, spans_of, tokens_of
 from spacy_calib.cli.fit import fit
 from spacy_calib.drift import Labelled
 from spacy_calib.expect import expected_accuracy, token_sums
-from spacy_calib.fit_record import FitRecord, record_fit, tops
+from spacy_calib.fit_record import FitRecord, record_fit
 from spacy_calib.layers import get_layer
+from spacy_calib.pairs import top_pairs
 from spacy_calib.scored import RIGHT, UNKNOWN, ScoredCorpus
 from spacy_calib.token_calibration import Chosen, TokenCalibration, TokenData
 from spacy_calib.types import Ints, Pairs
@@ -243,7 +244,7 @@ def held_of_splits(pipe: Any, pairs: Pairs, documents: Ints, n_fit: int, draws: 
         kept = data.kept
         record = record_fit(own.take(kept), calibration.held_out(data, way), data.documents[kept], n_docs, pipe.fitted_labels)
         new = pairs.take(test_part)
-        top = tops(new)
+        top = np.sort(top_pairs(new))
         scores = calibration.maps.predict(new.scores[top], new.tags[top])
         found = expected_accuracy(record.tokens, token_sums(scores, documents[test_part][top], n_docs))
         held.append(found.low <= new.hits[top].mean() <= found.high)

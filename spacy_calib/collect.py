@@ -32,7 +32,8 @@ class _Names:
 
     def number(self, name: str) -> int:
         found = self.numbers.setdefault(name, len(self.numbers))
-        self._of_hash[get_string_id(name)] = found
+        if name:  # the hash of "" is 0, which stands for no label
+            self._of_hash[get_string_id(name)] = found
         return found
 
     def of_strings(self, names: NDArray[Any]) -> Ints:

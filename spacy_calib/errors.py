@@ -55,8 +55,8 @@ _MESSAGES = {
     "C041": "The array at {where} holds {given}, but probabilities lie in [0, 1]; apply a softmax first.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
-    "C051": "Data not found: {path}. Give a .spacy file or a folder of them.",
-    "C052": "The data in {path} holds no documents; give a .spacy file made with `spacy convert`.",
+    "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",
+    "C052": "The data in {path} holds no documents; give some with text, where gold is needed a .spacy file made with `spacy convert`.",
     "C053": "{path} is not a readable DocBin ({why}); make it with `spacy convert`.",
     "C054": "The output {path} exists already; choose another path or add --force.",
     "C055": "Cannot write the output {path}: {why}",

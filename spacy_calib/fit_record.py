@@ -13,6 +13,7 @@ from .drift import DriftProfile, Labelled
 from .entities.recalibration import SpanRecalibrator
 from .expect import EntityModel, EntitySums, Residuals, sum_by, token_sums
 from .folds import contiguous_folds
+from .pairs import top_pairs
 from .types import Floats, Groups, Ints, Pairs, Spans
 
 OUTSIDE = "O"
@@ -68,7 +69,7 @@ def record_fit(
     n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
     RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
     """
-    top = tops(pairs)
+    top = np.sort(top_pairs(pairs))
     names = np.array([*labels, ""], dtype=object)[:-1][pairs.tags[top]]
     tokens = Labelled(documents[top], n_docs, names.tolist(), pairs.scores[top], held_out[top])
     if len(np.unique(tokens.documents)) < 2:
@@ -83,13 +84,6 @@ def record_fit(
         n_right = sum_by(found.documents[known], found.hits[known] == 1, n_docs)
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.gold.astype(np.float64))
     return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, DriftProfile.of(tokens, spans))
-
-
-def tops(pairs: Pairs) -> Ints:
-    """Index of each token's highest raw score: its label, as the component chooses it."""
-    order = np.lexsort((-pairs.scores, pairs.rows))
-    first = np.append(True, np.diff(pairs.rows[order]) > 0)[: len(order)]
-    return np.sort(order[first])
 
 
 def cross_fit_spans(found: SpanFit, known: Ints) -> Floats:

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 import spacy_calib  # noqa: F401
 from spacy_calib.attributes import doc_view
-from spacy_calib.collect import scored_corpus
+from spacy_calib.collect import _Names, scored_corpus
 from spacy_calib.layers import get_layer
 from spacy_calib.scored import RIGHT, UNKNOWN, WRONG
 from spacy_calib.scorers import judge
@@ -138,3 +139,12 @@ def test_gold_entities_that_the_model_does_not_know_have_names(fitted, layer):
     gold.ents = [Span(gold, 0, 1, label="ALIEN")]
     corpus = scored_corpus([Example(doc, gold)], "calib", get_layer(layer))
     assert [corpus.names[i] for i in corpus.gold] == [{"biluo": "U-ALIEN", "ner": "ALIEN"}[layer], "O"]
+
+
+def test_no_label_is_not_the_label_of_no_name():
+    """The hash of "" is 0, which says that a token has none."""
+    nlp = spacy.blank("xx")
+    doc = Doc(nlp.vocab, words=["a", "b"], tags=["N", ""])
+    names = _Names(["", "N"])
+    hashes = get_layer("tag").hashes(doc)
+    assert names.of_hashes(hashes, get_layer("tag"), doc, hashes).tolist() == [1, -1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
@@ -22,20 +23,40 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
-    """Print a CalibError as one sentence and exit with 1."""
+    """Print a CalibError as one sentence, on the standard error, and exit with 1."""
     from wasabi import msg
 
     try:
         yield
     except CalibError as error:
-        msg.fail(error.message)
+        with contextlib.redirect_stdout(sys.stderr):
+            msg.fail(error.message)
         raise SystemExit(1) from None
+
+
+def warn(sentence: str) -> None:
+    """On the standard error, where it does not get among the results."""
+    from wasabi import msg
+
+    with contextlib.redirect_stdout(sys.stderr):
+        msg.warn(sentence)
 
 
 def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
     """RAISES C056: the option's value is out of range."""
     if not ok:
         raise calib_error("C056", option=option, wanted=wanted, given=given)
+
+
+def check_output(output: Path | None, *inputs: Path, option: str = "--output") -> None:
+    """RAISES C055: the file to write is a folder. C056: it is one of the files that are read."""
+    if output is None or not output.exists():
+        return
+    if output.is_dir():
+        raise calib_error("C055", path=output, why="it is a folder; name a file in it.")
+    for given in inputs:
+        read = [*given.rglob(f"*{output.suffix}")] if given.is_dir() else [given]
+        check_option(option, not any(file.exists() and output.samefile(file) for file in read), "no file of the data", output)
 
 
 def import_user_code(code: Path | None) -> None:

@@ -28,15 +28,25 @@ def open_pipeline(model: str, attr: str | None, *, code: Path | None, gpu_id: in
 
     RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069: see `check_readable`. C050, C060, C062: model, GPU, code.
     """
+    nlp = open_model(model, code=code, gpu_id=gpu_id)
+    return nlp, pipe_of(nlp, attr)
+
+
+def open_model(model: str, *, code: Path | None, gpu_id: int) -> Language:
+    """RAISES C050, C060, C062: the model cannot be loaded, there is no such GPU, the code cannot be imported."""
     import_user_code(code)
     use_gpu(gpu_id)
-    nlp = load_pipeline(model)
+    return load_pipeline(model)
+
+
+def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
+    """RAISES C021, C027, C068, C069: see `open_pipeline`."""
     fitted = fitted_pipes(nlp)
     pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
     if not pipes:
         raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
     check_readable(nlp, pipes[0])
-    return nlp, pipes[0]
+    return pipes[0]
 
 
 def text_files(path: Path) -> list[Path]:
@@ -56,17 +66,18 @@ def text_files(path: Path) -> list[Path]:
     return files
 
 
-def stream_examples(nlp: Language, path: Path, *, gold_preproc: bool = False) -> Iterator[Example]:
+def stream_examples(nlp: Language, path: Path, *, gold_preproc: bool = False, required: bool = True) -> Iterator[Example]:
     """The examples of all files at a path, one by one: those of a .spacy file as `spacy evaluate` reads them, the others without gold.
 
-    RAISES C051, C073: see `text_files`. C053, C074: a file cannot be read. C052: there are no documents.
+    required (bool): False lets there be no documents. RAISES C051, C073: see `text_files`. C053, C074: a file cannot be read. C052: there
+        are no documents.
     """
     n_examples = 0
     for file in text_files(path):
         for example in _examples_of(nlp, file, gold_preproc):
             n_examples += 1
             yield example
-    if not n_examples:
+    if required and not n_examples:
         raise calib_error("C052", path=path)
 
 
@@ -82,7 +93,11 @@ def _examples_of(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Exam
             raise calib_error("C053", path=file, why=reason(error)) from None
     else:
         for text in read_texts(file):
-            yield Example(nlp.make_doc(text), nlp.make_doc(text))
+            try:
+                example = Example(nlp.make_doc(text), nlp.make_doc(text))
+            except ValueError as error:  # longer than nlp.max_length
+                raise calib_error("C074", path=file, why=reason(error)) from None
+            yield example
 
 
 def read_texts(file: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from ..errors import calib_error
 from ._common import (
     check_format,
     check_option,
+    check_output,
     check_readable,
     data_files,
     deliver,
@@ -23,6 +24,7 @@ from ._common import (
     use_gpu,
     user_errors,
 )
+from ._scoring import pipe_of
 
 if TYPE_CHECKING:
     from ..entities.cutoffs import Cutoffs
@@ -33,7 +35,8 @@ def evaluate_cli(
     # fmt: off
     model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
     data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the figures", dir_okay=False),
+    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the figures"),
+    attr: str = typer.Option(None, "--attr", help="Only the calib pipe with this prefix; else all of them"),
     bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
     groups: int = typer.Option(
         None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
@@ -54,7 +57,7 @@ def evaluate_cli(
     """
     with user_errors():
         evaluate(
-            model, data, output=output, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, format=format,
+            model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, format=format,
             n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
         )  # fmt: skip
 
@@ -64,6 +67,7 @@ def evaluate(
     data: Path,
     *,
     output: Path | None = None,
+    attr: str | None = None,
     bins: int | None = None,
     groups: int | None = None,
     seed: int = 0,
@@ -89,9 +93,10 @@ def evaluate(
     check_format(format)
     import_user_code(code)
     data_files(data)
+    check_output(output, data)
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
-    pipes = fitted_pipes(nlp)
+    pipes = fitted_pipes(nlp) if attr is None else [pipe_of(nlp, attr)]
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
     examples = read_examples(nlp, data, gold_preproc)

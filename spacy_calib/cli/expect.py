@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import FORMATS, check_format, check_option, deliver, number, user_errors
+from ._common import FORMATS, check_format, check_option, check_output, deliver, number, user_errors
 from ._scoring import DATA_HELP, open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def expect_cli(
     per_doc: bool = typer.Option(False, "--per-doc", help="The expected accuracy of every document too"),
     check: bool = typer.Option(False, "--check", help="Compare with the gold in TEXTS"),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws that show what chance makes"),
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the result", dir_okay=False),
+    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the result"),
     format: str = typer.Option("table", "--format", help=f"What is printed: {' or '.join(FORMATS)}"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
     n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
@@ -79,14 +79,15 @@ def expect(
 ) -> dict[str, Any]:
     """What the command does.
 
-    RETURNS (dict): "pipe", "component", "layer", "documents", "tokens", "confidence", "trusted", and what `expectations` gives; "per_doc"
-        and "true" on request, see `documents_of` and `true_values`.
+    RETURNS (dict): "pipe", "component", "layer", "documents", "tokens", "confidence", "trusted", and what `expectations` gives; on
+        request "per_doc" and "true", see `documents_of` and `true_values`, with "checked", the documents that have gold.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
     """
     check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
     check_option("--seed", seed >= 0, "at least 0", seed)
     check_format(format)
     text_files(texts)
+    check_output(output, texts)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     from ..layers import get_layer
 
@@ -103,12 +104,13 @@ def expect(
         "documents": corpus.n_docs,
         "tokens": int(corpus.counted.sum()),
         "confidence": confidence,
-        **expectations(tokens_of(corpus), spans_of(corpus), pipe.record, pipe.event, confidence, seed),
+        **expectations(tokens_of(corpus, pipe.source_labels()), spans_of(corpus), pipe.record, pipe.event, confidence, seed),
     }
     if check:
         result["true"] = true_values(corpus, sum(gold), result)
+        result["checked"] = len(set(corpus.docs[corpus.counted & (corpus.right >= 0)].tolist()))
     if per_doc:
-        result["per_doc"] = documents_of(corpus, pipe.record, confidence)
+        result["per_doc"] = documents_of(corpus, pipe.record, confidence, check)
     deliver(result, lambda: show(result), output=output, format=format, silent=silent)
     return result
 
@@ -120,15 +122,20 @@ def _counting(examples: Iterable[Example], layer: Layer, counts: list[int]) -> I
         yield example
 
 
-def tokens_of(corpus: ScoredCorpus) -> Labelled:
-    """The counted tokens."""
+def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
+    """The counted tokens. labels (Sequence[str]): Of the source: an edit tree is what the fit saw, not the lemma that it gives."""
     import numpy as np
 
     from ..drift import Labelled
 
     counted = np.flatnonzero(corpus.counted)
-    labels = [corpus.names[label] for label in corpus.labels[counted].tolist()]
-    return Labelled(corpus.docs[counted], corpus.n_docs, labels, corpus.raw[counted], corpus.calibrated[counted])
+    own = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
+    own = own[np.argsort(corpus.tag_raw[own], kind="stable")]  # of trees that give one lemma the likeliest
+    columns = np.full(len(corpus), -1)
+    columns[corpus.rows[own]] = corpus.columns[own]
+    pairs = zip(columns[counted].tolist(), corpus.labels[counted].tolist(), strict=True)
+    named = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
+    return Labelled(corpus.docs[counted], corpus.n_docs, named, corpus.raw[counted], corpus.calibrated[counted])
 
 
 def spans_of(corpus: ScoredCorpus) -> Labelled:
@@ -190,13 +197,17 @@ def _plain(estimate: Estimate | None) -> dict[str, float] | None:
 
 
 def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
-    """The true values, and whether the intervals hold them.
+    """The true values, and whether the intervals hold them: None where some documents have no gold, which the intervals are of too.
 
-    gold (int): Gold entities. RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, None where there is none.
+    gold (int): Gold entities. RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
     """
-    judged = corpus.right[corpus.counted & (corpus.right >= 0)]
+    import numpy as np
+
+    known = corpus.counted & (corpus.right >= 0)
+    judged = corpus.right[known]
     spans = corpus.spans.right[corpus.spans.right >= 0]
     right, predicted = int((spans == 1).sum()), len(spans)
+    whole = len(np.unique(corpus.docs[known])) == len(np.unique(corpus.docs[corpus.counted]))
     true = {
         "accuracy": _share(int((judged == 1).sum()), len(judged)),
         "precision": _share(right, predicted),
@@ -205,7 +216,7 @@ def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict
     }
     expected = {"accuracy": result["accuracy"], **(result["entities"] or {})}
     return {
-        name: {"value": value, "inside": _inside(value, expected[name])}
+        name: {"value": value, "inside": _inside(value, expected[name]) if whole else None}
         for name, value in true.items()
         if value is not None and expected.get(name) is not None
     }
@@ -219,16 +230,15 @@ def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
     return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
 
 
-def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float) -> list[dict[str, Any]]:
+def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
     """Each document with tokens: "doc" (its number, from 0), "text" (first words), "tokens", "expected", "low" and "high" (None without a
-    record), "true" (accuracy, None without gold).
+    record), "true" (accuracy; None without gold, or where it is not to be checked).
     """
     import numpy as np
 
     from ..expect import Sums, expected_accuracy, token_sums
 
-    tokens = tokens_of(corpus)
-    sums = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs)
+    sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
     known = corpus.counted & (corpus.right >= 0)
     n_known, n_right = (np.bincount(corpus.docs[own], minlength=corpus.n_docs) for own in (known, known & (corpus.right == 1)))
     rows = []
@@ -242,7 +252,7 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
                 "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
                 "tokens": int(own.units[0]),
                 **(mean if record is None else expected_accuracy(record.tokens, own, confidence)._asdict()),
-                "true": _share(int(n_right[doc]), int(n_known[doc])),
+                "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
             }
         )
     return rows
@@ -285,10 +295,18 @@ def show_estimates(result: dict[str, Any]) -> None:
     ]
     header = ("", "Expected", f"{100 * result['confidence']:g} % interval", *(("True", "Inside") if true else ()))
     msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+    if true and result["checked"] < result["documents"]:
+        msg.text(f"The true values are of {result['checked']:,} of the {result['documents']:,} documents, those with gold.")
+    accuracy = result["accuracy"]
+    if accuracy["low"] is not None:
+        msg.text(
+            f"Accuracy: the mean score is {_percent(accuracy['mean_score'])}; held-out scores of the fit data were off by "
+            f"{100 * (accuracy['mean_score'] - accuracy['expected']):+.2f}, which is taken off."
+        )
     if entities and entities["gold"] is not None:
         msg.text(
-            f"{entities['predicted']:,} entities found; {entities['right']:,.0f} of them right, and {entities['gold']:,.0f} to be found, "
-            "to be expected"
+            f"To be expected: {entities['right']:,.0f} of the {entities['predicted']:,} entities found are right, and "
+            f"{entities['gold']:,.0f} should have been found."
         )
 
 

@@ -24,6 +24,7 @@ from ._common import (
     run_pipes,
     use_gpu,
     user_errors,
+    warn,
 )
 from ._settings import complete_source, pipe_settings
 
@@ -155,6 +156,9 @@ def fit(
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
     fit_pipe(nlp, calib, examples, counts, counted_on=str(train_data and train_data.name), silent=silent, n_process=n_process)
     write_folder(output, lambda folder: nlp.to_disk(folder), force)
+    component = calib.source.component
+    if component and component not in nlp.pipe_names and not silent:
+        warn(f"Component '{component}' is disabled in this pipeline: without it tokens get no score; see nlp.enable_pipe.")
     if not silent and format == "json":
         print_json({"output": str(output), "pipe": name, **calib.fit_info})
     elif not silent:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ._common import check_format, deliver, fitted_pipes, import_user_code, load_pipeline, number, user_errors
+from ._common import check_format, check_output, deliver, fitted_pipes, import_user_code, load_pipeline, number, user_errors
 from .fit import print_fit_tables
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _TAGS_SHOWN = 8
 def info_cli(
     # fmt: off
     model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for what is shown", dir_okay=False),
+    output: Path = typer.Option(None, "--output", "-o", help="JSON file for what is shown"),
     all_tags: bool = typer.Option(False, "--all-tags", help="Name every tag of every group"),
     format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
@@ -49,6 +49,7 @@ def info(
     RAISES CalibError: every fault of the input.
     """
     check_format(format)
+    check_output(output)
     import_user_code(code)
     result = {pipe.name: describe(pipe) for pipe in fitted_pipes(load_pipeline(model))}
 
@@ -111,7 +112,7 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
         shown = tags if all_tags else tags[:_TAGS_SHOWN]
         more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
-        msg.text(f"Group {group['group']} ({len(tags)} tags): {', '.join(shown)}{more}")
+        msg.text(f"Group {group['group']} ({len(tags)} tag{'s' if len(tags) != 1 else ''}): {' · '.join(shown)}{more}")
     if held.get("selection"):
         show_selection(held["selection"])
     print_fit_tables(held)

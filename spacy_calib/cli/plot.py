@@ -51,7 +51,7 @@ def plot_cli(
     dpi: int = typer.Option(150, "--dpi", help="Dots per inch of PNG"),
     format: str = typer.Option("table", "--format", help="table, or json: the numbers behind the pictures"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", "-n", help="Worker processes"),
+    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
     gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
     silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
@@ -117,7 +117,8 @@ def plot(
     judging = judging_groups(pipe, unit, labels, groups)
     numbers = picture_numbers(judged, judging, labels, kinds, tags, n_bins, seed, "tag" if unit == "tokens" else "label")
     if targets:
-        write_pictures(numbers, targets, f"{Path(model).name} on {data.name}, {unit}", dpi)
+        judged_what = f"{pipe.source.component or 'scores'} of {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
+        write_pictures(numbers, targets, f"{judged_what}, judged on {data.name} ({unit})", dpi)
     result = {
         "pipe": pipe.name,
         "attr": pipe.attr,
@@ -271,4 +272,4 @@ def show_files(targets: Mapping[str, Path]) -> None:
     from wasabi import msg
 
     for name, path in targets.items():
-        msg.good(f"{name}: {path}")
+        msg.good(f"{'the tags asked for' if name == 'tags' else name}: {path}")

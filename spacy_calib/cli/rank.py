@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, number, print_json, user_errors, write_text
+from ._common import check_format, check_option, check_output, number, print_json, to_json, user_errors, write_text
 from ._scoring import DATA_HELP, open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ UNIT_KINDS = ("token", "sentence", "entity")
 _SHOWN = 20
 _CURVE = tuple(share / 100 for share in range(101))
 _DRAWN = ("calibrated", "raw", "margin", "entropy", "random")
+_PICTURES = (".png", ".svg")
+_WIDTH = 70
 
 
 def rank_cli(
@@ -36,16 +38,14 @@ def rank_cli(
     ),
     by: str = typer.Option("calibrated", "--by", help="calibrated, raw, margin, raw_margin, entropy, raw_entropy or random"),
     top: int = typer.Option(None, "--top", "-n", help="How many", show_default=f"{_SHOWN} on screen, all in a file"),
-    output: Path = typer.Option(None, "--output", "-o", help="File for the queue", dir_okay=False),
+    output: Path = typer.Option(None, "--output", "-o", help="File for the queue"),
     format: str = typer.Option(
         None,
         "--format",
         help="jsonl, csv, prodigy, label-studio or doccano (the queue); json (all that was found); table",
         show_default="table; for a file by its suffix",
     ),
-    plot: Path = typer.Option(
-        None, "--plot", help="PNG or SVG: errors found against share reviewed; needs gold", dir_okay=False
-    ),
+    plot: Path = typer.Option(None, "--plot", help="PNG or SVG: errors found against share reviewed; needs gold"),
     attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
     seed: int = typer.Option(0, "--seed", help="Seed of the random order"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
@@ -87,7 +87,7 @@ def rank(
 ) -> dict[str, Any]:
     """What the command does.
 
-    RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "wrong": errors among them or None without gold, "expected": share of
+    RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None without gold, "expected": share of
         the errors that the first units should hold, for each of "shares"; "signals": the same as found with gold, and the average
         precision of each signal (None without gold); "ranked": the units, see `review.formats.record_of`.
     RAISES CalibError: every fault of the input.
@@ -104,6 +104,9 @@ def rank(
     check_option("--seed", seed >= 0, "at least 0", seed)
     chosen = _format_of(output, format)
     text_files(data)
+    check_output(output, data)
+    if plot is not None:
+        check_picture(plot)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     kind = _unit_of(pipe, unit)
     examples = stream_examples(nlp, data, gold_preproc=gold_preproc)
@@ -120,11 +123,26 @@ def rank(
         **findings(corpus, units, seed),
         "ranked": [record_of(task) for task in tasks],
     }
+    deliver_queue(result, tasks, _labels_of(pipe, corpus, kind), output, chosen, top or _SHOWN, silent)
     if plot is not None:
-        draw_curves(corpus, units, seed, plot)
-    labels = pipe.source_span_labels() if pipe.span_maps is not None and kind != "token" else pipe.source_labels()
-    deliver_queue(result, tasks, labels, output, chosen, silent)
+        draw_curves(corpus, units, by, seed, plot)
     return result
+
+
+def _labels_of(pipe: Calibrator, corpus: ScoredCorpus, kind: str) -> Sequence[str]:
+    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
+    if pipe.fit_info["layer"] == "lemma":
+        return list(dict.fromkeys(corpus.names[tag] for tag in corpus.tags.tolist()))
+    return pipe.source_span_labels() if pipe.span_maps is not None and kind != "token" else pipe.source_labels()
+
+
+def check_picture(path: Path) -> None:
+    """RAISES C055: it is a folder. C056: neither .png nor .svg. C061: matplotlib is not installed."""
+    from ..report.plots import figure_class
+
+    check_option("--plot", path.suffix in _PICTURES, "a file that ends in .png or .svg", path)
+    check_output(path, option="--plot")
+    figure_class()
 
 
 def _format_of(output: Path | None, format: str | None) -> str:
@@ -139,6 +157,8 @@ def _format_of(output: Path | None, format: str | None) -> str:
         return wanted
     check_format(format, ("table", "json", *FILE_FORMATS))
     check_option("--format", output is None or format != "table", "one for a file where --output is given", repr(format))
+    is_json = output is None or format != "json" or output.suffix == ".json"
+    check_option("--output", is_json, "a file that ends in .json where --format json is given", output)
     return format
 
 
@@ -158,6 +178,7 @@ def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:
     known = bool((units.right != UNKNOWN).any())
     return {
         "units": len(units),
+        "known": int((units.right != UNKNOWN).sum()),
         "wrong": int((units.right == WRONG).sum()) if known else None,
         "expected_wrong": float((1 - units.calibrated).sum()),
         "shares": list(SHARES),
@@ -166,28 +187,30 @@ def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:
     }
 
 
-def draw_curves(corpus: ScoredCorpus, units: Units, seed: int, path: Path) -> None:
-    """RAISES C055: the picture cannot be written. C061: matplotlib is not installed. C076: there is no gold."""
+def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Path) -> None:
+    """by (str): Drawn besides the usual signals. RAISES C055: the picture cannot be written. C076: there is no gold."""
+    from ..atomic import write_file
+    from ..report.plots import picture_bytes
     from ..report.review_plots import found_curves
     from ..review.ranking import compare_signals
 
-    rows = compare_signals(corpus, units, _CURVE, _DRAWN, seed)
+    rows = compare_signals(corpus, units, _CURVE, tuple(dict.fromkeys((*_DRAWN, by))), seed)
     ax = found_curves(
         _CURVE, {row.by: [np.nan if share is None else share for share in row.found] for row in rows}, unit=units.kind
     )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ax.figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise calib_error("C055", path=path, why=str(error).splitlines()[0]) from None
+    write_file(path, picture_bytes(ax.figure, path.suffix, 120))
 
 
 def deliver_queue(
-    result: dict[str, Any], tasks: list[Task], labels: Sequence[str], output: Path | None, format: str, silent: bool
+    result: dict[str, Any], tasks: list[Task], labels: Sequence[str], output: Path | None, format: str, shown: int, silent: bool
 ) -> None:
-    """Write the queue to `output`, or print it; a file goes with a table on the screen."""
+    """Write the queue to `output`, or print it; a file goes with a table on the screen, but JSON, which is all that is printed then.
+
+    shown (int): Rows of the table at most.
+    """
+    from wasabi import msg
+
     from ..review.formats import WRITERS, label_studio_config
-    from ._common import to_json
 
     text = to_json(result) + "\n" if format == "json" else WRITERS[format](tasks) if format in WRITERS else ""
     if output is not None:
@@ -196,35 +219,47 @@ def deliver_queue(
             write_text(output.with_suffix(".labels.xml"), label_studio_config(labels))
     if silent:
         return
-    if output is not None or format == "table":
-        show_ranking(result, output)
-    elif format == "json":
+    if format == "json":
         print_json(result)
+    elif output is not None or format == "table":
+        show_ranking(result, output, shown)
+        if output is not None and format == "label-studio":
+            msg.good(f"Labeling config: {output.with_suffix('.labels.xml')}")
     else:
         typer.echo(text, nl=False)
 
 
-def show_ranking(result: dict[str, Any], output: Path | None) -> None:
-    """Print the first units and what is known of the order."""
+def show_ranking(result: dict[str, Any], output: Path | None, shown: int = _SHOWN) -> None:
+    """Print the first units and what is known of the order. shown (int): How many units."""
     from wasabi import msg
 
     plural = {"token": "tokens", "sentence": "sentences", "entity": "entities"}[result["unit"]]
     msg.divider(f"{result['units']:,} {plural}, most doubtful first (by {result['by']})")
-    rows = [
-        (
-            f"{record['rank']}",
-            number(record["score"], 3),
-            _short(record["focus"], 24 if record["unit"] != "sentence" else 70),
-            ", ".join(mark["label"] for mark in record["marks"]) if record["unit"] != "sentence" else "",
-            {None: "", True: "yes", False: f"no, {record['gold']}" if record["gold"] else "no"}[record["right"]],
-            _short(record["text"], 60) if record["unit"] != "sentence" else "",
-        )
-        for record in result["ranked"][:_SHOWN]
-    ]
-    msg.table(rows, header=("", "P(right)", result["unit"].capitalize(), "Label", "Right", "In"), divider=True)
+    # A sentence has neither a label of its own nor a text around it; without gold nothing is known to be right.
+    left_out = {*(("Label", "In") if result["unit"] == "sentence" else ()), *(("Right",) if not result["known"] else ())}
+    header = ("#", "P(right)", result["unit"].capitalize(), "Label", "Right", "In")
+    kept = [i for i, name in enumerate(header) if name not in left_out]
+    rows = [[_cells(record)[i] for i in kept] for record in result["ranked"][:shown]]
+    aligns = tuple("rrllll"[i] for i in kept)
+    msg.table(rows, header=[header[i] for i in kept], divider=True, aligns=aligns, max_col=_WIDTH)
+    if output is not None and len(result["ranked"]) > shown:
+        msg.text(f"... and {len(result['ranked']) - shown:,} more in {output}")
     _show_signals(result)
     if output is not None:
         msg.good(f"{len(result['ranked']):,} {plural}: {output}")
+
+
+def _cells(record: dict[str, Any]) -> tuple[str, ...]:
+    """A row of the table."""
+    whole = record["unit"] == "sentence"
+    return (
+        f"{record['rank']}",
+        "<0.001" if record["score"] < 0.001 else number(record["score"], 3),
+        _short(record["focus"], _WIDTH if whole else 24),
+        ", ".join(mark["label"] for mark in record["marks"]),
+        {None: "", True: "yes", False: f"no, {record['gold']}" if record["gold"] else "no"}[record["right"]],
+        _short(record["text"], 60),
+    )
 
 
 def _show_signals(result: dict[str, Any]) -> None:
@@ -237,8 +272,9 @@ def _show_signals(result: dict[str, Any]) -> None:
     found = [(row["by"], number(row["average_precision"]), *map(share, row["found"])) for row in result["signals"] or ()]
     header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
     msg.table([expected, *found], header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
-    wrong = "" if result["wrong"] is None else f"; {result['wrong']:,} are, by the gold"
-    msg.text(f"About {result['expected_wrong']:,.0f} are expected to be wrong{wrong}.")
+    judged = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
+    wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{judged} are"
+    msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
 
 
 def _short(text: str, width: int) -> str:

@@ -14,6 +14,7 @@ from ..errors import calib_error
 from ._common import (
     check_format,
     check_option,
+    check_output,
     check_readable,
     data_files,
     deliver,
@@ -22,7 +23,7 @@ from ._common import (
     user_errors,
     write_text,
 )
-from ._scoring import open_pipeline, score, stream_examples
+from ._scoring import open_model, pipe_of, score, stream_examples
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -49,7 +50,7 @@ def report_cli(
     date: str = typer.Option(None, "--date", help="Date to put on the page; without one the same data gives the same file"),
     format: str = typer.Option("table", "--format", help="What is printed: table, or json: all that the page shows"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", "-n", help="Worker processes"),
+    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
     gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
     code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
     force: bool = typer.Option(False, "--force", "-F", help="Replace a file at OUTPUT"),
@@ -101,12 +102,9 @@ def report(
     if path is not None:
         check_page(path, force)
     data_files(data)
-    nlp, first = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
-    pipes = fitted_pipes(nlp) if attr is None else [first]
-    for pipe in pipes:
-        check_readable(nlp, pipe)
+    nlp = open_model(model, code=code, gpu_id=gpu_id)
+    pipes, skipped = readable_pipes(nlp) if attr is None else ([pipe_of(nlp, attr)], [])
     views: list[dict[str, Any]] = []
-    skipped: list[str] = []
     for pipe in pipes:
         found, missing = pipe_views(
             nlp, pipe, data, bins, groups, seed, gold_preproc=gold_preproc, n_process=n_process, silent=silent
@@ -115,6 +113,7 @@ def report(
         skipped += missing
     if not views:
         raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=pipes[0].source.component or "the source")
+    tell_apart(views)
     name = f"{nlp.meta['lang']}_{nlp.meta['name']}"
     contents = {
         "title": title or f"How true are the scores of {name}?",
@@ -133,13 +132,42 @@ def report(
     return contents
 
 
+def readable_pipes(nlp: Language) -> tuple[list[Calibrator], list[str]]:
+    """The fitted pipes whose component is there and enabled, and sentences about the others.
+
+    RAISES C021, C069: there is no such pipe.
+    """
+    from ..errors import CalibError
+
+    pipes, skipped = [], []
+    fitted = fitted_pipes(nlp)
+    for pipe in fitted:
+        try:
+            check_readable(nlp, pipe)
+        except CalibError as error:
+            skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
+        else:
+            pipes.append(pipe)
+    if not pipes:
+        check_readable(nlp, fitted[0])
+    return pipes, skipped
+
+
+def tell_apart(views: list[dict[str, Any]]) -> None:
+    """Add the pipe to names that several views have."""
+    names = [view["name"] for view in views]
+    for view, name in zip(views, names, strict=True):
+        if names.count(name) > 1:
+            view["name"] = f"{name} ({view['pipe']})"
+
+
 def check_page(path: Path, force: bool) -> None:
-    """RAISES C080: what draws the pictures is not installed. C054: the file exists. C055: it is a folder."""
+    """RAISES C080: what draws the pictures is not installed. C054: the file exists. C055: it is a folder. C056: it is no .html file."""
     from ..report.charts import load_altair
 
     load_altair()
-    if path.is_dir():
-        raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
+    check_output(path)
+    check_option("--output", path.suffix.lower() in (".html", ".htm"), "a file that ends in .html", path)
     if path.exists() and not force:
         raise calib_error("C054", path=path)
 
@@ -182,7 +210,7 @@ def _check_bins(judged: Judged, bins: int | None, threshold: float) -> None:
 def judged_units(
     pipe: Calibrator, corpus: ScoredCorpus, bins: int | None, n_groups: int | None, seed: int
 ) -> dict[str, Judged]:
-    """ "tokens" and perhaps "entities" -> what is judged, by the groups of the fit or by as many as were asked for."""
+    """ "tokens", behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
     from ..report.judged import judged_entities, judged_tokens
     from ..scorers import CalibScorer
 
@@ -190,12 +218,12 @@ def judged_units(
     n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
     judging = CalibScorer(n_bins, n_groups if n_groups is not None else getattr(pipe.scorer, "n_groups", None)).judging
     labels = pipe.source_labels()
-    units = {"tokens": judged_tokens(corpus, labels, judging(pipe.maps.groups, labels), n_bins, seed)}
-    if pipe.span_maps is not None:
-        span_labels = pipe.source_span_labels()
-        groups = judging(pipe.span_maps[0].groups, span_labels)
-        units["entities"] = judged_entities(corpus, span_labels, groups, n_bins, seed)
-    return units
+    tokens = judged_tokens(corpus, labels, judging(pipe.maps.groups, labels), n_bins, seed)
+    if pipe.span_maps is None:
+        return {"tokens": tokens}
+    span_labels = pipe.source_span_labels()
+    groups = judging(pipe.span_maps[0].groups, span_labels)
+    return {"entities": judged_entities(corpus, span_labels, groups, n_bins, seed), "tokens": tokens}
 
 
 def pipe_facts(pipe: Calibrator) -> dict[str, Any]:

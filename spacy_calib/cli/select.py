@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, deliver, run_pipes, user_errors, write_json
-from ._scoring import DATA_HELP, open_pipeline, pipes_to_run, score, stream_examples
+from ._common import check_format, check_option, check_output, deliver, run_pipes, user_errors, write_json
+from ._scoring import DATA_HELP, open_pipeline, pipes_to_run, score, stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 DEFAULT_N = 100
 SUFFIXES = (".jsonl", ".spacy", ".csv", ".json")
 N_SHOWN, TEXT_WIDTH = 20, 60
+SCORE_MEANS = {
+    "least-confident": "how likely its most doubtful label is wrong",
+    "expected-errors": "wrong labels to be expected",
+    "margin": "how near the second likeliest labels come to the likeliest, as a mean of its words (-1: not at all, 0: as likely)",
+    "entropy": "entropy of the labels, as a mean of its words",
+    "rare-tag": "how likely it holds such a tag",
+    "random": "place in a random order",
+}
 
 
 def select_cli(
@@ -59,7 +67,6 @@ def select_cli(
         "--output",
         "-o",
         help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv or .json",
-        dir_okay=False,
     ),
     format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
@@ -144,16 +151,18 @@ def select(
     """What the command does.
 
     RETURNS (dict): "pipe", "attr", "by", "signal", "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already; "rows": see `active.records.batch_rows`.
+        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `active.records.batch_rows`.
     RAISES CalibError: every fault of the input.
     """
     settings = Settings() if settings is None else settings
     settings.check()
     check_format(format)
     check_option("--output", output is None or output.suffix in SUFFIXES, f"a file that ends in {', '.join(SUFFIXES)}", output)
+    text_files(pool)
+    check_output(output, pool, *exclude)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     tags = hunted_tags(pipe, settings)
-    labelled = labelled_texts(nlp, exclude)
+    labelled = labelled_texts(nlp, exclude) if exclude else None
     corpus = score(nlp, pipe, stream_examples(nlp, pool), sentences=True, n_process=n_process, silent=silent, what="Scoring")
     found = choose_from(corpus, settings, tags, labelled)
     result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
@@ -196,7 +205,7 @@ def labelled_texts(nlp: Language, paths: Sequence[Path]) -> set[str]:
         if path.suffix == ".csv":
             keys.update(text_key(text) for text in csv_texts(path))
             continue
-        for example in stream_examples(nlp, path):
+        for example in stream_examples(nlp, path, required=False):
             doc = example.reference
             keys.add(text_key(doc.text))
             if doc.has_annotation("SENT_START"):
@@ -213,8 +222,8 @@ class Found:
     result: dict[str, Any]
 
 
-def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], labelled: set[str]) -> Found:
-    """RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
+def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], given: set[str] | None) -> Found:
+    """given (set | None): Keys of labelled texts. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
     from ..active.batch import text_key
     from ..active.priority import priorities, token_values
     from ..active.records import batch_rows
@@ -222,6 +231,11 @@ def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], l
 
     units = units_of(corpus, settings.unit)
     keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
+    bounds = corpus.doc_starts
+    labelled = set() if given is None else given
+    # A sentence of a labelled document is labelled, wherever the pipeline sees it begin and end.
+    done = {doc for doc in range(corpus.n_docs) if text_key(corpus.text(bounds[doc], bounds[doc + 1])) in labelled}
+    labelled = labelled | {key for key, doc in zip(keys, units.docs.tolist(), strict=True) if doc in done}
     values = token_values(corpus, settings.by, settings.signal, tags)
     scores = priorities(corpus, units, values, settings.by, settings.seed)
     if settings.divides:
@@ -235,7 +249,7 @@ def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], l
         "per_word": settings.divides,
         "tags": list(tags),
         **_sums(corpus, units, rows),
-        "excluded": sum(key in labelled for key in keys),
+        "excluded": None if given is None else sum(key in labelled for key in keys),
         "rows": rows,
     }
     return Found(units, chosen, result)
@@ -310,13 +324,21 @@ def batch_docs(nlp: Language, pipe: Calibrator, pool: Path, found: Found, *, sil
 
 def cut(doc: Doc, start: int, end: int) -> Doc:
     """Some tokens of a Doc as a Doc of their own, with annotation, span groups and user data."""
-    from spacy.tokens import Span
+    from spacy.tokens import Span, SpanGroup
 
     part = doc[start:end].as_doc(copy_user_data=True)
     for key, group in doc.spans.items():
-        inside = [span for span in group if start <= span.start and span.end <= end]
-        part.spans[key] = [Span(part, span.start - start, span.end - start, span.label, span.kb_id) for span in inside]
+        kept = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
+        inside = [group[i] for i in kept]
+        spans = [Span(part, span.start - start, span.end - start, span.label, span.kb_id, span.id) for span in inside]
+        attrs = {name: value[kept] if _for_each(value, len(group)) else value for name, value in group.attrs.items()}
+        part.spans[key] = SpanGroup(part, name=group.name, attrs=attrs, spans=spans)
     return part
+
+
+def _for_each(value: Any, n: int) -> bool:
+    """Whether it holds one number for each of n spans, as the scores of a span categorizer do."""
+    return getattr(value, "ndim", 0) == 1 and len(value) == n
 
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:
@@ -329,6 +351,7 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
     rows = [_table_row(row) for row in result["rows"][:N_SHOWN]]
     header = ("Rank", "Doc", "Sent", "Score", "Words", "Because of", "Text")
     msg.table(rows, header=header, divider=True, aligns=(*"rrrrr", *"ll"), max_col=2 * TEXT_WIDTH)
+    msg.text(f"Score: {SCORE_MEANS[result['by']]}{', divided by the words' if result['per_word'] else ''}.")
     batch, pool = result["batch"], result["pool"]
     if batch["units"] > N_SHOWN:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
@@ -336,9 +359,9 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
         share = 100 * part["expected_errors"] / max(1, part["words"])
         msg.text(
             f"{name}: {part['units']:,} {result['unit']}s of {part['docs']:,} documents, {part['words']:,} words, "
-            f"{part['expected_errors']:,.1f} wrong labels expected ({share:.1f} %)."
+            f"{part['expected_errors']:,.1f} wrong labels expected ({share:.1f}\u00a0%)."
         )
-    if result["excluded"]:
+    if result["excluded"] is not None:
         msg.text(f"{result['excluded']:,} {result['unit']}s of the pool are labelled already.")
     if output is not None:
         msg.good(f"The batch: {output}")
@@ -346,10 +369,8 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
 
 def _table_row(row: dict[str, Any]) -> tuple[str, ...]:
     reason = row["reason"]
-    others = ", ".join(f"{tag} {probability:.2f}" for tag, probability in list(reason["alternatives"].items())[:2])
-    because = f"{_cut_short(reason['word'], 20)}: {reason['tag']} {reason['probability']:.2f}" + (
-        f" ({others})" if others else ""
-    )
+    tags = [(reason["tag"], reason["probability"]), *list(reason["alternatives"].items())[:2]]
+    because = f"{_cut_short(reason['word'], 20)}: " + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
     sentence = "-" if row["sentence"] is None else str(row["sentence"])
     return (
         str(row["rank"]),

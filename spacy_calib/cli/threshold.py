@@ -11,6 +11,7 @@ from ..errors import calib_error
 from ._common import (
     check_format,
     check_option,
+    check_output,
     check_readable,
     data_files,
     deliver,
@@ -38,7 +39,7 @@ def threshold_cli(
     per: str = typer.Option("all", "--per", help="One cut-off for: all, or each label or group"),
     confidence: float = typer.Option(0.95, "--confidence", help="How sure it must be that the precision is reached"),
     attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first that scores entities"),
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the cut-offs", dir_okay=False),
+    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the cut-offs"),
     apply: Path = typer.Option(None, "--apply", "-a", help="Folder for the pipeline with the cut-offs in it"),
     format: str = typer.Option("table", "--format", help="What is printed: table or json"),
     gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
@@ -94,6 +95,7 @@ def threshold(
     check_option("--per", per in PER, f"one of {', '.join(PER)}", repr(per))
     import_user_code(code)
     data_files(data)
+    check_output(output, data)
     if apply is not None:
         check_target(apply, force)
     use_gpu(gpu_id)
@@ -204,6 +206,10 @@ def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
     ]
     header = ("For", "Cut-off", "Entities", "Kept", "% kept", "Precision", "Elsewhere")
     msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrr"))
+    if all(row["cutoff"] is None for row in result["rows"]):
+        applied = "" if apply is None else f" The pipeline in {apply} accepts nothing."
+        msg.warn(f"No cut-off reaches {percent} with this confidence: ask for less, or give more gold.{applied}")
+        return
     msg.text(
         f"In documents of the same source the entities kept are right at least {percent} of the time. Of all data sets on which this "
         f"command may be run, that claim is true for {sure}, and so is the interval under Elsewhere: where the precision of as many "

@@ -18,7 +18,7 @@ from .tasks import Task
 
 _DIGITS = 6
 _COLUMNS = (
-    "rank", "score", "raw", "doubt", "unit", "focus", "label", "alternatives", "gold", "right", "document", "sentence", "text",
+    "rank", "score", "raw", "doubt", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "text",
 )  # fmt: skip
 
 # How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions.
@@ -41,7 +41,7 @@ def record_of(task: Task) -> dict[str, Any]:
         "alternatives": _rounded(task.alternatives),
         "gold": task.gold,
         "right": task.right,
-        "document": task.document,
+        "doc": task.doc,
         "sentence": task.sentence,
         "text": task.text,
     }
@@ -116,7 +116,7 @@ def label_studio_config(labels: Iterable[str]) -> str:
 def _meta(task: Task) -> dict[str, Any]:
     """What an annotator is shown beside the text."""
     meta: dict[str, Any] = {
-        "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "document": task.document, "sentence": task.sentence
+        "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence
     }  # fmt: skip
     if task.alternatives:
         meta["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())

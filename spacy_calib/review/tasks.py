@@ -35,7 +35,7 @@ class Task:
 
     text (str): The sentence that it stands in. tokens (list): (start, end, whether a space follows) of each of its tokens, in characters.
     marks (list[Mark]): What is to be checked. unit (str): token, sentence or entity. focus (str): The text of the unit itself.
-    document, sentence (int): Their numbers in the data, from 0. rank (int): Place in the order, from 1.
+    doc (int): Number of the document among those with text, from 0. sentence (int): Number in it, from 0. rank (int): Place in the order, from 1.
     score (float): Calibrated probability that the unit is right. raw (float): The same before calibration. doubt (float): What the
         order is by.
     alternatives (dict): Tag -> calibrated probability, highest first; of a token.
@@ -47,7 +47,7 @@ class Task:
     marks: list[Mark]
     unit: str
     focus: str
-    document: int
+    doc: int
     sentence: int
     rank: int
     score: float
@@ -71,15 +71,15 @@ def _task(corpus: ScoredCorpus, units: Units, number: int, rank: int, doubt: flo
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
     first, last = _context(corpus, unit_first, unit_last)
     tokens = _offsets(corpus, first, last)
-    right = int(units.right[number])
+    right, doc = int(units.right[number]), int(corpus.docs[unit_first])
     return Task(
         text=corpus.text(first, last),
         tokens=tokens,
         marks=_marks(corpus, units, number, first, tokens),
         unit=units.kind,
         focus=corpus.text(unit_first, unit_last),
-        document=int(corpus.docs[unit_first]),
-        sentence=int(corpus.sentences[unit_first]),
+        doc=doc,
+        sentence=int(corpus.sentences[unit_first] - corpus.sentences[corpus.doc_starts[doc]]),
         rank=rank,
         score=float(units.calibrated[number]),
         raw=float(units.raw[number]),

@@ -134,8 +134,8 @@ def test_the_data_is_a_folder_without_spacy_files(model, calibrated, tmp_path, o
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "gold.txt").write_text("the dog")
-    refuses(calib("fit", model, folder, out), "holds no documents; give a .spacy file")
-    refuses(calib("evaluate", calibrated, folder), "holds no documents; give a .spacy file")
+    refuses(calib("fit", model, folder, out), "holds no documents; give some with text")
+    refuses(calib("evaluate", calibrated, folder), "holds no documents; give some with text")
 
 
 def test_one_file_of_a_folder_cannot_be_read(model, dev, tmp_path, out):

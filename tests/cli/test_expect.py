@@ -152,3 +152,28 @@ def test_bad_options_are_named(calibrated, test_file, options, sentence):
 
 def test_a_file_that_is_not_there(calibrated, tmp_path):
     refuses(calib("expect", calibrated, tmp_path / "none.txt"), "Data not found")
+
+
+@pytest.mark.parametrize("component", ["trainable_lemmatizer", "senter", "morphologizer"])
+def test_the_fit_data_itself_is_like_the_fit_data(component, model, dev, tmp_path):
+    """Labels are compared as the fit saw them (edit trees, not lemmas), and tokens that nobody labelled take no part."""
+    assert calib("fit", model, dev, tmp_path / "m", "-C", component, "--silent").code == 0
+    result = expect(str(tmp_path / "m"), dev, check=True)
+    assert result["drift"]["verdict"] == "like the fit data"
+    assert max(one["value"] for one in result["drift"]["checks"] if one["name"] == "labels") < 0.05
+    assert result["true"]["accuracy"]["inside"]
+
+
+def test_gold_of_some_documents_is_no_proof_for_all(calibrated, test_file, tmp_path):
+    nlp = spacy.load(calibrated)
+    docs = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
+    partly = save_docs(tmp_path / "partly.spacy", [*docs[:9], *bare_docs(nlp, docs[9:])])
+    outcome, result = run_expect(calibrated, partly, tmp_path, "--check")
+    assert result["true"]["accuracy"]["inside"] is None
+    assert "9 of the 80 documents" in outcome.text
+
+
+def test_the_truth_of_single_documents_is_shown_on_request(calibrated, test_file):
+    assert {row["true"] for row in expect(str(calibrated), test_file, per_doc=True)["per_doc"]} == {None}
+    checked = expect(str(calibrated), test_file, per_doc=True, check=True)["per_doc"]
+    assert all(0 <= row["true"] <= 1 for row in checked)

@@ -86,7 +86,7 @@ def test_info_on_a_recognizer(calibrated_ner, tmp_path):
         "Component ner (ner)",
         f"{spans['spans']:,} predicted entities, {spans['right']:,} right (event: exact)",
         "The same for whole entities",
-        "Group O (1 tags): O",
+        "Group O (1 tag): O",
     ):
         assert part in outcome.text
 

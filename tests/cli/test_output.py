@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from spacy.cli._util import app
@@ -77,3 +78,31 @@ def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, 
         figures.append(json.loads(out.read_text())["calib"]["scores"])
     for key, values in figures[0].items():
         assert values == pytest.approx(figures[1][key], abs=1e-5)
+
+
+WRITING = ["evaluate", "threshold", "rank", "select", "expect"]
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_what_is_read_is_not_written_over(commands, command, tmp_path):
+    model, data, *options = commands[command]
+    own = shutil.copyfile(data, tmp_path / "own.spacy")
+    extra = ["--format", "jsonl"] if command == "rank" else []
+    refuses(calib(command, model, own, *options, *extra, "--output", own), "Option --output must be no file of the data")
+    (tmp_path / "folder").mkdir()
+    inside = shutil.copyfile(data, tmp_path / "folder" / "own.spacy")
+    refuses(calib(command, model, inside.parent, *options, *extra, "--output", inside), "must be no file of the data")
+    assert own.read_bytes() == inside.read_bytes() == data.read_bytes()
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_folder_is_no_file_to_write(commands, command, tmp_path):
+    (tmp_path / "out.json").mkdir()
+    refuses(calib(command, *commands[command], "--output", tmp_path / "out.json"), "it is a folder; name a file in it")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "rank"])
+def test_errors_go_to_the_standard_error(commands, command):
+    result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--attr", "x", "--seed", "-1"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Option --seed" in result.stderr

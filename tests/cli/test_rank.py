@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -12,6 +13,7 @@ from spacy.cli._util import app
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
+from spacy_calib.cli.rank import rank
 from tests.cli.conftest import calib, refuses
 
 
@@ -37,7 +39,7 @@ def test_the_most_doubtful_come_first_with_what_the_attributes_say(calibrated, t
     golds = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
     for record in ranked["ranked"][:5]:
         (mark,) = record["marks"]
-        doc = nlp(golds[record["document"]].text)
+        doc = nlp(golds[record["doc"]].text)
         same = [token for token in doc if (token.text, token.tag_) == (record["focus"], mark["label"])]
         assert record["score"] in [pytest.approx(token._.calib_score, abs=1e-4) for token in same]
         assert set(record["alternatives"]) in [set(token._.calib_scores) for token in same]
@@ -58,7 +60,7 @@ def test_table_on_the_screen(calibrated, test_file):
     text = run(calibrated, test_file, "--top", 5).text
     assert "tokens, most doubtful first (by calibrated)" in text
     assert "Avg. precision" in text
-    assert "are expected to be wrong" in text
+    assert "By their scores about" in text
 
 
 def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tmp_path):
@@ -71,7 +73,13 @@ def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tm
     assert sorted(record["focus"] for record in result["ranked"]) == sorted(
         ["the", "dog", "runs", "the", "old", "cat", "sees", "a", "bird"]
     )
-    refuses(calib("rank", calibrated, tmp_path / "texts.txt", "--plot", tmp_path / "x.png"), "No token in the data has gold")
+    queue = ["--output", tmp_path / "q.jsonl", "--plot", tmp_path / "x.png"]
+    refuses(calib("rank", calibrated, tmp_path / "texts.txt", *queue), "No token in the data has gold")
+    # The queue, which needs no gold, is there all the same.
+    assert len((tmp_path / "q.jsonl").read_text().splitlines()) == 9
+    table = run(calibrated, tmp_path / "texts.txt").text
+    assert "Token Label In" in table
+    assert "Right" not in table
 
 
 @pytest.mark.parametrize("name", ["jsonl", "prodigy", "doccano"])
@@ -138,6 +146,8 @@ def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
         (["--top", 0], "Option --top must be at least 1"),
         (["--format", "xml"], "Option --format must be one of table, json, jsonl"),
         (["--n-process", 0], "Option --n-process must be at least 1"),
+        (["--plot", "found.pdf"], "Option --plot must be a file that ends in .png or .svg, but found.pdf was given"),
+        (["--format", "json", "--output", "q.csv"], "Option --output must be a file that ends in .json"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
     ],
 )
@@ -149,3 +159,47 @@ def test_a_file_that_cannot_be_written_is_an_error(calibrated, test_file, tmp_pa
     (tmp_path / "file").write_text("kept")
     refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "file" / "queue.csv"), "Cannot write the output")
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_as_many_rows_as_were_asked_for(calibrated, test_file, tmp_path):
+    def rows(*options):
+        lines = run(calibrated, test_file, *options).printed.splitlines()
+        return [line for line in lines if line[:3].strip().isdigit()]
+
+    assert [len(rows()), len(rows("--top", 7)), len(rows("--top", 31))] == [20, 7, 31]
+    text = run(calibrated, test_file, "--output", tmp_path / "q.csv").text
+    assert f"... and 387 more in {tmp_path}" in text
+
+
+def test_json_goes_to_the_file_and_to_the_standard_output(calibrated, test_file, tmp_path):
+    arguments = ["calib", "rank", calibrated, test_file, "--format", "json", "--top", 3, "--output", tmp_path / "q.json"]
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert json.loads(result.stdout) == json.loads((tmp_path / "q.json").read_text())
+
+
+def test_sentences_have_columns_of_their_own(calibrated, test_file):
+    text = run(calibrated, test_file, "--unit", "sentence").text
+    assert "# P(right) Sentence Right" in text
+    assert "Label" not in text
+
+
+def test_sentences_are_counted_in_their_document(calibrated, tmp_path):
+    (tmp_path / "texts.txt").write_text("the dog runs .\nthe cat eats .\nthe duck runs .\n")
+    result = rank(str(calibrated), tmp_path / "texts.txt")
+    assert {record["doc"] for record in result["ranked"]} == {0, 1, 2}
+    first = {(record["doc"], record["sentence"]) for record in result["ranked"] if record["focus"] == "the"}
+    assert first == {(0, 0), (1, 0), (2, 0)}
+
+
+def test_annotators_of_lemmas_choose_from_lemmas(model, dev, test_file, tmp_path):
+    assert calib("fit", model, dev, tmp_path / "m", "-C", "trainable_lemmatizer", "--silent").code == 0
+    run(tmp_path / "m", test_file, "--format", "label-studio", "--output", tmp_path / "q.json", "--silent")
+    offered = set(re.findall(r'Label value="([^"]*)"', (tmp_path / "q.labels.xml").read_text()))
+    given = {value for task in json.loads((tmp_path / "q.json").read_text()) for value in task_labels(task)}
+    assert given
+    assert given <= offered
+    assert not any("0 0" in label for label in offered)
+
+
+def task_labels(task):
+    return [label for prediction in task["predictions"] for one in prediction["result"] for label in one["value"]["labels"]]

@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+import spacy
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
@@ -165,6 +166,7 @@ def test_data_without_gold_is_refused(calibrated, tmp_path):
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
         (["--bins", "100000"], "but 100000 bins were asked for"),
         (["--output", "."], "it is a folder; name a file in it."),
+        (["--output", "page.pdf"], "Option --output must be a file that ends in .html, but page.pdf was given"),
     ],
 )
 def test_bad_options_are_one_sentence(calibrated, test_file, tmp_path, monkeypatch, options, sentence):
@@ -187,3 +189,22 @@ def test_one_sentence_of_gold_is_too_little_for_a_verdict(calibrated, tmp_path):
     (view,) = report(str(calibrated), few, output=tmp_path / "r.html")["views"]
     assert view["verdict"]["status"] == "unclear"
     assert (tmp_path / "r.html").exists()
+
+
+def test_two_pipes_of_one_component_are_told_apart(calibrated, dev, test_file, tmp_path):
+    assert calib("fit", calibrated, dev, tmp_path / "m", "--attr", "other", "--groups", 1, "--silent").code == 0
+    views = report(str(tmp_path / "m"), test_file, format="json")["views"]
+    assert sorted(view["name"] for view in views) == ["tagger: tokens (calib)", "tagger: tokens (other)"]
+
+
+def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tmp_path):
+    nlp = spacy.load(model)
+    nlp.disable_pipe("senter")
+    nlp.to_disk(tmp_path / "model")
+    assert calib("fit", tmp_path / "model", dev, tmp_path / "one", "--silent").code == 0
+    fit = calib("fit", tmp_path / "one", dev, tmp_path / "two", "-C", "senter", "--attr", "sent")
+    assert "Component 'senter' is disabled in this pipeline" in fit.text
+    contents = report(str(tmp_path / "two"), test_file, format="json")
+    assert [view["pipe"] for view in contents["views"]] == ["calib"]
+    assert "Not judged: pipe sent." in contents["skipped"][0]
+    refuses(calib("report", tmp_path / "two", test_file, "--attr", "sent"), "'senter' is disabled")

@@ -123,3 +123,11 @@ def test_texts_without_a_score_are_refused(calibrated, tmp_path):
     empty = [Example(nlp.make_doc(""), nlp.make_doc(""))]
     with pytest.raises(CalibError, match="gave no token of the 1 documents a score"):
         score(nlp, pipe, empty)
+
+
+def test_a_text_too_long_for_the_pipeline_is_named(tmp_path):
+    nlp = spacy.blank("xx")
+    nlp.max_length = 20
+    (tmp_path / "a.txt").write_text("short\n" + "long " * 10)
+    with pytest.raises(CalibError, match=r"a\.txt: \[E088\]"):
+        list(stream_examples(nlp, tmp_path / "a.txt"))

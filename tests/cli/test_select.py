@@ -184,6 +184,8 @@ def test_categorized_spans_come_with_their_sentence(calibrated_spancat, span_gol
     for doc, row in zip(docs, rows, strict=True):
         found = {(span.start, span.end, span.text, span.label_) for span in doc.spans["sc"]}
         assert found >= {(one["start"], one["end"], one["text"], one["label"]) for one in row["entities"]}
+        attrs = doc.spans["sc"].attrs
+        assert [len(attrs[name]) for name in ("scores", "calib_scores")] == [len(doc.spans["sc"])] * 2
     assert any(row["entities"] for row in rows)
 
 
@@ -256,8 +258,27 @@ def test_a_failed_write_keeps_the_old_file(calibrated, pool, tmp_path):
 
 
 def test_pipelines_and_pools_that_are_none(model, calibrated, tmp_path):
-    refuses(calib("select", model, tmp_path), "The pipeline has no fitted calib pipe")
+    refuses(calib("select", model, save_gold(tmp_path / "two.spacy", 2, seed=2)), "The pipeline has no fitted calib pipe")
+    (tmp_path / "two.spacy").unlink()
     refuses(calib("select", calibrated, tmp_path), "holds no texts")
     gold = save_gold(tmp_path / "one.spacy", 1, seed=1)
     assert len(select(calibrated, gold)["rows"]) == 1
     refuses(calib("select", calibrated, save_docs(tmp_path / "none.spacy", [])), "holds no documents")
+
+
+def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_path):
+    """Wherever the pipeline sees sentences begin: a text is labelled as a whole."""
+    texts = [" ".join(token.text for token in doc) for doc in DocBin().from_disk(pool).get_docs(spacy.blank("xx").vocab)]
+    (tmp_path / "pool.txt").write_text("\n".join(texts))
+    (tmp_path / "labelled.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts[5:]))
+    left = select(calibrated, tmp_path / "pool.txt", "--exclude", tmp_path / "labelled.jsonl", "--n", 100)
+    assert {row["doc"] for row in left["rows"]} <= set(range(5))
+    assert left["excluded"] == left["pool"]["units"] - sum(row["doc"] < 5 for row in left["rows"]) > 0
+
+
+def test_nothing_labelled_yet(calibrated, pool, tmp_path):
+    (tmp_path / "labelled.jsonl").touch()
+    outcome = calib("select", calibrated, pool, "--exclude", tmp_path / "labelled.jsonl")
+    assert outcome.code == 0, outcome.text
+    assert "0 sentences of the pool are labelled already" in outcome.text
+    assert select(calibrated, pool)["excluded"] is None

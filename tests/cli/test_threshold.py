@@ -117,8 +117,9 @@ def test_more_confidence_keeps_fewer(calibrated_ner, entity_test, tmp_path):
     for confidence in (0.5, 0.95, 0.999):
         outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--confidence", confidence)
         assert result["confidence"] == confidence
-        assert f"that claim is true for {100 * confidence:g} %, and so is" in outcome.text
         kept.append(result["rows"][0]["kept"])
+        claim = f"that claim is true for {100 * confidence:g} %, and so is" if kept[-1] else "No cut-off reaches 80 %"
+        assert claim in outcome.text
     assert kept == sorted(kept, reverse=True)
     assert kept[0] > kept[-1]
 
@@ -128,6 +129,9 @@ def test_a_precision_that_cannot_be_reached(calibrated_ner, entity_test, tmp_pat
     outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", applied, precision=0.9999)
     assert result["cutoffs"] == {"all": None}
     assert "all not reached" in outcome.text
+    assert "No cut-off reaches 99.99 % with this confidence" in outcome.text
+    assert "accepts nothing" in outcome.text
+    assert "entities kept are right" not in outcome.text
     spans = [ent for doc in annotated(applied, entity_test) for ent in doc.ents]
     assert spans
     assert {ent._.calib_accept for ent in spans} == {False}

@@ -19,7 +19,7 @@ def test_a_token_in_its_sentence():
     assert task.text == "My fish swim"
     assert task.tokens == [(0, 2, True), (3, 7, True), (8, 12, True)]
     assert [tuple(mark) for mark in task.marks] == [(1, 1, 3, 7, "N", 0.6)]
-    assert (task.focus, task.document, task.sentence, task.rank) == ("fish", 0, 0, 2)
+    assert (task.focus, task.doc, task.sentence, task.rank) == ("fish", 0, 0, 2)
     assert task.alternatives == {"N": 0.6, "V": 0.4}
     assert (task.gold, task.right) == ("V", False)
     assert task.doubt == pytest.approx(0.4)
