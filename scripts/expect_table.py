@@ -18,7 +18,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,8 +133,8 @@ class Scored:
     gold: Ints
 
     @classmethod
-    def of(cls, corpus: ScoredCorpus, gold: Ints) -> Scored:
-        return cls(tokens_of(corpus), spans_of(corpus), corpus.right[corpus.counted], corpus.spans.right, gold)
+    def of(cls, corpus: ScoredCorpus, labels: Sequence[str], gold: Ints) -> Scored:
+        return cls(tokens_of(corpus, labels), spans_of(corpus), corpus.right[corpus.counted], corpus.spans.right, gold)
 
     def take(self, documents: Ints) -> Scored:
         """Some documents of it."""
@@ -179,7 +179,7 @@ def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:
             yield example
 
     corpus = score(nlp, pipe, counted(), silent=False, what=what)
-    return Scored.of(corpus, np.array(gold))
+    return Scored.of(corpus, pipe.source_labels(), np.array(gold))
 
 
 def measures(found: dict[str, Any], true: dict[str, float | None]) -> dict[str, tuple[dict[str, float], float]]:

@@ -29,7 +29,7 @@ N_SHOWN, TEXT_WIDTH = 20, 60
 SCORE_MEANS = {
     "least-confident": "how likely its most doubtful label is wrong",
     "expected-errors": "wrong labels to be expected",
-    "margin": "how near the second likeliest labels come to the likeliest, as a mean of its words (-1: not at all, 0: as likely)",
+    "margin": "how much likelier the best other label is than the one it has (mostly below 0: less likely), as a mean of its words",
     "entropy": "entropy of the labels, as a mean of its words",
     "rare-tag": "how likely it holds such a tag",
     "random": "place in a random order",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import random
+import sys
+from pathlib import Path
 
 import pytest
 import spacy
@@ -177,3 +180,26 @@ def test_the_truth_of_single_documents_is_shown_on_request(calibrated, test_file
     assert {row["true"] for row in expect(str(calibrated), test_file, per_doc=True)["per_doc"]} == {None}
     checked = expect(str(calibrated), test_file, per_doc=True, check=True)["per_doc"]
     assert all(0 <= row["true"] <= 1 for row in checked)
+
+
+def test_the_script_that_made_the_table_of_the_readme(calibrated_ner, entity_test, capsys):
+    folder = Path(__file__).parents[2] / "scripts"
+    spec = importlib.util.spec_from_file_location("expect_table", folder / "expect_table.py")
+    script = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        patch.setitem(sys.modules, "expect_table", script)
+        spec.loader.exec_module(script)
+    nlp = spacy.load(calibrated_ner)
+    pipe = nlp.get_pipe("calib")
+    scored = script.read_set(nlp, pipe, entity_test, "made up")
+    script.whole_rows("made up", scored, pipe.record)
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()]
+    found = expect(str(calibrated_ner), entity_test, check=True)
+    assert [row[1] for row in rows] == ["accuracy", "precision", "recall", "f"]
+    assert [row[2] for row in rows][::3] == [
+        f"{100 * found[key[0]][key[1]]['expected']:.2f}" if len(key) == 2 else f"{100 * found[key[0]]['expected']:.2f}"
+        for key in (("accuracy",), ("entities", "f"))
+    ]
+    assert [float(row[4]) for row in rows] == pytest.approx([100 * one["value"] for one in found["true"].values()], abs=0.005)
+    assert script.subset_row("made up", scored, pipe.record, 20, 3)
