@@ -50,6 +50,8 @@ class _Names:
         return np.array([self._of_hash.get(key, -1) for key in found.tolist()], dtype=np.intp)[inverse.reshape(-1)]
 
 
+# Key of `Doc.user_data` under which the reader of a text says where it stood: see `ScoredCorpus.origins`.
+ORIGIN = "origin"
 _TOKENS = {
     "docs": np.intp, "words": object, "spaces": bool, "starts": bool, "labels": np.intp, "raw": np.float64,
     "calibrated": np.float64, "gold": np.intp, "right": np.int8,
@@ -74,6 +76,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, layer: Layer, labels: 
     tokens: list[_Columns] = []
     scores: list[_Columns] = []
     spans: list[_Columns] = []
+    origins: list[dict[str, Any]] = []
     n_tokens = 0
     for number, example in enumerate(examples):
         view = doc_view(example.predicted, attr)
@@ -85,10 +88,12 @@ def scored_corpus(examples: Iterable[Example], attr: str, layer: Layer, labels: 
         if view is not None and view.ents:
             spans.append(_spans_of(number, example, view, layer, names))
         n_tokens += len(example.predicted)
+        origins.append(example.reference.user_data.get(ORIGIN, {}))
     return ScoredCorpus(
         names=tuple(names.numbers),
         n_docs=len(tokens),
         spans=ScoredSpans(**_joined(spans, _SPANS)),
+        origins=tuple(origins) if any(origins) else (),
         **_joined(tokens, _TOKENS),
         **_joined(scores, _SCORES),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,7 @@ class ScoredCorpus:
     rows, tags, columns (Ints): Token of each score, ascending; its tag in names; its column in the labels of the source; shape (m,).
     tag_raw, tag_calibrated (Floats): The score before and after calibration. hits (NDArray[int8]): As `right`, of each score.
     spans (ScoredSpans): The entities (or categorized spans).
+    origins (tuple[dict, ...]): Where each Doc came from, as far as its reader said: "line", "file", "id", "meta"; shape (n_docs,), or ().
     """
 
     names: tuple[str, ...]
@@ -70,9 +72,14 @@ class ScoredCorpus:
     tag_calibrated: Floats
     hits: NDArray[np.int8]
     spans: ScoredSpans
+    origins: tuple[dict[str, Any], ...] = ()
 
     def __len__(self) -> int:
         return len(self.docs)
+
+    def origin(self, doc: int) -> dict[str, Any]:
+        """Where a Doc came from; empty where that is not known."""
+        return self.origins[doc] if self.origins else {}
 
     @cached_property
     def doc_starts(self) -> Ints:

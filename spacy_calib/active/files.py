@@ -27,10 +27,11 @@ def csv_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
     """A record on each line, its reason in columns of its own; alternatives as "VB 0.4312; NN 0.2001"."""
     text = io.StringIO()
     table = csv.writer(text)
-    table.writerow((*COLUMNS, *REASON_COLUMNS, "alternatives"))
+    table.writerow((*COLUMNS, *REASON_COLUMNS, "alternatives", "origin"))
     for row in rows:
         others = "; ".join(f"{tag} {probability:.4f}" for tag, probability in row["reason"]["alternatives"].items())
-        table.writerow((*(row[key] for key in COLUMNS), *(row["reason"][key] for key in REASON_COLUMNS), others))
+        origin = json.dumps(row["origin"], ensure_ascii=False) if row["origin"] else ""
+        table.writerow((*(row[key] for key in COLUMNS), *(row["reason"][key] for key in REASON_COLUMNS), others, origin))
     return text.getvalue().encode("utf8")
 
 

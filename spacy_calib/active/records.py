@@ -30,7 +30,8 @@ def batch_rows(
 
     scores (Floats): Priority of each unit. values (Floats): Of each token, see `priority.token_values`. whole_docs (bool): Whether the
         units are Docs. tags (Collection[str]): The tags that were hunted; empty for other orders.
-    RETURNS (list[dict]): "rank" (from 1), "text", "doc" and "sentence" (from 0, in the pool and in the Doc; None for whole Docs),
+    RETURNS (list[dict]): "rank" (from 1), "text", "doc" and "sentence" (from 0, in the pool and in the Doc; None for whole Docs), "origin"
+        (see `ScoredCorpus.origins`),
         "start" and "end" (tokens in the Doc), "words", "score", "expected_errors", "reason": see `reason_of`, and "entities" where the
         corpus has any.
     """
@@ -43,6 +44,7 @@ def batch_rows(
             "rank": rank,
             "text": corpus.text(first, last),
             "doc": doc,
+            "origin": corpus.origin(doc),
             "sentence": None if whole_docs else int(corpus.sentences[first] - corpus.sentences[offset]),
             "start": first - offset,
             "end": last - offset,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import calib_error
 from ._common import check_option, check_readable, fitted_pipes, import_user_code, load_pipeline, reason, run_pipes, use_gpu
@@ -73,16 +73,21 @@ def stream_examples(nlp: Language, path: Path, *, gold_preproc: bool = False, re
         are no documents.
     """
     n_examples = 0
-    for file in text_files(path):
-        for example in _examples_of(nlp, file, gold_preproc):
+    files = text_files(path)
+    for file in files:
+        named = {"file": str(file.relative_to(path))} if len(files) > 1 else {}
+        for example in _examples_of(nlp, file, gold_preproc, named):
             n_examples += 1
             yield example
     if required and not n_examples:
         raise calib_error("C052", path=path)
 
 
-def _examples_of(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example]:
+def _examples_of(nlp: Language, file: Path, gold_preproc: bool, named: dict[str, Any]) -> Iterator[Example]:
+    """named (dict): Put before what is known of the origin of a text."""
     from spacy.training import Corpus, Example
+
+    from ..collect import ORIGIN
 
     if file.suffix == ".spacy":
         if not file.stat().st_size:
@@ -92,41 +97,42 @@ def _examples_of(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Exam
         except Exception as error:
             raise calib_error("C053", path=file, why=reason(error)) from None
     else:
-        for text in read_texts(file):
+        for text, origin in read_texts(file):
             try:
                 example = Example(nlp.make_doc(text), nlp.make_doc(text))
             except ValueError as error:  # longer than nlp.max_length
                 raise calib_error("C074", path=file, why=reason(error)) from None
+            example.reference.user_data[ORIGIN] = {**named, **origin}
             yield example
 
 
-def read_texts(file: Path) -> Iterator[str]:
-    """The texts of a .txt or .jsonl file; empty ones are left out.
+def read_texts(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The texts of a .txt or .jsonl file, each with its "line" (from 1), and the "id" and "meta" of its record; empty ones are left out.
 
     RAISES C074: a line of a .jsonl file holds no text, or the file is not UTF-8.
     """
     try:
         with file.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
-                text = line.rstrip("\r\n") if file.suffix == ".txt" else _text_of(file, number, line)
-                if text.strip():
-                    yield text
+                record = {"text": line.rstrip("\r\n")} if file.suffix == ".txt" else _record_of(file, number, line)
+                if record["text"].strip():
+                    yield record["text"], {"line": number, **{key: record[key] for key in ("id", "meta") if key in record}}
     except (OSError, UnicodeDecodeError) as error:
         raise calib_error("C074", path=file, why=reason(error)) from None
 
 
-def _text_of(file: Path, number: int, line: str) -> str:
+def _record_of(file: Path, number: int, line: str) -> dict[str, Any]:
     import srsly
 
     if not line.strip():
-        return ""
+        return {"text": ""}
     try:
         record = srsly.json_loads(line)
     except ValueError:
         record = None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise calib_error("C074", path=file, why=f'line {number} is no object with a "text"')
-    return record["text"]
+    return record
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:

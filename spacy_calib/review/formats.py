@@ -18,7 +18,7 @@ from .tasks import Task
 
 _DIGITS = 6
 _COLUMNS = (
-    "rank", "score", "raw", "doubt", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "text",
+    "rank", "score", "raw", "doubt", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "origin", "text",
 )  # fmt: skip
 
 # How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions.
@@ -43,6 +43,7 @@ def record_of(task: Task) -> dict[str, Any]:
         "right": task.right,
         "doc": task.doc,
         "sentence": task.sentence,
+        "origin": task.origin,
         "text": task.text,
     }
 
@@ -114,8 +115,10 @@ def label_studio_config(labels: Iterable[str]) -> str:
 
 
 def _meta(task: Task) -> dict[str, Any]:
-    """What an annotator is shown beside the text."""
+    """What an annotator is shown beside the text, and what came with it."""
+    given = task.origin.get("meta")
     meta: dict[str, Any] = {
+        **(given if isinstance(given, dict) else {}), **{key: value for key, value in task.origin.items() if key != "meta"},
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence
     }  # fmt: skip
     if task.alternatives:
@@ -153,6 +156,7 @@ def to_csv(tasks: Iterable[Task]) -> str:
             "alternatives": " ".join(f"{tag}:{score}" for tag, score in record["alternatives"].items()),
             "gold": "" if task.gold is None else task.gold,
             "right": "" if task.right is None else int(task.right),
+            "origin": json.dumps(task.origin, ensure_ascii=False) if task.origin else "",
         }
         writer.writerow({**record, **shown})
     return table.getvalue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..scored import UNKNOWN, ScoredCorpus
 from ..types import Floats
@@ -35,7 +35,8 @@ class Task:
 
     text (str): The sentence that it stands in. tokens (list): (start, end, whether a space follows) of each of its tokens, in characters.
     marks (list[Mark]): What is to be checked. unit (str): token, sentence or entity. focus (str): The text of the unit itself.
-    doc (int): Number of the document among those with text, from 0. sentence (int): Number in it, from 0. rank (int): Place in the order, from 1.
+    doc (int): Number of the document among those with text, from 0. sentence (int): Number in it, from 0.
+    origin (dict): Where the document came from, see `ScoredCorpus.origins`. rank (int): Place in the order, from 1.
     score (float): Calibrated probability that the unit is right. raw (float): The same before calibration. doubt (float): What the
         order is by.
     alternatives (dict): Tag -> calibrated probability, highest first; of a token.
@@ -48,6 +49,7 @@ class Task:
     unit: str
     focus: str
     doc: int
+    origin: dict[str, Any]
     sentence: int
     rank: int
     score: float
@@ -79,6 +81,7 @@ def _task(corpus: ScoredCorpus, units: Units, number: int, rank: int, doubt: flo
         unit=units.kind,
         focus=corpus.text(unit_first, unit_last),
         doc=doc,
+        origin=corpus.origin(doc),
         sentence=int(corpus.sentences[unit_first] - corpus.sentences[corpus.doc_starts[doc]]),
         rank=rank,
         score=float(units.calibrated[number]),

@@ -13,7 +13,7 @@ from spacy_calib.errors import CalibError
 
 ROWS = [
     {
-        "rank": 1, "text": 'He said: "Où,\nwhere?"', "doc": 3, "sentence": 1, "start": 4, "end": 9, "words": 5, "score": 0.75,
+        "rank": 1, "text": 'He said: "Où,\nwhere?"', "doc": 3, "origin": {"line": 4}, "sentence": 1, "start": 4, "end": 9, "words": 5, "score": 0.75,
         "expected_errors": 1.5,
         "reason": {"token": 2, "word": "Où", "label": "FW", "tag": "FW", "probability": 0.25, "raw": 0.1,
                    "alternatives": {"NN": 0.5, "``": 0.125}},
@@ -31,7 +31,7 @@ def test_csv_and_back(tmp_path):
     (row,) = csv.DictReader(io.StringIO(csv_bytes(ROWS).decode("utf8"), newline=""))
     assert row["text"] == ROWS[0]["text"]
     assert (row["rank"], row["score"], row["word"], row["probability"]) == ("1", "0.75", "Où", "0.25")
-    assert row["alternatives"] == "NN 0.5000; `` 0.1250"
+    assert (row["alternatives"], row["origin"]) == ("NN 0.5000; `` 0.1250", '{"line": 4}')
     path = tmp_path / "batch.csv"
     path.write_bytes(csv_bytes(ROWS))
     assert list(csv_texts(path)) == [ROWS[0]["text"]]

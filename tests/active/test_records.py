@@ -23,6 +23,7 @@ def test_a_record_says_where_and_why():
         "rank": 1,
         "text": "w0 w1 \n x",
         "doc": 2,
+        "origin": {},
         "sentence": 0,
         "start": 0,
         "end": 4,

@@ -203,3 +203,18 @@ def test_annotators_of_lemmas_choose_from_lemmas(model, dev, test_file, tmp_path
 
 def task_labels(task):
     return [label for prediction in task["predictions"] for one in prediction["result"] for label in one["value"]["labels"]]
+
+
+def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
+    (tmp_path / "texts.jsonl").write_text('\n{"text": "the dog runs .", "id": "x1", "meta": {"source": "pond"}}\n')
+    for name, read in {
+        "prodigy": lambda text: json.loads(text.splitlines()[0])["meta"],
+        "doccano": lambda text: json.loads(text.splitlines()[0]),
+        "label-studio": lambda text: json.loads(text)[0]["data"],
+    }.items():
+        run(calibrated, tmp_path / "texts.jsonl", "--format", name, "--output", tmp_path / "q.json", "--silent")
+        task = read((tmp_path / "q.json").read_text())
+        assert (task["line"], task["id"], task["source"], task["rank"]) == (2, "x1", "pond", 1)
+    run(calibrated, tmp_path / "texts.jsonl", "--output", tmp_path / "q.csv", "--silent")
+    row = next(csv.DictReader((tmp_path / "q.csv").read_text().splitlines()))
+    assert json.loads(row["origin"]) == {"line": 2, "id": "x1", "meta": {"source": "pond"}}

@@ -15,7 +15,7 @@ from spacy_calib.collect import scored_corpus
 from spacy_calib.errors import CalibError
 from spacy_calib.layers import get_layer
 from spacy_calib.scorers import judge_spans
-from tests.cli.conftest import bare_docs, entity_docs
+from tests.cli.conftest import bare_docs, entity_docs, save_gold
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
 
@@ -55,8 +55,8 @@ def texts(tmp_path):
 
 def test_texts_are_read_line_by_line(texts):
     assert [file.name for file in text_files(texts)] == ["a.txt", "b.jsonl"]
-    assert list(read_texts(texts / "a.txt")) == ["The dog runs.", "  indented"]
-    assert list(read_texts(texts / "b.jsonl")) == TEXTS
+    assert [text for text, _ in read_texts(texts / "a.txt")] == ["The dog runs.", "  indented"]
+    assert [text for text, _ in read_texts(texts / "b.jsonl")] == TEXTS
     examples = list(stream_examples(spacy.blank("xx"), texts))
     assert [example.text for example in examples] == ["The dog runs.", "  indented", *TEXTS]
     assert not examples[0].reference.has_annotation("TAG")
@@ -131,3 +131,18 @@ def test_a_text_too_long_for_the_pipeline_is_named(tmp_path):
     (tmp_path / "a.txt").write_text("short\n" + "long " * 10)
     with pytest.raises(CalibError, match=r"a\.txt: \[E088\]"):
         list(stream_examples(nlp, tmp_path / "a.txt"))
+
+
+def test_every_text_says_where_it_stood(calibrated, tmp_path):
+    (tmp_path / "a.txt").write_text("the dog runs .\n\nthe cat eats .\n")
+    (tmp_path / "b.jsonl").write_text('{"text": "a duck .", "id": 7, "meta": {"source": "pond"}, "label": []}\n')
+    nlp, pipe = open_pipeline(str(calibrated), None, code=None, gpu_id=-1)
+    assert score(nlp, pipe, stream_examples(nlp, tmp_path / "a.txt")).origins == ({"line": 1}, {"line": 3})
+    both = score(nlp, pipe, stream_examples(nlp, tmp_path), n_process=2)
+    assert [both.origin(doc) for doc in range(3)] == [
+        {"file": "a.txt", "line": 1},
+        {"file": "a.txt", "line": 3},
+        {"file": "b.jsonl", "line": 1, "id": 7, "meta": {"source": "pond"}},
+    ]
+    gold = save_gold(tmp_path / "c.spacy", 2, 1)
+    assert score(nlp, pipe, stream_examples(nlp, gold)).origin(1) == {}

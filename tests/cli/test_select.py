@@ -282,3 +282,18 @@ def test_nothing_labelled_yet(calibrated, pool, tmp_path):
     assert outcome.code == 0, outcome.text
     assert "0 sentences of the pool are labelled already" in outcome.text
     assert select(calibrated, pool)["excluded"] is None
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "spacy"])
+def test_a_batch_says_where_its_sentences_came_from(calibrated, tmp_path, suffix):
+    (tmp_path / "pool.jsonl").write_text('{"text": ""}\n{"text": "the dog runs .", "id": 5}\n')
+    path = tmp_path / f"batch.{suffix}"
+    select(calibrated, tmp_path / "pool.jsonl", "--output", path)
+    if suffix == "spacy":
+        (doc,) = DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab)
+        origin = doc.user_data["origin"]
+    elif suffix == "csv":
+        origin = json.loads(next(csv.DictReader(path.read_text().splitlines()))["origin"])
+    else:
+        origin = json.loads(path.read_text())["origin"]
+    assert origin == {"line": 2, "id": 5}
