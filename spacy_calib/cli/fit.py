@@ -244,10 +244,10 @@ def fit_pipe(
     pipe = calib.source_pipe()
     enabled = calib.source.component in order
     stop = calib.source.component if enabled else calib.name
-    upstream = order[: order.index(stop) + (enabled and pipe is not None and calib.source.reads_output(pipe))]
-    workers = (
-        1 if enabled and pipe is not None and calib.source.reads_output(pipe) else n_process
-    )  # kept in the process that ran it
+    reads_output = enabled and pipe is not None and calib.source.reads_output(pipe)
+    upstream = order[: order.index(stop) + reads_output]
+    # What a component leaves to be read is kept in the process that ran it.
+    workers = 1 if reads_output else n_process
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
     n_bins = getattr(calib.scorer, "n_bins", 10)
     calib.fit(
