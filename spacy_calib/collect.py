@@ -51,7 +51,7 @@ class _Names:
 
 
 # Key of `Doc.user_data` under which the reader of a text says where it stood: see `ScoredCorpus.origins`.
-ORIGIN = "origin"
+ORIGIN = "calib_origin"
 _TOKENS = {
     "docs": np.intp, "words": object, "spaces": bool, "starts": bool, "labels": np.intp, "raw": np.float64,
     "calibrated": np.float64, "gold": np.intp, "right": np.int8,

@@ -232,7 +232,7 @@ class Calibrator(Pipe):
         blocker = self.source.obstacle(self.nlp, self.name, pipe)
         reasons = [blocker] * len(docs) if blocker else self.source.missing(pipe, docs)
         for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
-            if not len(doc):
+            if len(doc) <= layer.first:
                 continue
             carried = layer.hashes(doc)
             if not why and not carried.any():

@@ -29,10 +29,12 @@ class Layer(ABC):
 
     name (str): How config and saved blocks call it.
     overlapping (bool): Whether a token may have several gold labels.
+    first (int): The first token of a Doc that may carry a label.
     """
 
     name: str
     overlapping: bool = False
+    first: int = 0
 
     @abstractmethod
     def hashes(self, doc: Doc) -> Hashes:
@@ -152,11 +154,12 @@ class SentLayer(Layer):
 
     name = "sent"
     starts = {1: "S", -1: "I"}
+    first = 1
 
     def hashes(self, doc: Doc) -> Hashes:
         signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
         hashes = _map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
-        hashes[:1] = 0
+        hashes[: self.first] = 0
         return hashes
 
     def gold_hashes(self, doc: Doc) -> Hashes:
@@ -164,11 +167,11 @@ class SentLayer(Layer):
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = self.hashes(doc)
         hashes[hashes == 0] = get_string_id("I")
-        hashes[:1] = 0
+        hashes[: self.first] = 0
         return hashes
 
     def label(self, token: Token) -> str:
-        is_start = token.is_sent_start if token.i else None
+        is_start = token.is_sent_start if token.i >= self.first else None
         return "" if is_start is None else self.starts[1 if is_start else -1]
 
     def _string(self, key: int, strings: object) -> str:

@@ -48,15 +48,23 @@ def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
         raise calib_error("C056", option=option, wanted=wanted, given=given)
 
 
+# What data files end in.
+READABLE = (".spacy", ".jsonl", ".txt")
+
+
 def check_output(output: Path | None, *inputs: Path, option: str = "--output") -> None:
-    """RAISES C055: the file to write is a folder. C056: it is one of the files that are read."""
-    if output is None or not output.exists():
+    """RAISES C055: the file to write is a folder. C056: it is one of the files that are read, or would be one of them the next time."""
+    if output is None:
+        return
+    for folder in (given for given in inputs if given.is_dir()):
+        among_them = output.suffix in READABLE and folder.resolve() in output.resolve().parents
+        check_option(option, not among_them, "outside the folder of the data", output)
+    if not output.exists():
         return
     if output.is_dir():
         raise calib_error("C055", path=output, why="it is a folder; name a file in it.")
     for given in inputs:
-        read = [*given.rglob(f"*{output.suffix}")] if given.is_dir() else [given]
-        check_option(option, not any(file.exists() and output.samefile(file) for file in read), "no file of the data", output)
+        check_option(option, not (given.is_file() and output.samefile(given)), "no file of the data", output)
 
 
 def import_user_code(code: Path | None) -> None:

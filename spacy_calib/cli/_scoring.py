@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import calib_error
-from ._common import check_option, check_readable, fitted_pipes, import_user_code, load_pipeline, reason, run_pipes, use_gpu
+from ._common import (
+    READABLE,
+    check_option,
+    check_readable,
+    fitted_pipes,
+    import_user_code,
+    load_pipeline,
+    reason,
+    run_pipes,
+    use_gpu,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -17,7 +27,7 @@ if TYPE_CHECKING:
     from ..scored import ScoredCorpus
 
 # .spacy: a DocBin, with gold or without. .jsonl: {"text": ...} on each line. .txt: a text on each line.
-SUFFIXES = (".spacy", ".jsonl", ".txt")
+SUFFIXES = READABLE
 DATA_HELP = (
     'Texts: .spacy (with gold or without), .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
 )

@@ -80,7 +80,7 @@ def expect(
     """What the command does.
 
     RETURNS (dict): "pipe", "component", "layer", "documents", "tokens", "confidence", "trusted", and what `expectations` gives; on
-        request "per_doc" and "true", see `documents_of` and `true_values`, with "checked", the documents that have gold.
+        request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
     """
     check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
@@ -107,8 +107,8 @@ def expect(
         **expectations(tokens_of(corpus, pipe.source_labels()), spans_of(corpus), pipe.record, pipe.event, confidence, seed),
     }
     if check:
+        result |= checked_documents(corpus)
         result["true"] = true_values(corpus, sum(gold), result)
-        result["checked"] = len(set(corpus.docs[corpus.counted & (corpus.right >= 0)].tolist()))
     if per_doc:
         result["per_doc"] = documents_of(corpus, pipe.record, confidence, check)
     deliver(result, lambda: show(result), output=output, format=format, silent=silent)
@@ -199,15 +199,13 @@ def _plain(estimate: Estimate | None) -> dict[str, float] | None:
 def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
     """The true values, and whether the intervals hold them: None where some documents have no gold, which the intervals are of too.
 
-    gold (int): Gold entities. RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
+    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`. RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
     """
-    import numpy as np
-
     known = corpus.counted & (corpus.right >= 0)
     judged = corpus.right[known]
     spans = corpus.spans.right[corpus.spans.right >= 0]
     right, predicted = int((spans == 1).sum()), len(spans)
-    whole = len(np.unique(corpus.docs[known])) == len(np.unique(corpus.docs[corpus.counted]))
+    whole = result["checked"] == result["checkable"]
     true = {
         "accuracy": _share(int((judged == 1).sum()), len(judged)),
         "precision": _share(right, predicted),
@@ -219,6 +217,17 @@ def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict
         name: {"value": value, "inside": _inside(value, expected[name]) if whole else None}
         for name, value in true.items()
         if value is not None and expected.get(name) is not None
+    }
+
+
+def checked_documents(corpus: ScoredCorpus) -> dict[str, int]:
+    """ "checkable": documents with scores; "checked": those of them with gold."""
+    import numpy as np
+
+    counted = corpus.counted
+    return {
+        "checkable": len(np.unique(corpus.docs[counted])),
+        "checked": len(np.unique(corpus.docs[counted & (corpus.right >= 0)])),
     }
 
 
@@ -295,8 +304,10 @@ def show_estimates(result: dict[str, Any]) -> None:
     ]
     header = ("", "Expected", f"{100 * result['confidence']:g} % interval", *(("True", "Inside") if true else ()))
     msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
-    if true and result["checked"] < result["documents"]:
-        msg.text(f"The true values are of {result['checked']:,} of the {result['documents']:,} documents, those with gold.")
+    if true and result["checked"] < result["checkable"]:
+        msg.text(
+            f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with gold."
+        )
     accuracy = result["accuracy"]
     if accuracy["low"] is not None:
         msg.text(

@@ -152,6 +152,8 @@ def fit(
     nlp = load_to_fit(model, settings["source"], inline=not second_pass)
     complete_source(nlp, settings, options, second_pass)
     calib = add_calib(nlp, name, settings)
+    splits = calib.source.layer(calib.source_pipe()).name == "sent"
+    check_option("--gold-preproc", not (gold_preproc and splits), "left out for a component that finds sentences", "it")
     examples = read_examples(nlp, data, gold_preproc)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
     fit_pipe(nlp, calib, examples, counts, counted_on=str(train_data and train_data.name), silent=silent, n_process=n_process)

@@ -87,9 +87,10 @@ def rank(
 ) -> dict[str, Any]:
     """What the command does.
 
-    RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None without gold, "expected": share of
-        the errors that the first units should hold, for each of "shares"; "signals": the same as found with gold, and the average
-        precision of each signal (None without gold); "ranked": the units, see `review.formats.record_of`.
+    RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None
+        without gold, "expected": share of the errors that the first units should hold, for each of "shares"; "signals": the same as
+        found with gold, and the average precision of each signal (None without gold); "ranked": the units, see
+        `review.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
     from ..review.formats import record_of

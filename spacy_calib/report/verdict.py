@@ -20,6 +20,7 @@ HEADINGS = {
     "calibrated": "Calibrated",
     "close": "Nearly calibrated",
     "uneven": "Calibrated on the whole only",
+    "close-uneven": "Nearly calibrated on the whole only",
     "sure": "Too sure of itself",
     "modest": "Too modest",
     "off": "Still off",
@@ -71,7 +72,7 @@ def status_of(judged: Judged, error: float, floor95: float, mean: dict[str, Any]
         return "uneven" if uneven else "calibrated"
     said = right_at(judged.calibrated, judged.pairs.hits)
     if error <= SMALL and (said is None or abs(said - 100 * SAID) <= 100 * VAGUE):
-        return "uneven" if uneven else "close"
+        return "close-uneven" if uneven else "close"
     return leaning_of(judged.calibrated, judged.pairs.hits, judged.n_bins)
 
 
@@ -99,9 +100,9 @@ def _opening(status: str, noun: str, said: int | None, says: str) -> str:
     if status == "unclear":
         return "There is too little data for a verdict"
     rate = f"when this {noun} {says}, it is right {said} % of the time"
-    if status in ("calibrated", "close", "uneven"):
-        plain = f"the scores of this {noun} {'can nearly' if status == 'close' else 'can'} be taken at their word"
-        opening = (plain if said is None else rate) + (", taken all together" if status == "uneven" else "")
+    if status in ("calibrated", "close", "uneven", "close-uneven"):
+        plain = f"the scores of this {noun} {'can nearly' if status.startswith('close') else 'can'} be taken at their word"
+        opening = (plain if said is None else rate) + (", all together" if status.endswith("uneven") else "")
     else:
         so = {
             "sure": "is still too sure of itself",

@@ -115,12 +115,15 @@ def label_studio_config(labels: Iterable[str]) -> str:
 
 
 def _meta(task: Task) -> dict[str, Any]:
-    """What an annotator is shown beside the text, and what came with it."""
-    given = task.origin.get("meta")
+    """What an annotator is shown beside the text, and what came with it; "meta" as a whole where it has one of our keys."""
+    origin = task.origin
+    given = origin.get("meta")
     meta: dict[str, Any] = {
-        **(given if isinstance(given, dict) else {}), **{key: value for key, value in task.origin.items() if key != "meta"},
+        **origin,
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence
     }  # fmt: skip
+    if isinstance(given, dict) and not meta.keys() & given.keys():
+        meta = {**given, **{key: value for key, value in meta.items() if key != "meta"}}
     if task.alternatives:
         meta["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())
     return meta

@@ -896,3 +896,9 @@ def test_a_failed_fit_leaves_an_old_pipeline_alone(calibrated_ner, ner_model, de
     refuses(calib("fit", ner_model, dev, copy, "-C", "ner", "--force"), "has no gold ner annotation")
     assert files_of(copy) == before
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+
+
+def test_gold_sentences_leave_nothing_to_split(model, dev, out):
+    outcome = calib("fit", model, dev, out, "-C", "senter", "--gold-preproc")
+    refuses(outcome, "Option --gold-preproc must be left out for a component that finds sentences")
+    assert not out.exists()

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import random
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,7 @@ def test_gold_of_some_documents_is_no_proof_for_all(calibrated, test_file, tmp_p
     partly = save_docs(tmp_path / "partly.spacy", [*docs[:9], *bare_docs(nlp, docs[9:])])
     outcome, result = run_expect(calibrated, partly, tmp_path, "--check")
     assert result["true"]["accuracy"]["inside"] is None
-    assert "9 of the 80 documents" in outcome.text
+    assert "9 of the 80 documents with scores" in outcome.text
 
 
 def test_the_truth_of_single_documents_is_shown_on_request(calibrated, test_file):
@@ -203,3 +204,16 @@ def test_the_script_that_made_the_table_of_the_readme(calibrated_ner, entity_tes
     ]
     assert [float(row[4]) for row in rows] == pytest.approx([100 * one["value"] for one in found["true"].values()], abs=0.005)
     assert script.subset_row("made up", scored, pipe.record, 20, 3)
+
+
+def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
+    """They are neither warned of nor missed."""
+    assert calib("fit", model, dev, tmp_path / "m", "-C", "senter", "--silent").code == 0
+    nlp = spacy.load(tmp_path / "m")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nlp("Yes")[0]._.calib_score is None
+    docs = [*DocBin().from_disk(dev).get_docs(nlp.vocab), Doc(nlp.vocab, words=["Yes"], sent_starts=[True])]
+    outcome, result = run_expect(tmp_path / "m", save_docs(tmp_path / "more.spacy", docs), tmp_path, "--check")
+    assert (result["documents"], result["checkable"], result["checked"]) == (121, 120, 120)
+    assert "The true values are of" not in outcome.text

@@ -91,7 +91,12 @@ def test_what_is_read_is_not_written_over(commands, command, tmp_path):
     refuses(calib(command, model, own, *options, *extra, "--output", own), "Option --output must be no file of the data")
     (tmp_path / "folder").mkdir()
     inside = shutil.copyfile(data, tmp_path / "folder" / "own.spacy")
-    refuses(calib(command, model, inside.parent, *options, *extra, "--output", inside), "must be no file of the data")
+    for name in ("own.spacy", "new.jsonl"):
+        output = inside.parent / name
+        refuses(
+            calib(command, model, inside.parent, *options, *extra, "--output", output), "must be outside the folder of the data"
+        )
+    assert [file.name for file in inside.parent.iterdir()] == ["own.spacy"]
     assert own.read_bytes() == inside.read_bytes() == data.read_bytes()
 
 

@@ -215,6 +215,10 @@ def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
         run(calibrated, tmp_path / "texts.jsonl", "--format", name, "--output", tmp_path / "q.json", "--silent")
         task = read((tmp_path / "q.json").read_text())
         assert (task["line"], task["id"], task["source"], task["rank"]) == (2, "x1", "pond", 1)
+    (tmp_path / "ours.jsonl").write_text('{"text": "the dog runs .", "meta": {"rank": "sergeant"}}\n')
+    run(calibrated, tmp_path / "ours.jsonl", "--format", "prodigy", "--output", tmp_path / "q.json", "--silent")
+    task = json.loads((tmp_path / "q.json").read_text().splitlines()[0])["meta"]
+    assert (task["rank"], task["meta"]) == (1, {"rank": "sergeant"})
     run(calibrated, tmp_path / "texts.jsonl", "--output", tmp_path / "q.csv", "--silent")
     row = next(csv.DictReader((tmp_path / "q.csv").read_text().splitlines()))
     assert json.loads(row["origin"]) == {"line": 2, "id": "x1", "meta": {"source": "pond"}}

@@ -291,7 +291,7 @@ def test_a_batch_says_where_its_sentences_came_from(calibrated, tmp_path, suffix
     select(calibrated, tmp_path / "pool.jsonl", "--output", path)
     if suffix == "spacy":
         (doc,) = DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab)
-        origin = doc.user_data["origin"]
+        origin = doc.user_data["calib_origin"]
     elif suffix == "csv":
         origin = json.loads(next(csv.DictReader(path.read_text().splitlines()))["origin"])
     else:

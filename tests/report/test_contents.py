@@ -243,15 +243,25 @@ def test_few_pairs_give_no_verdict():
     assert "that is more" not in verdict_of(lambda q: q, n=180)["sentence"]
 
 
-@pytest.mark.parametrize(("groups_error", "status"), [(0.01, "calibrated"), (0.05, "calibrated"), (0.07, "uneven")])
-def test_frequent_tags_do_not_speak_for_the_groups(groups_error, status):
+@pytest.mark.parametrize(
+    ("error", "groups_error", "status"),
+    [
+        (0.01, 0.01, "calibrated"),
+        (0.01, 0.05, "calibrated"),
+        (0.01, 0.07, "uneven"),
+        (0.015, 0.05, "close"),
+        (0.015, 0.07, "close-uneven"),
+    ],
+)
+def test_frequent_tags_do_not_speak_for_the_groups(error, groups_error, status):
     """Within chance on the whole; but the mean of the groups is more than twice what chance would show."""
     judged = judged_of(random_corpus(4, 3000), 1)
-    row = {"group": "all", "raw": 0.1, "calibrated": 0.01, "floor95": 0.02}
+    row = {"group": "all", "raw": 0.1, "calibrated": error, "floor95": 0.012}
     group = {**row, "group": "1", "calibrated": groups_error, "floor95": 0.03}
     found = verdict(judged, [row, group, {**group, "group": "2"}, {**group, "group": "mean"}], "tagger")
     assert (found["status"], found["heading"]) == (status, HEADINGS[status])
-    assert ("taken all together" in found["sentence"]) == (status == "uneven")
+    assert (", all together:" in found["sentence"]) == status.endswith("uneven")
+    assert ("within what chance" in found["sentence"]) == (error < 0.012)
 
 
 def test_the_share_that_is_right_at_ninety_percent_by_hand():
