@@ -59,6 +59,13 @@ def test_the_errors_are_those_of_the_table(specs, rows):
     assert of["mean (GMCE)", "calibrated"] == rows[-1]["calibrated"]
 
 
+def test_without_intervals_there_is_no_mark_for_them(specs, rows):
+    bare = charts.specifications([{**row, "true_low": None, "true_high": None} for row in rows])["errors"]
+    assert len(bare["layer"]) == len(specs["errors"]["layer"]) - 1
+    assert "true_low" in str(specs["errors"]["layer"][2]["encoding"]["x"])
+    assert not any("true_low" in str(layer["encoding"]["x"]) for layer in bare["layer"])
+
+
 def test_colours_are_variables_of_the_page(specs):
     assert not re.findall(r"#[0-9a-fA-F]{3,8}\b", repr(specs))
     assert "var(--raw)" in repr(specs)

@@ -81,6 +81,12 @@ def test_a_panel_without_pairs_is_drawn_empty(plt):
         assert len(container.lines[0].get_xdata()) == 0
 
 
+def test_a_histogram_of_nothing_does_not_warn(plt, recwarn):
+    ax = score_histogram(reliability_panel([], [], [], "none"))
+    ax.figure.canvas.draw()
+    assert [str(one.message) for one in recwarn] == []
+
+
 def test_many_figures_can_be_made(plt):
     # pyplot keeps every figure it made and warns from the 21st on; a loop over groups must not run into that.
     for seed in range(22):
