@@ -77,9 +77,9 @@ def score_histogram(panel: Panel, ax: Any = None) -> Any:
     ax.stairs(panel.calibrated.histogram, edges, fill=True, color=CALIBRATED_COLOR, alpha=0.35, linewidth=0)
     ax.stairs(panel.raw.histogram, edges, color=RAW_COLOR, linewidth=1, linestyle="--")
     top = max(panel.raw.histogram + panel.calibrated.histogram)
+    # The limits first: of no scores at all a logarithmic scale finds none of its own, and warns.
     ax.set_ylim(0.7, max(10, 2 * top))
-    if top:  # without any score there is nothing to scale, and matplotlib warns
-        ax.set_yscale("log")
+    ax.set_yscale("log")
     ax.set_xlim(-0.02, 1.02)
     _quiet_frame(ax)
     return ax
