@@ -34,10 +34,10 @@ from quality_table import MODEL, default_cache, say
 from tqdm import tqdm
 
 from spacy_calib.cli._scoring import open_pipeline, score, stream_examples
-from spacy_calib.cli.expect import expectations, spans_of, tokens_of
 from spacy_calib.cli.fit import fit
 from spacy_calib.drift import Labelled
 from spacy_calib.expect import expected_accuracy, token_sums
+from spacy_calib.expectations import expectations, spans_of, tokens_of
 from spacy_calib.fit_record import FitRecord, record_fit
 from spacy_calib.layers import get_layer
 from spacy_calib.pairs import top_pairs

@@ -12,8 +12,9 @@ from tqdm import tqdm
 
 from spacy_calib.analysis.studies import Bins, Estimates
 from spacy_calib.analysis.synthetic import MAPS, Synthetic
+from spacy_calib.atomic import write_file
 from spacy_calib.cli._common import write_json
-from spacy_calib.report.plots import figure_class
+from spacy_calib.report.plots import figure_class, picture_bytes
 
 KIND_NAMES = {"count": "{:g} adaptive bins", "size": "bins of {:g}", "root": "bins of {:g} sqrt(n)"}
 # Okabe and Ito's palette, without its yellow
@@ -133,7 +134,7 @@ def curves(
     for ax in (axes[0, 0], axes[2, 0]):
         ax.legend(frameon=False, fontsize="small")
     figure.suptitle(title, fontsize="medium")
-    figure.savefig(path, dpi=110)
+    write_file(path, picture_bytes(figure, path.suffix, 110))
 
 
 def panel(ax: Any, rows: Sequence[Estimates], x: str, field: str, key: str, names: dict[Any, str]) -> None:

@@ -14,9 +14,8 @@ from .entities.recalibration import SpanRecalibrator
 from .expect import EntityModel, EntitySums, Residuals, sum_by, token_sums
 from .folds import contiguous_folds
 from .pairs import top_pairs
-from .types import Floats, Groups, Ints, Pairs, Spans
+from .types import OUTSIDE, Floats, Groups, Ints, Pairs, Spans
 
-OUTSIDE = "O"
 _FOLDS = 5
 
 

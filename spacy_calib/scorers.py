@@ -150,6 +150,12 @@ class CalibScorer:
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
+def scorer_like(scorer: Any, n_bins: int | None = None, n_groups: int | None = None) -> CalibScorer:
+    """A CalibScorer with a pipe's settings, but for those given. scorer (Any): Of the pipe; what it does not set has the default."""
+    own_bins, own_groups = getattr(scorer, "n_bins", 10), getattr(scorer, "n_groups", None)
+    return CalibScorer(own_bins if n_bins is None else n_bins, own_groups if n_groups is None else n_groups)
+
+
 def make_calib_scorer(n_bins: int = 10, n_groups: int | None = None) -> Callable[..., Mapping[str, Any]]:
     """Registered as spacy-calib.Scorer.v1.
 

@@ -16,6 +16,8 @@ Ints = NDArray[np.intp]
 
 # Scores computed in float64 from float32 logits may pass 1 by a rounding error, never by more.
 ROUNDING = 1e-9
+# The label of tokens outside of all entities.
+OUTSIDE = "O"
 
 
 def as_probabilities(name: str, values: ArrayLike) -> Floats:

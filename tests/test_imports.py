@@ -44,9 +44,10 @@ CORE = [
     "expect",
     "drift",
     "fit_record",
+    "expectations",
 ]
 # Modules of the shell that stand in a room of the core.
-SHELL_IN_CORE = ["entities/events", "analysis/corpus_pairs", "analysis/beam_pairs", "active/files"]
+SHELL_IN_CORE = ["entities/events", "analysis/corpus_pairs", "analysis/beam_pairs"]
 HEAVY = {"scipy", "sklearn", "matplotlib", "altair", "vl_convert", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
 CORE_LIBRARIES = {"numpy", "scipy", "sklearn", "threadpoolctl"}

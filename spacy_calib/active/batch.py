@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +11,23 @@ from numpy.typing import ArrayLike
 from ..types import Floats, Ints
 from .units import Units
 
+if TYPE_CHECKING:
+    from ..scored import ScoredCorpus
+
 
 def text_key(text: str) -> str:
     """What two texts share that are one and the same but for white space: tokenizers differ in it."""
     return "".join(text.split())
+
+
+def labelled_keys(corpus: ScoredCorpus, units: Units, keys: Sequence[str], given: Collection[str]) -> set[str]:
+    """The keys of labelled texts: those given, and those of the sentences of labelled documents, wherever the pipeline sees them begin.
+
+    keys (Sequence[str]): `text_key` of each unit. given (Collection[str]): Keys of whole documents, or of sentences.
+    """
+    bounds = corpus.doc_starts
+    done = [doc for doc in range(corpus.n_docs) if text_key(corpus.text(bounds[doc], bounds[doc + 1])) in given]
+    return {*given, *(keys[i] for i in np.flatnonzero(np.isin(units.docs, done)).tolist())}
 
 
 def choose(

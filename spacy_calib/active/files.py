@@ -1,4 +1,4 @@
-"""Batches on disk: written as .jsonl, .csv or .spacy, and read again to leave out what is labelled already."""
+"""Batches on disk: written as .jsonl or .csv, and read again to leave out what is labelled already."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import calib_error
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
 
 COLUMNS = ("rank", "text", "doc", "sentence", "start", "end", "words", "score", "expected_errors")
 REASON_COLUMNS = ("token", "word", "label", "tag", "probability", "raw")
@@ -33,13 +30,6 @@ def csv_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
         origin = json.dumps(row["origin"], ensure_ascii=False) if row["origin"] else ""
         table.writerow((*(row[key] for key in COLUMNS), *(row["reason"][key] for key in REASON_COLUMNS), others, origin))
     return text.getvalue().encode("utf8")
-
-
-def docs_bytes(docs: Sequence[Doc]) -> bytes:
-    """A DocBin with their annotation and user data."""
-    from spacy.tokens import DocBin
-
-    return DocBin(docs=docs, store_user_data=True).to_bytes()
 
 
 def csv_texts(path: Path) -> Iterator[str]:

@@ -197,6 +197,24 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
     return pipes
 
 
+def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
+    """The fitted pipes with this prefix; all of them where none is named.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix.
+    """
+    fitted = fitted_pipes(nlp)
+    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
+    if not pipes:
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
+    return pipes
+
+
+def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
+    """RAISES C005: more bins are asked for than there are pairs."""
+    if bins is not None and n_pairs < bins:
+        raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=bins)
+
+
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
     """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled."""
     component = pipe.source.component
@@ -255,6 +273,12 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 def print_json(result: Any) -> None:
     """On the standard output, which holds nothing else then."""
     typer.echo(to_json(result))
+
+
+def shorten(text: str, width: int) -> str:
+    """On one line, at most that many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -11,9 +11,9 @@ from ._common import (
     READABLE,
     check_option,
     check_readable,
-    fitted_pipes,
     import_user_code,
     load_pipeline,
+    pipes_named,
     reason,
     run_pipes,
     use_gpu,
@@ -51,12 +51,9 @@ def open_model(model: str, *, code: Path | None, gpu_id: int) -> Language:
 
 def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
     """RAISES C021, C027, C068, C069: see `open_pipeline`."""
-    fitted = fitted_pipes(nlp)
-    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
-    if not pipes:
-        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
-    check_readable(nlp, pipes[0])
-    return pipes[0]
+    pipe = pipes_named(nlp, attr)[0]
+    check_readable(nlp, pipe)
+    return pipe
 
 
 def text_files(path: Path) -> list[Path]:

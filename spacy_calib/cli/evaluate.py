@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,45 +10,48 @@ import typer
 
 from ..errors import calib_error
 from ._common import (
+    check_bins,
     check_format,
     check_option,
     check_output,
     check_readable,
     data_files,
     deliver,
-    fitted_pipes,
     import_user_code,
     load_pipeline,
     number,
+    pipes_named,
     read_examples,
     run_pipes,
     use_gpu,
     user_errors,
 )
-from ._scoring import pipe_of
+from ._options import Calibrated, Code, FloorSeed, Format, Gold, GoldPreproc, GpuId, NBins, NGroups, NProcess, OnlyAttr, Silent
 
 if TYPE_CHECKING:
+    from spacy.training import Example
+
+    from ..component import Calibrator
     from ..entities.cutoffs import Cutoffs
-    from ..scorers import JudgedSpans
+    from ..scorers import JudgedPairs, JudgedSpans
+    from ..types import Groups
 
 
 def evaluate_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
-    data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
+    model: Calibrated,
+    data: Gold,
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the figures"),
-    attr: str = typer.Option(None, "--attr", help="Only the calib pipe with this prefix; else all of them"),
-    bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
-    groups: int = typer.Option(
-        None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
-    ),
-    seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
-    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
-    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    attr: OnlyAttr = None,
+    bins: NBins = None,
+    groups: NGroups = None,
+    seed: FloorSeed = 0,
+    format: Format = "table",
+    gold_preproc: GoldPreproc = False,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -83,9 +87,6 @@ def evaluate(
     RETURNS (dict): By pipe name, see `report.tables.calibration_table`; "entities" holds the same for whole entities.
     RAISES CalibError: every fault of the input.
     """
-    from ..report.tables import calibration_table
-    from ..scorers import CalibScorer, judge, judge_spans
-
     check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
     check_option("--groups", groups is None or groups >= 1, "at least 1", groups)
     check_option("--seed", seed >= 0, "at least 0", seed)
@@ -96,33 +97,14 @@ def evaluate(
     check_output(output, data)
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
-    pipes = fitted_pipes(nlp) if attr is None else [pipe_of(nlp, attr)]
+    pipes = pipes_named(nlp, attr)
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
     examples = read_examples(nlp, data, gold_preproc)
     order = nlp.pipe_names
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
     done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))
-    result = {}
-    for pipe in pipes:
-        assert pipe.maps is not None
-        n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
-        n_groups = groups if groups is not None else getattr(pipe.scorer, "n_groups", None)
-        judging = CalibScorer(n_bins, n_groups).judging
-        labels, span_labels = pipe.source_labels(), pipe.source_span_labels()
-        judged = judge(done, pipe.attr, labels)
-        if bins is not None and 0 < len(judged.pairs) < bins:
-            raise calib_error("C005", n_pairs=len(judged.pairs), threshold=pipe.threshold, n_bins=bins)
-        table = calibration_table(
-            judged.pairs, judged.calibrated, judging(pipe.maps.groups, labels), n_bins, seed, judged.documents
-        )
-        result[pipe.name] = {"component": pipe.source.component, "bins": n_bins, **table}
-        if pipe.span_maps is not None:
-            found = judge_spans(done, pipe.attr, span_labels)
-            span_groups = judging(pipe.span_maps[0].groups, span_labels)
-            entities = calibration_table(found.pairs, found.calibrated, span_groups, n_bins, seed, found.documents)
-            accepted = None if pipe.cutoffs is None else accepted_entities(found, pipe.cutoffs)
-            result[pipe.name]["entities"] = {"event": pipe.event, "bins": n_bins, "accepted": accepted, **entities}
+    result = {pipe.name: pipe_table(done, pipe, bins, groups, seed) for pipe in pipes}
     if not any(table["tokens"] for table in result.values()):
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=component)
@@ -132,6 +114,35 @@ def evaluate(
             show_table(name, table)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
+    return result
+
+
+def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
+    """The table of one pipe, see `evaluate`.
+
+    done (list[Example]): Whose predicted Docs the pipe has read. RAISES C005: more bins were asked for than there are pairs.
+    """
+    from ..report.tables import calibration_table
+    from ..scorers import judge, judge_spans, scorer_like
+
+    assert pipe.maps is not None
+    scorer = scorer_like(pipe.scorer, bins, groups)
+    labels, span_labels = pipe.source_labels(), pipe.source_span_labels()
+
+    def table_of(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
+        judging = scorer.judging(own, names)
+        table = calibration_table(judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents)
+        return {"bins": scorer.n_bins, **table}
+
+    judged = judge(done, pipe.attr, labels)
+    if len(judged.pairs):
+        check_bins(len(judged.pairs), bins, pipe.threshold)
+    result = {"component": pipe.source.component, **table_of(judged, pipe.maps.groups, labels)}
+    if pipe.span_maps is not None:
+        found = judge_spans(done, pipe.attr, span_labels)
+        accepted = None if pipe.cutoffs is None else accepted_entities(found, pipe.cutoffs)
+        table = table_of(found, pipe.span_maps[0].groups, span_labels)
+        result["entities"] = {"event": pipe.event, "accepted": accepted, **table}
     return result
 
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import calib_error
-from ._common import FORMATS, check_format, check_option, check_output, deliver, number, user_errors
+from ._common import check_format, check_option, check_output, deliver, number, user_errors
+from ._options import Calibrated, Code, FirstAttr, Format, GoldPreproc, GpuId, NProcess, Silent
 from ._scoring import DATA_HELP, open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ..drift import Labelled
-    from ..expect import EntityModel, Estimate
-    from ..fit_record import FitRecord
     from ..layers import Layer
-    from ..scored import ScoredCorpus
 
 _SHOWN = 40
-_FIRST_WORDS = 6
 NO_RECORD = (
     "The pipe holds no record of the documents it was fitted on (an older spacy-calib fitted it, or it had a single document): "
     "there is neither an interval nor a drift check; run `spacy calib fit` again, on two documents or more."
@@ -32,20 +27,20 @@ NO_RECORD = (
 
 def expect_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    model: Calibrated,
     texts: Path = typer.Argument(..., help=DATA_HELP),
-    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
+    attr: FirstAttr = None,
     confidence: float = typer.Option(0.95, "--confidence", help="How often an interval holds the true value"),
     per_doc: bool = typer.Option(False, "--per-doc", help="The expected accuracy of every document too"),
     check: bool = typer.Option(False, "--check", help="Compare with the gold in TEXTS"),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws that show what chance makes"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the result"),
-    format: str = typer.Option("table", "--format", help=f"What is printed: {' or '.join(FORMATS)}"),
-    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    format: Format = "table",
+    gold_preproc: GoldPreproc = False,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -89,6 +84,7 @@ def expect(
     text_files(texts)
     check_output(output, texts)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
+    from ..expectations import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values
     from ..layers import get_layer
 
     layer = get_layer(pipe.fit_info["layer"])
@@ -120,151 +116,6 @@ def _counting(examples: Iterable[Example], layer: Layer, counts: list[int]) -> I
     for example in examples:
         counts.append(len(layer.spans_on(example.reference)))
         yield example
-
-
-def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
-    """The counted tokens. labels (Sequence[str]): Of the source: an edit tree is what the fit saw, not the lemma that it gives."""
-    import numpy as np
-
-    from ..drift import Labelled
-
-    counted = np.flatnonzero(corpus.counted)
-    own = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
-    own = own[np.argsort(corpus.tag_raw[own], kind="stable")]  # of trees that give one lemma the likeliest
-    columns = np.full(len(corpus), -1)
-    columns[corpus.rows[own]] = corpus.columns[own]
-    pairs = zip(columns[counted].tolist(), corpus.labels[counted].tolist(), strict=True)
-    named = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
-    return Labelled(corpus.docs[counted], corpus.n_docs, named, corpus.raw[counted], corpus.calibrated[counted])
-
-
-def spans_of(corpus: ScoredCorpus) -> Labelled:
-    """The entities."""
-    from ..drift import Labelled
-
-    return Labelled(corpus.spans.docs, corpus.n_docs, None, corpus.spans.raw, corpus.spans.calibrated)
-
-
-def expectations(
-    tokens: Labelled, spans: Labelled, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
-) -> dict[str, Any]:
-    """What is to be expected, and whether to trust it.
-
-    event (str): When an entity counts as right. RETURNS (dict): "accuracy": {"expected", "low", "high"}, with the mean of the calibrated scores and the accuracy of the fit data;
-        "entities": the numbers and the same for "precision", "recall" and "f" (None for a source without entities; without recall and F
-        for an event other than exact); "drift": "verdict" and "checks"; "trusted": whether the verdict is that the texts are like the fit
-        data. Without a record of the fit "low", "high" and "drift" are None, and so is "entities".
-    """
-    from ..expect import expected_accuracy, token_sums
-
-    mean = float(tokens.calibrated.mean())
-    if record is None:
-        accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
-        return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
-    sums = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs)
-    estimate = expected_accuracy(record.tokens, sums, confidence)
-    drift = record.profile.compare(tokens, None if record.entities is None else spans, seed)
-    return {
-        "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
-        "entities": None if record.entities is None else _entities(record.entities, tokens, spans, event, confidence),
-        "drift": {
-            "verdict": drift.verdict,
-            "checks": [{**asdict(one), "differs": one.differs} for one in drift.checks],
-        },
-        "trusted": drift.trusted,
-    }
-
-
-def _entities(model: EntityModel, tokens: Labelled, spans: Labelled, event: str, confidence: float) -> dict[str, Any]:
-    from ..expect import expected_entities
-    from ..fit_record import entity_sums
-
-    found = expected_entities(model, entity_sums(tokens, spans), confidence)
-    exact = event == "exact"  # otherwise one gold entity may make several right
-    return {
-        "event": event,
-        "predicted": found.predicted,
-        "right": found.right,
-        "gold": found.gold if exact else None,
-        "precision": _plain(found.precision),
-        "recall": _plain(found.recall if exact else None),
-        "f": _plain(found.f if exact else None),
-    }
-
-
-def _plain(estimate: Estimate | None) -> dict[str, float] | None:
-    return None if estimate is None else estimate._asdict()
-
-
-def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
-    """The true values, and whether the intervals hold them: None where some documents have no gold, which the intervals are of too.
-
-    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`. RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
-    """
-    known = corpus.counted & (corpus.right >= 0)
-    judged = corpus.right[known]
-    spans = corpus.spans.right[corpus.spans.right >= 0]
-    right, predicted = int((spans == 1).sum()), len(spans)
-    whole = result["checked"] == result["checkable"]
-    true = {
-        "accuracy": _share(int((judged == 1).sum()), len(judged)),
-        "precision": _share(right, predicted),
-        "recall": _share(right, gold),
-        "f": _share(2 * right, predicted + gold),
-    }
-    expected = {"accuracy": result["accuracy"], **(result["entities"] or {})}
-    return {
-        name: {"value": value, "inside": _inside(value, expected[name]) if whole else None}
-        for name, value in true.items()
-        if value is not None and expected.get(name) is not None
-    }
-
-
-def checked_documents(corpus: ScoredCorpus) -> dict[str, int]:
-    """ "checkable": documents with scores; "checked": those of them with gold."""
-    import numpy as np
-
-    counted = corpus.counted
-    return {
-        "checkable": len(np.unique(corpus.docs[counted])),
-        "checked": len(np.unique(corpus.docs[counted & (corpus.right >= 0)])),
-    }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
-    return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
-
-
-def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
-    """Each document with tokens: "doc" (its number, from 0), "text" (first words), "tokens", "expected", "low" and "high" (None without a
-    record), "true" (accuracy; None without gold, or where it is not to be checked).
-    """
-    import numpy as np
-
-    from ..expect import Sums, expected_accuracy, token_sums
-
-    sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
-    known = corpus.counted & (corpus.right >= 0)
-    n_known, n_right = (np.bincount(corpus.docs[own], minlength=corpus.n_docs) for own in (known, known & (corpus.right == 1)))
-    rows = []
-    for doc in np.flatnonzero(sums.units > 0).tolist():
-        own = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        mean: dict[str, Any] = {"expected": float(own.expected.sum() / own.units.sum()), "low": None, "high": None}
-        first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
-        rows.append(
-            {
-                "doc": doc,
-                "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
-                "tokens": int(own.units[0]),
-                **(mean if record is None else expected_accuracy(record.tokens, own, confidence)._asdict()),
-                "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
-            }
-        )
-    return rows
 
 
 # Printing

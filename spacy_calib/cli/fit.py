@@ -26,6 +26,7 @@ from ._common import (
     user_errors,
     warn,
 )
+from ._options import Code, Force, Format, GoldPreproc, GpuId, Silent
 from ._settings import complete_source, pipe_settings
 
 _TAGS_NAMED = 8
@@ -90,13 +91,13 @@ def fit_cli(
         False, "--second-pass", help="Leave a recognizer as it is and decode again for the scores, which takes longer"
     ),
     attr: str = typer.Option(None, "--attr", help="Name of the pipe and prefix of its attributes", show_default="calib"),
-    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
-    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
+    format: Format = "table",
+    gold_preproc: GoldPreproc = False,
     n_process: int = typer.Option(1, "--n-process", help="Worker processes; recognizers are read in one"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at OUTPUT"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    force: Force = False,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -242,6 +243,8 @@ def fit_pipe(
 
     RAISES C034: a second pass would be made where a component before the recognizer sets entities.
     """
+    from ..scorers import scorer_like
+
     order = nlp.pipe_names
     pipe = calib.source_pipe()
     enabled = calib.source.component in order
@@ -251,7 +254,7 @@ def fit_pipe(
     # What a component leaves to be read is kept in the process that ran it.
     workers = 1 if reads_output else n_process
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
-    n_bins = getattr(calib.scorer, "n_bins", 10)
+    n_bins = scorer_like(calib.scorer).n_bins
     calib.fit(
         _without_presets(calib, pipe, ready),
         counts and counts.tags,

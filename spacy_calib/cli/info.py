@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ._common import check_format, check_output, deliver, fitted_pipes, import_user_code, load_pipeline, number, user_errors
+from ._options import Calibrated, Code, Format, Silent
 from .fit import print_fit_tables
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ _TAGS_SHOWN = 8
 
 def info_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    model: Calibrated,
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for what is shown"),
     all_tags: bool = typer.Option(False, "--all-tags", help="Name every tag of every group"),
-    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    format: Format = "table",
+    code: Code = None,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """

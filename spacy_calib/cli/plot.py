@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
+from ._common import check_bins, check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
+from ._options import Calibrated, Code, FirstAttr, FloorSeed, Gold, GoldPreproc, GpuId, NBins, NGroups, NProcess, Silent
 from ._scoring import open_pipeline, pipes_to_run
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ UNITS = ("tokens", "entities")
 
 def plot_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
-    data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
+    model: Calibrated,
+    data: Gold,
     output: Path = typer.Option(None, "--output", "-o", help="Folder for the pictures, or a .png or .svg file for one"),
     kind: str = typer.Option(
         None,
@@ -38,23 +39,21 @@ def plot_cli(
         show_default="all",
     ),
     tag: list[str] = typer.Option([], "--tag", "-T", help="A diagram for this tag (may be repeated)"),
-    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
+    attr: FirstAttr = None,
     of: str = typer.Option(
         None, "--of", help="tokens or entities; else entities where the pipe scores them", show_default="entities, if any"
     ),
-    bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
-    groups: int = typer.Option(
-        None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
-    ),
-    seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
+    bins: NBins = None,
+    groups: NGroups = None,
+    seed: FloorSeed = 0,
     image: str = typer.Option("png", "--image", help="Kind of the files in a folder: png or svg"),
     dpi: int = typer.Option(150, "--dpi", help="Dots per inch of PNG"),
     format: str = typer.Option("table", "--format", help="table, or json: the numbers behind the pictures"),
-    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    gold_preproc: GoldPreproc = False,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -96,6 +95,8 @@ def plot(
         in `report.tables.ErrorRow`), "files": name -> the file written.
     RAISES CalibError: every fault of the input.
     """
+    from ..scorers import scorer_like
+
     check_format(format)
     _check_numbers(bins=bins, groups=groups, seed=seed, dpi=dpi, n_process=n_process)
     check_option("--of", of is None or of in UNITS, f"one of {', '.join(UNITS)}", repr(of))
@@ -112,9 +113,12 @@ def plot(
     _check_tags(tags, labels, pipe)
     examples = read_examples(nlp, data, gold_preproc)
     done = list(run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=silent, what="Scoring", n_process=n_process))
-    n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
+    scorer = scorer_like(pipe.scorer, bins, groups)
+    n_bins = scorer.n_bins
     judged = judge_unit(done, pipe, unit, labels, n_bins)
-    judging = judging_groups(pipe, unit, labels, groups)
+    maps = pipe.maps if unit == "tokens" else pipe.span_maps[0]  # type: ignore[index]
+    assert maps is not None
+    judging = scorer.judging(maps.groups, labels)
     numbers = picture_numbers(judged, judging, labels, kinds, tags, n_bins, seed, "tag" if unit == "tokens" else "label")
     if targets:
         judged_what = f"{pipe.source.component or 'scores'} of {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
@@ -200,19 +204,8 @@ def judge_unit(done: list[Example], pipe: Calibrator, unit: str, labels: Sequenc
         has_gold = any(layer.known_tokens(example.reference).any() for example in done)
     if not has_gold:
         raise calib_error("C030", layer=layer.name, component=pipe.source.component or "the source")
-    if len(judged.pairs) < n_bins:
-        raise calib_error("C005", n_pairs=len(judged.pairs), threshold=pipe.threshold, n_bins=n_bins)
+    check_bins(len(judged.pairs), n_bins, pipe.threshold)
     return judged
-
-
-def judging_groups(pipe: Calibrator, unit: str, labels: Sequence[str], n_groups: int | None) -> Groups:
-    """The groups of the fit, or as many tag frequency groups as were asked for."""
-    from ..scorers import CalibScorer
-
-    assert pipe.maps is not None
-    own = pipe.maps.groups if unit == "tokens" else pipe.span_maps[0].groups  # type: ignore[index]
-    wanted = n_groups if n_groups is not None else getattr(pipe.scorer, "n_groups", None)
-    return CalibScorer(n_groups=wanted).judging(own, labels)
 
 
 def picture_numbers(

@@ -11,7 +11,8 @@ import numpy as np
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, check_output, number, print_json, to_json, user_errors, write_text
+from ._common import check_format, check_option, check_output, number, print_json, shorten, to_json, user_errors, write_text
+from ._options import Calibrated, Code, FirstAttr, GoldPreproc, GpuId, NProcess, Silent
 from ._scoring import DATA_HELP, open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _WIDTH = 70
 
 def rank_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    model: Calibrated,
     data: Path = typer.Argument(..., help=DATA_HELP),
     unit: str = typer.Option(
         None, "--unit", "-u", help="What is ranked: token, sentence or entity", show_default="token; entity for recognizers"
@@ -46,13 +47,13 @@ def rank_cli(
         show_default="table; for a file by its suffix",
     ),
     plot: Path = typer.Option(None, "--plot", help="PNG or SVG: errors found against share reviewed; needs gold"),
-    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
+    attr: FirstAttr = None,
     seed: int = typer.Option(0, "--seed", help="Seed of the random order"),
-    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    gold_preproc: GoldPreproc = False,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -256,10 +257,10 @@ def _cells(record: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"{record['rank']}",
         "<0.001" if record["score"] < 0.001 else number(record["score"], 3),
-        _short(record["focus"], _WIDTH if whole else 24),
+        shorten(record["focus"], _WIDTH if whole else 24),
         ", ".join(mark["label"] for mark in record["marks"]),
         {None: "", True: "yes", False: f"no, {record['gold']}" if record["gold"] else "no"}[record["right"]],
-        _short(record["text"], 60),
+        shorten(record["text"], 60),
     )
 
 
@@ -276,8 +277,3 @@ def _show_signals(result: dict[str, Any]) -> None:
     judged = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{judged} are"
     msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
-
-
-def _short(text: str, width: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"

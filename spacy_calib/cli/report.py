@@ -12,6 +12,7 @@ import typer
 
 from ..errors import calib_error
 from ._common import (
+    check_bins,
     check_format,
     check_option,
     check_output,
@@ -23,6 +24,7 @@ from ._common import (
     user_errors,
     write_text,
 )
+from ._options import Calibrated, Code, FloorSeed, Gold, GoldPreproc, GpuId, NBins, NGroups, NProcess, OnlyAttr, Silent
 from ._scoring import open_model, pipe_of, score, stream_examples
 
 if TYPE_CHECKING:
@@ -37,24 +39,22 @@ DEFAULT_OUTPUT = Path("report.html")
 
 def report_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
-    data: Path = typer.Argument(..., help="Gold: a .spacy file or a folder of them"),
+    model: Calibrated,
+    data: Gold,
     output: Path = typer.Option(None, "--output", "-o", help="HTML file for the page", show_default="report.html"),
-    attr: str = typer.Option(None, "--attr", help="Only the calib pipe with this prefix; else all of them"),
-    bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10"),
-    groups: int = typer.Option(
-        None, "--groups", "-G", help="Judge by this many tag frequency groups; else by those of the fit"
-    ),
-    seed: int = typer.Option(0, "--seed", help="Seed of the simulated noise floor and intervals"),
+    attr: OnlyAttr = None,
+    bins: NBins = None,
+    groups: NGroups = None,
+    seed: FloorSeed = 0,
     title: str = typer.Option(None, "--title", help="Title of the page; else one with the pipeline's name"),
     date: str = typer.Option(None, "--date", help="Date to put on the page; without one the same data gives the same file"),
     format: str = typer.Option("table", "--format", help="What is printed: table, or json: all that the page shows"),
-    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    gold_preproc: GoldPreproc = False,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
     force: bool = typer.Option(False, "--force", "-F", help="Replace a file at OUTPUT"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -194,17 +194,11 @@ def pipe_views(
     for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():
         name = f"{facts['component'] or 'Doc'}: {unit}"
         if len(judged.pairs):
-            _check_bins(judged, bins, pipe.threshold)
+            check_bins(len(judged.pairs), bins, pipe.threshold)
             views.append(view_contents(corpus, judged, {"name": name, **facts}))
         else:
             skipped.append(f"Not judged: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
     return views, skipped
-
-
-def _check_bins(judged: Judged, bins: int | None, threshold: float) -> None:
-    """RAISES C005: more bins were asked for than there are pairs."""
-    if bins is not None and len(judged.pairs) < bins:
-        raise calib_error("C005", n_pairs=len(judged.pairs), threshold=threshold, n_bins=bins)
 
 
 def judged_units(
@@ -212,11 +206,11 @@ def judged_units(
 ) -> dict[str, Judged]:
     """ "tokens", behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
     from ..report.judged import judged_entities, judged_tokens
-    from ..scorers import CalibScorer
+    from ..scorers import scorer_like
 
     assert pipe.maps is not None
-    n_bins = bins if bins is not None else getattr(pipe.scorer, "n_bins", 10)
-    judging = CalibScorer(n_bins, n_groups if n_groups is not None else getattr(pipe.scorer, "n_groups", None)).judging
+    scorer = scorer_like(pipe.scorer, bins, n_groups)
+    n_bins, judging = scorer.n_bins, scorer.judging
     labels = pipe.source_labels()
     tokens = judged_tokens(corpus, labels, judging(pipe.maps.groups, labels), n_bins, seed)
     if pipe.span_maps is None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, check_output, deliver, run_pipes, user_errors, write_json
+from ._common import check_format, check_option, check_output, deliver, run_pipes, shorten, user_errors, write_json
+from ._options import Calibrated, Code, FirstAttr, Format, GpuId, NProcess, Silent
 from ._scoring import DATA_HELP, open_pipeline, pipes_to_run, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ SCORE_MEANS = {
 
 def select_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    model: Calibrated,
     pool: Path = typer.Argument(..., help=DATA_HELP),
     n: int = typer.Option(None, "--n", "-n", help=f"Sentences to choose; {DEFAULT_N} unless --max-words is given"),
     max_words: int = typer.Option(None, "--max-words", "-w", help="Choose at most that many words"),
@@ -61,18 +62,18 @@ def select_cli(
         [], "--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
     ),
     seed: int = typer.Option(0, "--seed", help="Of --by random"),
-    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first"),
+    attr: FirstAttr = None,
     output: Path = typer.Option(
         None,
         "--output",
         "-o",
         help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv or .json",
     ),
-    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
-    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    format: Format = "table",
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -224,18 +225,14 @@ class Found:
 
 def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], given: set[str] | None) -> Found:
     """given (set | None): Keys of labelled texts. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
-    from ..active.batch import text_key
+    from ..active.batch import labelled_keys, text_key
     from ..active.priority import priorities, token_values
     from ..active.records import batch_rows
     from ..active.units import units_of
 
     units = units_of(corpus, settings.unit)
     keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
-    bounds = corpus.doc_starts
-    labelled = set() if given is None else given
-    # A sentence of a labelled document is labelled, wherever the pipeline sees it begin and end.
-    done = {doc for doc in range(corpus.n_docs) if text_key(corpus.text(bounds[doc], bounds[doc + 1])) in labelled}
-    labelled = labelled | {key for key, doc in zip(keys, units.docs.tolist(), strict=True) if doc in done}
+    labelled = labelled_keys(corpus, units, keys, given or ())
     values = token_values(corpus, settings.by, settings.signal, tags)
     scores = priorities(corpus, units, values, settings.by, settings.seed)
     if settings.divides:
@@ -292,13 +289,15 @@ def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[
 
     RAISES C055: the file cannot be written.
     """
-    from ..active.files import csv_bytes, docs_bytes, jsonl_bytes
+    from spacy.tokens import DocBin
+
+    from ..active.files import csv_bytes, jsonl_bytes
     from ..atomic import write_file
 
     if path.suffix == ".json":
         write_json(path, result)
     elif path.suffix == ".spacy":
-        write_file(path, docs_bytes(docs()))
+        write_file(path, DocBin(docs=docs(), store_user_data=True).to_bytes())
     else:
         write_file(path, (jsonl_bytes if path.suffix == ".jsonl" else csv_bytes)(result["rows"]))
 
@@ -370,7 +369,7 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
 def _table_row(row: dict[str, Any]) -> tuple[str, ...]:
     reason = row["reason"]
     tags = [(reason["tag"], reason["probability"]), *list(reason["alternatives"].items())[:2]]
-    because = f"{_cut_short(reason['word'], 20)}: " + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
+    because = f"{shorten(reason['word'], 20)}: " + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
     sentence = "-" if row["sentence"] is None else str(row["sentence"])
     return (
         str(row["rank"]),
@@ -379,11 +378,5 @@ def _table_row(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['score']:.4f}",
         f"{row['words']:,}",
         because,
-        _cut_short(row["text"], TEXT_WIDTH),
+        shorten(row["text"], TEXT_WIDTH),
     )
-
-
-def _cut_short(text: str, width: int) -> str:
-    """On one line, at most that many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 3] + "..."

@@ -17,17 +17,18 @@ from ._common import (
     print_json,
     user_errors,
 )
+from ._options import Calibrated, Code, Force, Format, Silent
 
 
 def stock_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    model: Calibrated,
     output: Path = typer.Argument(..., help="Folder to write the stock pipeline to"),
     keep_calib: bool = typer.Option(False, "--keep-calib", help="Keep the calib pipes: they decode again for the scores"),
-    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
-    force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at OUTPUT"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    format: Format = "table",
+    code: Code = None,
+    force: Force = False,
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """

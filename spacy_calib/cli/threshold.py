@@ -15,15 +15,16 @@ from ._common import (
     check_readable,
     data_files,
     deliver,
-    fitted_pipes,
     import_user_code,
     load_pipeline,
     number,
+    pipes_named,
     read_examples,
     run_pipes,
     use_gpu,
     user_errors,
 )
+from ._options import Calibrated, Code, Format, GoldPreproc, GpuId, NProcess, Silent
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def threshold_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Calibrated pipeline: package name or path"),
+    model: Calibrated,
     data: Path = typer.Argument(..., help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"),
     precision: float = typer.Option(..., "--precision", "-p", help="Share of accepted entities that are to be right"),
     per: str = typer.Option("all", "--per", help="One cut-off for: all, or each label or group"),
@@ -41,13 +42,13 @@ def threshold_cli(
     attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first that scores entities"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the cut-offs"),
     apply: Path = typer.Option(None, "--apply", "-a", help="Folder for the pipeline with the cut-offs in it"),
-    format: str = typer.Option("table", "--format", help="What is printed: table or json"),
-    gold_preproc: bool = typer.Option(False, "--gold-preproc", help="Use gold sentences and tokens"),
-    n_process: int = typer.Option(1, "--n-process", help="Worker processes"),
-    gpu_id: int = typer.Option(-1, "--gpu-id", "-g", help="GPU ID or -1 for CPU"),
-    code: Path = typer.Option(None, "--code", help="Python file with registered functions"),
+    format: Format = "table",
+    gold_preproc: GoldPreproc = False,
+    n_process: NProcess = 1,
+    gpu_id: GpuId = -1,
+    code: Code = None,
     force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at the folder of --apply"),
-    silent: bool = typer.Option(False, "--silent", help="Print nothing but errors"),
+    silent: Silent = False,
     # fmt: on
 ) -> None:
     """
@@ -117,10 +118,7 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021, C069: see
     `check_readable`.
     """
-    fitted = fitted_pipes(nlp)
-    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
-    if not pipes:
-        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
+    pipes = pipes_named(nlp, attr)
     with_spans = [pipe for pipe in pipes if pipe.span_maps is not None]
     if not with_spans:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component)

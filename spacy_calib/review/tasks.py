@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..scored import UNKNOWN, ScoredCorpus
-from ..types import Floats
+from ..types import OUTSIDE, Floats
 from .units import Units
-
-# Outside of all entities: nothing to mark.
-OUTSIDE = "O"
 
 
 class Mark(NamedTuple):
