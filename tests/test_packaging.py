@@ -6,6 +6,7 @@ import configparser
 import importlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+import srsly
 
 import spacy_calib
 from tests.conftest import examples_for, revive, run_upstream
@@ -35,6 +37,9 @@ GROUPS = {
     "spacy_calib_sets",
     "spacy_calib_metrics",
 }
+HOME = "https://github.com/spacy-calib/spacy-calib"
+# What the spaCy projects in configs/ make when they are run in a checkout.
+MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}
 PARTS_OF_PAGES = {f"spacy_calib/report/{name}" for name in ("page.css", "page.js", "page.html.j2", "marked_text.css")}
 # What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built.
 _NOT_SOURCES = shutil.ignore_patterns(
@@ -141,6 +146,41 @@ def test_the_sdist_holds_what_the_wheel_is_built_from(built):
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert modules_in_source() | PARTS_OF_PAGES | {"setup.cfg", "pyproject.toml", "LICENSE", "spacy_calib/py.typed"} <= names
+
+
+def test_the_sdist_holds_the_tests_and_all_that_they_read(built):
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for folder in ("tests", "scripts", "configs", "docs"):
+        sources = {file.relative_to(ROOT).as_posix() for file in (ROOT / folder).rglob("*") if file.is_file()}
+        made = {name for name in sources if set(name.split("/")[:-1]) & {"__pycache__", *MADE_BY_PROJECTS}}
+        assert sources - made <= names, folder
+    assert {"Makefile", "MANIFEST.in", "README.md", "CHANGELOG.md", "CITATION.cff"} <= names
+
+
+def test_the_addresses_of_the_project_agree(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
+        metadata = archive.read(name).decode("utf8")
+    for title in ("Documentation", "Source", "Issues", "Changelog"):
+        assert f"Project-URL: {title}, {HOME}" in metadata
+
+
+def test_the_citation_names_this_version():
+    citation = srsly.read_yaml(ROOT / "CITATION.cff")
+    assert citation["version"] == spacy_calib.__version__
+    assert citation["repository-code"] == HOME
+
+
+def test_every_link_of_the_readme_works_where_the_readme_alone_is_shown():
+    """An index of packages shows the README without the files beside it: links are whole addresses, and name files that are here."""
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    links = re.findall(r"\]\(([^)]+)\)", readme) + re.findall(r'(?:src|href)="([^"]+)"', readme)
+    assert [link for link in links if not link.startswith(("#", "https://"))] == []
+    ours = re.findall(r"/spacy-calib/spacy-calib/(?:blob/)?main/([\w./-]+)", " ".join(links))
+    assert len(ours) >= 6
+    assert [name for name in ours if not (ROOT / name).exists()] == []
 
 
 SCRIPT = """
