@@ -52,13 +52,13 @@ class Layer(ABC):
         """The gold hash of each predicted token: 0 for missing gold, for white space, and where the predicted token does not align with
         exactly one gold token, as in spaCy's own token scorers.
         """
-        alignment = example.alignment.x2y
-        lengths = np.asarray(alignment.lengths)
-        single = lengths == 1
-        gold = np.zeros(len(example.predicted), dtype=np.uint64)
+        doc, alignment = example.predicted, example.alignment.x2y
+        # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
+        lengths = np.asarray(alignment.lengths)[: len(doc)]
+        single = (lengths == 1) & ~_is_space(doc)
+        gold = np.zeros(len(doc), dtype=np.uint64)
         starts = np.cumsum(lengths) - lengths
         gold[single] = self.gold_hashes(example.reference)[np.asarray(alignment.data)[starts[single]]]
-        gold[example.predicted.to_array(["IS_SPACE"]).astype(bool)] = 0
         return gold
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
@@ -318,6 +318,12 @@ def _entity_columns(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """ENT_IOB and ENT_TYPE."""
     columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64, copy=False).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]
+
+
+def _is_space(doc: Doc) -> NDArray[np.bool_]:
+    """Tokens of white space by their text, as in spaCy's scorers: the flag IS_SPACE is unset in a vocab that no Language made."""
+    strings = doc.vocab.strings
+    return _map_unique(doc.to_array(["ORTH"]), lambda key: strings[int(key)].isspace()).astype(bool)
 
 
 def _map_unique(codes: NDArray, to_hash: object) -> Hashes:

@@ -648,3 +648,11 @@ def test_a_failed_fit_leaves_the_maps_of_entities(entity_pipelines):
     with pytest.raises(CalibError, match="C030.*no gold ner"):
         calib.fit([Example(nlp(ENTITY_TEXT), Doc(nlp.vocab, words=words))])
     assert calib.to_bytes() == before
+
+
+def test_evaluate_reads_gold_that_ends_in_white_space(fitted):
+    """Gold words may end in a line break with a space behind; the tokenizer makes one token of the two."""
+    words, tags = ["the", "dog", "eats", "\n"], ["DET", "NOUN", "VERB", "X"]
+    reference = Doc(fitted.vocab, words=words, tags=tags)
+    scores = fitted.evaluate([Example(fitted.make_doc(reference.text), reference)])
+    assert 0 <= scores["calib_smce"] <= 1

@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_calib.errors import CalibError
 from spacy_calib.layers import LAYERS, SpanLayer, columns_of, get_layer, label_hashes, span_scores
+from tests import strategies  # noqa: F401  (the settings of hypothesis)
+
+BLANK = spacy.blank("en")
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +76,54 @@ def test_aligned_gold_leaves_out_what_spacys_scorer_leaves_out(vocab):
     gold = get_layer("tag").aligned_gold(Example(predicted, reference))
     # both parts of "cannot" align with it alone; the space, the token without gold and the one with two gold tokens are left out
     assert gold.tolist() == [get_string_id("MD"), get_string_id("MD"), 0, 0, 0]
+
+
+@st.composite
+def aligned_docs(draw):
+    """(predicted, reference): two tokenizations of one text, with spaces and white-space tokens anywhere, and tags on the second."""
+    words = draw(st.lists(st.sampled_from(["a", "bc", "def", "\n", " ", "\t\n", "\u0130x"]), min_size=1, max_size=8))
+    spaces = draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words)))
+    strings = Vocab() if draw(st.booleans()) else BLANK.vocab
+    reference = Doc(
+        strings,
+        words=words,
+        spaces=spaces,
+        tags=draw(st.lists(st.sampled_from(["X", "Y", ""]), min_size=len(words), max_size=len(words))),
+    )
+    text = reference.text
+    cuts = sorted(draw(st.sets(st.integers(1, max(1, len(text) - 1)), max_size=6)) | {len(text)})
+    other = [part for part in (text[a:b] for a, b in zip([0, *cuts], cuts, strict=False)) if part]
+    return Doc(strings, words=other, spaces=[False] * len(other)), reference
+
+
+@given(aligned_docs())
+def test_aligned_gold_is_that_of_spacys_own_alignment(docs):
+    predicted, reference = docs
+    example = Example(predicted, reference)
+    theirs = example.get_aligned("TAG")
+    single = [len(example.alignment.x2y[i]) == 1 for i in range(len(predicted))]
+    wanted = [
+        (tag or 0) if alone and not token.text.isspace() else 0
+        for tag, alone, token in zip(theirs, single, predicted, strict=True)
+    ]
+    assert get_layer("tag").aligned_gold(example).tolist() == wanted
+
+
+@pytest.mark.parametrize("words", [["Hello", "world", "\n"], ["Hello", "\n"], ["\n"]])
+def test_gold_that_ends_in_white_space_with_a_space_behind(words):
+    """The tokenizer makes one token of the white space, and spaCy's alignment has one row more than there are tokens."""
+    reference = Doc(BLANK.vocab, words=words, tags=["T"] * len(words))
+    example = Example(BLANK.make_doc(reference.text), reference)
+    assert len(example.alignment.x2y.lengths) > len(example.predicted)
+    wanted = [get_string_id("T") if word != "\n" else 0 for word in words]
+    assert get_layer("tag").aligned_gold(example).tolist() == wanted
+
+
+def test_white_space_has_no_gold_in_a_vocab_without_flags():
+    """IS_SPACE is unset there; spaCy's scorers look at the text."""
+    words, vocab = ["a", "\n", "b"], Vocab()
+    example = Example(Doc(vocab, words=words), Doc(vocab, words=words, tags=["T"] * 3))
+    assert get_layer("tag").aligned_gold(example).tolist() == [get_string_id("T"), 0, get_string_id("T")]
 
 
 def labels_of(layer, doc):
