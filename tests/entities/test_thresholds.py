@@ -13,9 +13,9 @@ from scipy.stats import betabinom, binom, binomtest
 from spacy_calib.entities.thresholds import (
     Threshold,
     _effective_sizes,
+    chance_of_more,
     find_threshold,
     find_thresholds,
-    lower_bound,
     prediction_interval,
 )
 from spacy_calib.errors import CalibError
@@ -33,39 +33,35 @@ def falling(n) -> np.ndarray:
     return np.linspace(0.999, 0.001, n)
 
 
-# The bound
+# The test
 
 
-def test_bound_where_all_are_right_or_one_is():
-    # n of n: the n-th root of the error rate; 1 of n: one right or more has probability 1 - (1 - p)^n.
-    assert lower_bound(np.array([1.0]), np.array([59.0]), 0.95)[0] == pytest.approx(0.05 ** (1 / 59))
-    assert lower_bound(np.array([1.0]), np.array([1.0]), 0.95)[0] == pytest.approx(0.05)
-    assert lower_bound(np.array([0.1]), np.array([10.0]), 0.9)[0] == pytest.approx(1 - 0.9 ** (1 / 10))
-    assert lower_bound(np.array([0.0, 0.0]), np.array([1.0, 50.0]), 0.95).tolist() == [0.0, 0.0]
+def test_chance_where_all_are_right_or_one_is():
+    # n of n: p^n; one right or more of n: 1 - (1 - p)^n; none or more is certain.
+    assert chance_of_more(np.array([1.0]), np.array([59.0]), 0.95)[0] == pytest.approx(0.95**59)
+    assert chance_of_more(np.array([0.1]), np.array([10.0]), 0.2)[0] == pytest.approx(1 - 0.8**10)
+    assert chance_of_more(np.array([0.0, 0.0]), np.array([1.0, 50.0]), 0.95).tolist() == [1.0, 1.0]
 
 
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
-def test_bound_is_that_of_the_exact_binomial_test(seen, confidence):
+def test_chance_is_that_of_the_exact_binomial_test(seen, precision):
     k, n = seen
-    expected = binomtest(k, n, alternative="greater").proportion_ci(confidence, method="exact").low
-    assert lower_bound(np.array([k / n]), np.array([float(n)]), confidence)[0] == pytest.approx(expected, abs=1e-9)
+    expected = binomtest(k, n, precision, alternative="greater").pvalue
+    assert chance_of_more(np.array([k / n]), np.array([float(n)]), precision)[0] == pytest.approx(expected, abs=1e-9)
 
 
-def test_bound_falls_with_fewer_spans_and_more_confidence():
-    sizes = np.array([10.0, 12.5, 40.0, 1000.0])
-    bounds = lower_bound(np.full(4, 0.9), sizes, 0.95)
-    assert (np.diff(bounds) > 0).all()
-    assert (lower_bound(np.full(4, 0.9), sizes, 0.99) < bounds).all()
-    assert (bounds < 0.9).all()
+def test_chance_rises_with_fewer_spans():
+    chances = chance_of_more(np.full(4, 0.9), np.array([10.0, 12.5, 40.0, 1000.0]), 0.85)
+    assert (np.diff(chances) < 0).all()
 
 
 # The cut-off
 
 
-@pytest.mark.parametrize(("n", "found"), [(89, False), (90, True)])
+@pytest.mark.parametrize(("n", "found"), [(111, False), (112, True)])
 def test_as_many_right_ones_as_the_bound_needs(n, found):
-    # The error rate 0.05 is divided among five walks: 0.01 ** (1 / 90) = 0.9501, 0.01 ** (1 / 89) = 0.9496, so that the first step of
-    # a walk needs 90 right ones. The last walk begins at all spans.
+    # The error rate 0.05 is divided into five parts: 0.95 ** 89 = 0.0104, 0.95 ** 90 = 0.0099, so that the first step of a walk needs 90
+    # right ones. The last part is met at 80 % of the spans: 0.8 * 112 = 89.6.
     threshold = find(falling(n), [True] * n, 0.95)
     if not found:
         assert threshold == Threshold(None, n)
@@ -76,12 +72,13 @@ def test_as_many_right_ones_as_the_bound_needs(n, found):
 
 
 def test_the_lowest_cutoff_that_is_sure():
-    # 200 right ones, then none: kept n has 200 right; the bound at 0.99 decides how many wrong ones it bears.
+    # 200 right ones, then none: kept n has 200 right. 5 % are too few to begin with (0.9^20 = 0.12), and so are 10 % (0.9^40 = 0.0148 is
+    # more than 0.01); the walk from 20 % has met a second part of the error rate at 40 % when it comes to the wrong ones.
     scores = falling(400)
     threshold = find(scores, [True] * 200 + [False] * 200, 0.9)
     n = threshold.kept
-    low, beyond = (binomtest(200, kept, alternative="greater").proportion_ci(0.99, method="exact").low for kept in (n, n + 1))
-    assert low >= 0.9 > beyond
+    passed, beyond = (binomtest(200, kept, 0.9, alternative="greater").pvalue for kept in (n, n + 1))
+    assert passed <= 0.02 < beyond
     assert threshold.right == 200
     assert threshold.cutoff == scores[n - 1]
     assert threshold.precision == 200 / n
@@ -117,20 +114,18 @@ def test_what_cannot_be_reached():
 
 
 def plain_search(scores, hits, precision, confidence):
-    """The cut-off by its definition, without documents: five walks over the different scores, from high to low."""
-    n = len(scores)
+    """The cut-off by its definition, without documents: a walk over the different scores, from high to low."""
     cutoffs = sorted(set(scores.tolist()), reverse=True)
     kept = [int((scores >= c).sum()) for c in cutoffs]
-    right = [int(hits[scores >= c].sum()) for c in cutoffs]
-    level = 1 - (1 - confidence) / 5
-    best = None
-    for start in range(1, 6):
-        for c, k, r in zip(cutoffs, kept, right, strict=True):
-            if k < start * n / 6:
-                continue
-            if binomtest(r, k, alternative="greater").proportion_ci(level, method="exact").low < precision:
-                break
-            best = c if best is None else min(best, c)
+    starts = [next(i for i, k in enumerate(kept) if k >= share * len(scores)) for share in (0.05, 0.1, 0.2, 0.4, 0.8) if kept]
+    best, parts = None, 0
+    for at, cutoff in enumerate(cutoffs):
+        parts += starts.count(at)
+        chance = binomtest(int(hits[scores >= cutoff].sum()), kept[at], precision, alternative="greater").pvalue
+        if parts and chance <= (1 - confidence) * parts / 5:
+            best = cutoff
+        else:
+            parts = 0
     return best
 
 
@@ -312,3 +307,38 @@ def test_few_documents_that_are_right_or_wrong_as_wholes_do_not_pass_by_luck(n_d
         hits = np.repeat(rng.random(n_documents) < 0.9, size)
         passed += find_threshold(scores, hits, documents, 0.95, 0.9).cutoff is not None
     assert often_enough(N_REPETITIONS - passed, N_REPETITIONS, 0.9), f"{passed} of {N_REPETITIONS} passed"
+
+
+# A cut-off that exists: the likeliest 15 % of the spans are .97 right, all others .2, so that the precision at 20 % is .78.
+
+TOP, REST = (0.15, 0.97), 0.2
+
+
+def cliff(rng, n):
+    ranks = rng.random(n)
+    return 1 - ranks, rng.random(n) < np.where(ranks < TOP[0], TOP[1], REST), np.arange(n)
+
+
+def precision_of_cliff(cutoff) -> float:
+    share = 1 - cutoff
+    return (min(share, TOP[0]) * TOP[1] + max(0.0, share - TOP[0]) * REST) / share
+
+
+@pytest.mark.parametrize(("precision", "least"), [(0.9, 0.5), (0.85, 0.95), (0.8, 0.99)])
+def test_a_cut_off_that_only_few_spans_reach_is_found(precision, least):
+    rng = np.random.default_rng(5)
+    found = [find_threshold(*cliff(rng, 1000), precision).cutoff for _ in range(100)]
+    reached = [precision_of_cliff(cutoff) >= precision for cutoff in found if cutoff is not None]
+    assert len(reached) >= 100 * least
+    assert often_enough(100 - len(reached) + sum(reached), 100, 0.95)
+
+
+def test_a_cut_off_that_does_not_exist_is_rarely_found():
+    """All spans are just below the precision wanted, wherever the walk begins."""
+    rng = np.random.default_rng(6)
+    found = sum(
+        find_threshold(rng.random(500), rng.random(500) < 0.9 - 1e-9, np.arange(500), 0.9).cutoff is not None
+        for _ in range(400)
+    )
+    assert found > 0
+    assert often_enough(400 - found, 400, 0.95)
