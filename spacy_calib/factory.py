@@ -1,7 +1,7 @@
 """The factories, the only thing that every `Language()` imports of us: light, and it never fails."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
+# and cannot resolve strings.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,7 @@ def make_calib(
     intervals: bool,
     sets: Any,
     scorer: Callable[..., dict[str, Any]] | None,
-) -> Calibrator:
+) -> "Calibrator":
     """Build the pipe.
 
     attr (str): Prefix of the attributes that it writes.
@@ -126,7 +126,7 @@ def make_calib_ner(
     update_with_oracle_cut_size: int,
     incorrect_spans_key: str | None,
     scorer: Callable[..., dict[str, Any]] | None,
-) -> CalibEntityRecognizer:
+) -> "CalibEntityRecognizer":
     """Build a recognizer that keeps its probabilities. Settings and weights are those of spaCy's `ner`."""
     from .ner.recognizer import CalibEntityRecognizer
 
@@ -153,7 +153,7 @@ def make_calib_beam_ner(
     beam_update_prob: float,
     incorrect_spans_key: str | None,
     scorer: Callable[..., dict[str, Any]] | None,
-) -> CalibEntityRecognizer:
+) -> "CalibEntityRecognizer":
     """The same for spaCy's `beam_ner`."""
     from .ner.recognizer import CalibEntityRecognizer
 
