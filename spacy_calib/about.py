@@ -1,3 +1,4 @@
-"""Version of the package; setup.cfg reads it from here."""
+"""Version and address of the package; setup.cfg reads the version from here."""
 
 __version__ = "0.1.0"
+__url__ = "https://github.com/spacy-calib/spacy-calib"

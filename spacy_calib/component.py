@@ -163,7 +163,7 @@ class Calibrator(Pipe):
         fitted = self.fitted_labels
         if labels[: len(fitted)] == fitted:
             if fitted and len(labels) > len(fitted):
-                self._warn("W003", n=len(labels) - len(fitted), component=self.source.component)
+                self._warn("CW03", n=len(labels) - len(fitted), component=self.source.component)
             return
         gone = [label for label in fitted if label not in set(labels)]
         detail = f"'{gone[0]}' is gone" if gone else "their order is another one"
@@ -203,10 +203,10 @@ class Calibrator(Pipe):
         RAISES C020, C022: see `source_pipe`. C024, C040, C041: what the source found is no probability.
         """
         if not self.fitted:
-            self._warn("W001")
+            self._warn("CW01")
         pipe = self.source_pipe()
         if pipe is None and self.source.component:
-            self._warn("W002", why=f"the pipeline has no component '{self.source.component}'")
+            self._warn("CW02", why=f"the pipeline has no component '{self.source.component}'")
             return Reading([], None)
         layer = self.source.layer(pipe)
         places, hashes = self._readable(pipe, layer, docs)
@@ -238,7 +238,7 @@ class Calibrator(Pipe):
             if not why and not carried.any():
                 why = f"no token carries a {layer.name} annotation; put the pipe after the component that sets it, and enable that"
             if why:
-                self._warn("W002", why=why)
+                self._warn("CW02", why=why)
                 continue
             places.append(i)
             hashes.append(carried)

@@ -96,9 +96,9 @@ _MESSAGES = {
 }
 
 WARNINGS = {
-    "W001": "[W001] The pipe '{name}' is not fitted: it passes raw probabilities through.",
-    "W002": "[W002] The pipe '{name}' gives no scores: {why}.",
-    "W003": "[W003] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
+    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through.",
+    "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
+    "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
 }
 
 

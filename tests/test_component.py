@@ -157,7 +157,7 @@ def test_cache_sees_a_block_that_was_written_anew(fitted):
 
 def test_unfitted_passes_raw_through_and_warns_once(nlp):
     nlp.add_pipe("calib", after="tagger")
-    with pytest.warns(UserWarning, match=r"W001.*not fitted"):
+    with pytest.warns(UserWarning, match=r"CW01.*not fitted"):
         doc = nlp(TEXT)
     assert [t._.calib_score for t in doc] == [t._.calib_raw for t in doc]
     with warnings.catch_warnings():
@@ -205,7 +205,7 @@ def test_renamed_source_is_found_by_its_labels(fitted, tmp_path):
 def test_excluded_source_gives_none_and_one_warning(fitted, tmp_path):
     fitted.to_disk(tmp_path / "m")
     alone = spacy.load(tmp_path / "m", exclude=["tagger"])
-    with pytest.warns(UserWarning, match=r"W002.*no component 'tagger'"):
+    with pytest.warns(UserWarning, match=r"CW02.*no component 'tagger'"):
         doc = alone(TEXT)
     assert doc[0]._.calib_score is None
     with warnings.catch_warnings():
@@ -299,7 +299,7 @@ def test_labels_appended_later_use_the_pooled_map(fitted):
     layer._dims["nO"] = n + 1
     layer.set_param("W", np.vstack([w, w[-1:]]))
     layer.set_param("b", np.append(b, b[-1] + 3).astype("f"))
-    with pytest.warns(UserWarning, match="W003.*1 labels"):
+    with pytest.warns(UserWarning, match="CW03.*1 labels"):
         doc = fitted(TEXT)
     view = doc._.calib
     new = view.tags == "NEW"
@@ -429,7 +429,7 @@ def test_scores_without_gold_or_tokens_are_none(fitted):
 
 def test_unfitted_pipe_scores_raw_as_calibrated(nlp):
     nlp.add_pipe("calib", after="tagger")
-    with pytest.warns(UserWarning, match="W001"):
+    with pytest.warns(UserWarning, match="CW01"):
         scores = nlp.evaluate(examples_for(nlp, 20, seed=9))
     assert scores["calib_smce"] == scores["calib_smce_raw"]
     assert scores["calib_gmce"] is None
@@ -611,7 +611,7 @@ def test_a_renamed_recognizer_is_found_and_an_excluded_one_gives_none(factory, t
     same_spans(span_values_of(nlp(ENTITY_TEXT)), expected, exactly=False)
     nlp.to_disk(tmp_path / "m")
     alone = spacy.load(tmp_path / "m", exclude=["entities"])
-    with pytest.warns(UserWarning, match=f"W002.*no component '{name}'"):
+    with pytest.warns(UserWarning, match=f"CW02.*no component '{name}'"):
         doc = alone(ENTITY_TEXT)
     assert all(token._.calib_score is None for token in doc)
     assert doc[0:1]._.calib_score is None
@@ -623,7 +623,7 @@ def test_docs_that_the_recognizer_did_not_see_give_none():
     doc = nlp(ENTITY_TEXT)
     bare = Doc(nlp.vocab, words=[token.text for token in doc])
     bare.ents = [(ent.label, ent.start, ent.end) for ent in doc.ents]
-    with pytest.warns(UserWarning, match="W002.*'ner' did not run on the Doc in this process"):
+    with pytest.warns(UserWarning, match="CW02.*'ner' did not run on the Doc in this process"):
         bare = nlp.get_pipe("calib")(bare)
     assert bare.ents
     assert all(owner._.calib_score is None for owner in (*bare, *bare.ents))

@@ -8,6 +8,7 @@ import string
 from pathlib import Path
 
 import pytest
+from spacy.errors import Errors, Warnings
 
 import spacy_calib
 from spacy_calib.errors import _MESSAGES, WARNINGS, CalibError, calib_error
@@ -80,3 +81,9 @@ def test_messages_are_sentences(code):
 def test_warnings_name_their_code(code):
     assert WARNINGS[code].startswith(f"[{code}] ")
     assert WARNINGS[code].endswith(".")
+
+
+def test_codes_are_not_those_of_spacy():
+    theirs = {name for holder in (Errors, Warnings) for name in dir(holder) if not name.startswith("_")}
+    assert {"W001", "E001"} <= theirs
+    assert not theirs & {*_MESSAGES, *WARNINGS}

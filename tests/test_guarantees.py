@@ -455,7 +455,7 @@ def test_damaged_parts_are_refused(nlp):
 
 def test_an_unfitted_pipe_passes_raw_scores_through_and_promises_nothing():
     nlp = unfitted(EVERYTHING)
-    with pytest.warns(UserWarning, match="W001"):
+    with pytest.warns(UserWarning, match="CW01"):
         docs = run(nlp, FRESH)
     for token in tokens_of(docs):
         assert token._.calib_score == pytest.approx(token._.calib_raw, abs=1e-12)

@@ -123,7 +123,7 @@ def test_title_and_direction():
     made.tensor = made.tensor.__class__((2, 2), dtype="f")
     made.tensor[:] = [[0.7, 0.3], [0.1, 0.9]]
     made.user_data["title"] = "A <b>"
-    with pytest.warns(UserWarning, match="W001"):
+    with pytest.warns(UserWarning, match="CW01"):
         made = calib(made)
     page = Page(spacy_calib.render(made, page=True))
     assert page.of_class("cb-text") == [{"class": "cb-text", "lang": "he", "dir": "rtl"}]

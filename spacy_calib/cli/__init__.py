@@ -1,8 +1,12 @@
 """`python -m spacy calib ...`: one command per file. Imported by every `python -m spacy`, so nothing heavy is imported here."""
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import typer
 from spacy.cli._util import app
 
+from ..about import __url__
 from .evaluate import evaluate_cli
 from .expect import expect_cli
 from .fit import fit_cli
@@ -14,19 +18,62 @@ from .select import select_cli
 from .stock import stock_cli
 from .threshold import threshold_cli
 
-HELP = """Calibrated probabilities for the tokens of a trained pipeline: fit them on
-held-out gold, evaluate them, and look at what a fitted pipe holds.
+HELP = """Calibrated probabilities for the tokens and entities of a trained pipeline:
+fit them on held-out gold, judge them, and use them. Begin with fit.
 """
 
-calib_cli = typer.Typer(name="calib", help=HELP, no_args_is_help=True, rich_markup_mode=None)
-calib_cli.command("fit")(fit_cli)
-calib_cli.command("evaluate")(evaluate_cli)
-calib_cli.command("info")(info_cli)
-calib_cli.command("threshold")(threshold_cli)
-calib_cli.command("plot")(plot_cli)
-calib_cli.command("select")(select_cli)
-calib_cli.command("rank")(rank_cli)
-calib_cli.command("report")(report_cli)
-calib_cli.command("expect")(expect_cli)
-calib_cli.command("stock")(stock_cli)
+
+class Command(NamedTuple):
+    """run: What typer calls. does (str): What the list of commands says of it. example (str): The end of a command line that works."""
+
+    run: Callable[..., Any]
+    does: str
+    example: str
+
+
+COMMANDS = {
+    "fit": Command(fit_cli, "Learn calibrated probabilities from held-out gold", "en_core_web_sm dev.spacy ./calibrated"),
+    "evaluate": Command(
+        evaluate_cli, "Show on gold how true the probabilities are: a table", "./calibrated test.spacy --output metrics.json"
+    ),
+    "report": Command(report_cli, "The same as a page to read and pass on", "./calibrated test.spacy -o report.html"),
+    "plot": Command(plot_cli, "The same as diagrams, PNG or SVG", "./calibrated test.spacy --output plots"),
+    "rank": Command(
+        rank_cli,
+        "List predictions to check, the most likely wrong first",
+        "./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl",
+    ),
+    "select": Command(
+        select_cli,
+        "Pick unlabelled texts to annotate next, to train on",
+        "./calibrated texts.txt --by margin --max-words 2000 -o batch.jsonl",
+    ),
+    "expect": Command(
+        expect_cli, "Tell the accuracy to be expected on texts without gold", "./calibrated texts.jsonl --per-doc"
+    ),
+    "threshold": Command(
+        threshold_cli,
+        "Find the score above which entities are right as often as asked",
+        "./calibrated test.spacy --precision 0.9",
+    ),
+    "info": Command(info_cli, "Show what a calibrated pipeline was fitted with, and on what", "./calibrated --all"),
+    "stock": Command(stock_cli, "Turn it back into the pipeline that it was", "./calibrated ./stock"),
+}
+
+
+def epilog(command: str) -> str:
+    """What ends the help: an example, and where the documentation is. (\\b keeps the lines as they are.)"""
+    example = f"python -m spacy calib {command} {COMMANDS[command].example}"
+    return f"\b\nExample:\n  {example}\n\n\b\nDocumentation:\n  {__url__}"
+
+
+calib_cli = typer.Typer(
+    name="calib",
+    help=HELP,
+    epilog=f"`calib COMMAND --help` has an example of each. Documentation: {__url__}",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for name, command in COMMANDS.items():
+    calib_cli.command(name, short_help=command.does, epilog=epilog(name))(command.run)
 app.add_typer(calib_cli, name="calib")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import CalibError, calib_error
+from ._options import FORMATS
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -247,9 +248,6 @@ def write_text(path: Path, text: str) -> None:
     write_file(path, text.encode("utf-8"))
 
 
-FORMATS = ("table", "json")
-
-
 def check_format(given: str, formats: Sequence[str] = FORMATS) -> None:
     """RAISES C056: not one of them."""
     check_option("--format", given in formats, f"one of {', '.join(formats)}", repr(given))
@@ -273,6 +271,13 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 def print_json(result: Any) -> None:
     """On the standard output, which holds nothing else then."""
     typer.echo(to_json(result))
+
+
+def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
+    """Columns are as wide as what they hold: wasabi's end at 30 characters, and what is longer shifts those after it."""
+    from wasabi import msg
+
+    msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 
 
 def shorten(text: str, width: int) -> str:

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 # .spacy: a DocBin, with gold or without. .jsonl: {"text": ...} on each line. .txt: a text on each line.
 SUFFIXES = READABLE
-DATA_HELP = (
-    'Texts: .spacy (with gold or without), .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
-)
 
 
 def open_pipeline(model: str, attr: str | None, *, code: Path | None, gpu_id: int) -> tuple[Language, Calibrator]:

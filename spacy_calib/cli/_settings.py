@@ -27,6 +27,8 @@ SCALINGS = {
     "vector": "spacy-calib.VectorScaling.v1",
     "matrix": "spacy-calib.MatrixScaling.v1",
 }
+# Words of --normalize, and the setting that each stands for.
+NORMALIZE = {"none": False, "kept": True, "other": "other"}
 _BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
 _DEFAULTS: dict[str, Any] = {
     "component": "tagger",
@@ -119,9 +121,9 @@ def promise_settings(options: dict[str, Any]) -> dict[str, Any]:
 
     settings: dict[str, Any] = {}
     if "normalize" in options:
-        ways = {"none": False, "kept": True, "other": "other"}
-        check_option("--normalize", options["normalize"] in ways, f"one of {', '.join(ways)}", repr(options["normalize"]))
-        settings["normalize"] = ways[options["normalize"]]
+        given = options["normalize"]
+        check_option("--normalize", given in NORMALIZE, f"one of {', '.join(NORMALIZE)}", repr(given))
+        settings["normalize"] = NORMALIZE[given]
     if options.get("intervals"):
         settings["intervals"] = True
     coverage = options.get("coverage", COVERAGES[0])

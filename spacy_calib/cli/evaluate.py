@@ -21,6 +21,7 @@ from ._common import (
     load_pipeline,
     number,
     pipes_named,
+    print_table,
     read_examples,
     run_pipes,
     use_gpu,
@@ -193,7 +194,6 @@ def _show_accepted(accepted: dict[str, Any] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str) -> None:
-    from wasabi import msg
 
     rows = [
         (
@@ -209,7 +209,7 @@ def _show_errors(table: dict[str, Any], ece: str) -> None:
         for row in table["errors"]
     ]
     header = ("Group", "Tags", "Pairs", "Raw", "Calibrated", "95 % interval", "Floor", "Floor 95 %")
-    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrrr"))
+    print_table(rows, header, ("l", *"rrrrrrr"))
     names = {"ece": ece, "brier": "Brier", "nll": "Log loss"}
     scores = [(names[key], number(row["raw"]), number(row["calibrated"])) for key, row in table["scores"].items()]
-    msg.table(scores, header=("Score", "Raw", "Calibrated"), divider=True, aligns=("l", "r", "r"))
+    print_table(scores, ("Score", "Raw", "Calibrated"), ("l", "r", "r"))

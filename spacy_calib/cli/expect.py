@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, check_output, deliver, number, user_errors
-from ._options import Calibrated, Code, FirstAttr, Format, GoldPreproc, GpuId, NProcess, Silent
-from ._scoring import DATA_HELP, open_pipeline, score, stream_examples, text_files
+from ._common import check_format, check_option, check_output, deliver, number, print_table, user_errors
+from ._options import Calibrated, Code, FirstAttr, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
+from ._scoring import open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -28,11 +28,11 @@ NO_RECORD = (
 def expect_cli(
     # fmt: off
     model: Calibrated,
-    texts: Path = typer.Argument(..., help=DATA_HELP),
+    data: Texts,
     attr: FirstAttr = None,
     confidence: float = typer.Option(0.95, "--confidence", help="How often an interval holds the true value"),
     per_doc: bool = typer.Option(False, "--per-doc", help="The expected accuracy of every document too"),
-    check: bool = typer.Option(False, "--check", help="Compare with the gold in TEXTS"),
+    check: bool = typer.Option(False, "--check", help="Compare with the gold in DATA"),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws that show what chance makes"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the result"),
     format: Format = "table",
@@ -50,14 +50,14 @@ def expect_cli(
     """
     with user_errors():
         expect(
-            model, texts, attr=attr, confidence=confidence, per_doc=per_doc, check=check, seed=seed, output=output, format=format,
+            model, data, attr=attr, confidence=confidence, per_doc=per_doc, check=check, seed=seed, output=output, format=format,
             gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
         )  # fmt: skip
 
 
 def expect(
     model: str,
-    texts: Path,
+    data: Path,
     *,
     attr: str | None = None,
     confidence: float = 0.95,
@@ -81,15 +81,15 @@ def expect(
     check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
     check_option("--seed", seed >= 0, "at least 0", seed)
     check_format(format)
-    text_files(texts)
-    check_output(output, texts)
+    text_files(data)
+    check_output(output, data)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     from ..expectations import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values
     from ..layers import get_layer
 
     layer = get_layer(pipe.fit_info["layer"])
     gold: list[int] = []
-    examples = _counting(stream_examples(nlp, texts, gold_preproc=gold_preproc), layer, gold)
+    examples = _counting(stream_examples(nlp, data, gold_preproc=gold_preproc), layer, gold)
     corpus = score(nlp, pipe, examples, n_process=n_process, silent=silent)
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=layer.name, component=pipe.source.component)
@@ -154,7 +154,7 @@ def show_estimates(result: dict[str, Any]) -> None:
         if one is not None
     ]
     header = ("", "Expected", f"{100 * result['confidence']:g} % interval", *(("True", "Inside") if true else ()))
-    msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+    print_table(rows, header, ("l", *"r" * (len(header) - 1)))
     if true and result["checked"] < result["checkable"]:
         msg.text(
             f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with gold."
@@ -202,7 +202,7 @@ def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
         for one in worst
     ]
     header = ("Doc", "Tokens", "Expected", f"{100 * confidence:g} % interval", *(("True",) if true else ()), "Begins")
-    msg.table(rows, header=header, divider=True, aligns=(*"r" * (len(header) - 1), "l"))
+    print_table(rows, header, (*"r" * (len(header) - 1), "l"))
     if len(documents) > len(worst):
         msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
@@ -219,7 +219,7 @@ def show_drift(drift: dict[str, Any]) -> None:
         for one in drift["checks"]
     ]
     header = ("Difference of", "Found", "Matters from", "By chance up to", "")
-    msg.table(rows, header=header, divider=True, aligns=("l", "r", "r", "r", "l"))
+    print_table(rows, header, ("l", "r", "r", "r", "l"))
     if drift["verdict"] == LIKE:
         msg.good("Like the fit data: no difference is large enough to matter. The intervals hold for such texts.")
     elif drift["verdict"] == DIFFERENT:

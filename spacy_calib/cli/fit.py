@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from ..conformal import COVERAGES
+from ..entities.events import EVENTS
 from ..errors import calib_error
 from ._common import (
     INLINE_FACTORIES,
@@ -19,6 +21,7 @@ from ._common import (
     load_with_factories,
     number,
     print_json,
+    print_table,
     read_examples,
     reason,
     run_pipes,
@@ -26,8 +29,8 @@ from ._common import (
     user_errors,
     warn,
 )
-from ._options import Code, Force, Format, GoldPreproc, GpuId, Silent
-from ._settings import complete_source, pipe_settings
+from ._options import Code, Force, Format, GoldPreproc, GpuId, Silent, one_of
+from ._settings import METHODS, NORMALIZE, SCALINGS, complete_source, pipe_settings
 
 _TAGS_NAMED = 8
 
@@ -40,33 +43,39 @@ if TYPE_CHECKING:
 
 def fit_cli(
     # fmt: off
-    model: str = typer.Argument(..., help="Pipeline to calibrate: package name or path"),
-    data: Path = typer.Argument(..., help="Held-out gold: a .spacy file or a folder of them"),
-    output: Path = typer.Argument(..., help="Folder to write the calibrated pipeline to"),
+    model: str = typer.Argument(..., metavar="MODEL", help="Pipeline to calibrate: package name or path"),
+    data: Path = typer.Argument(..., metavar="DATA", help="Held-out gold: a .spacy file or a folder of them"),
+    output: Path = typer.Argument(..., metavar="OUTPUT", help="Folder to write the calibrated pipeline to"),
     component: str = typer.Option(None, "--component", "-C", help="Component to calibrate", show_default="tagger"),
     train_data: Path = typer.Option(None, "--train-data", "-t", help="Training gold, for tag frequencies; else those of DATA"),
-    groups: int = typer.Option(None, "--groups", "-G", help="Tag frequency groups; 1 pools all tags", show_default="5"),
+    groups: int = typer.Option(None, "--groups", help="Tag frequency groups; 1 pools all tags", show_default="5"),
     method: str = typer.Option(
         None,
         "--method",
         "-m",
-        help="auto (chosen on the data), isotonic, histogram, scaling-binning, temperature, platt, beta, identity, or a registered name",
+        metavar="NAME",
+        help=f"auto (chosen on the data), {', '.join(METHODS)}, or a registered name",
         show_default="isotonic",
     ),
     scaling: str = typer.Option(
-        None, "--scaling", "-S", help="Weigh a token's tags anew first: temperature, vector, matrix, or a registered name"
+        None,
+        "--scaling",
+        "-S",
+        metavar="NAME",
+        help=f"Weigh a token's tags anew first: {', '.join(SCALINGS)}, or a registered name",
     ),
     tag_offsets: bool = typer.Option(False, "--tag-offsets", help="Correct each tag by itself too, pooled towards its group"),
     config: Path = typer.Option(
-        None, "--config", "-c", help="Config with a [components.calib] block, instead of the options above and below"
+        None, "--config", help="Config with a [components.calib] block, instead of the options above and below"
     ),
     bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10"),
     threshold: float = typer.Option(None, "--threshold", help="Scores below it take no part", show_default="0.01"),
     normalize: str = typer.Option(
         None,
         "--normalize",
-        help="Rescale a token's scores: none, kept (they sum to 1) or other (room for the tags below the threshold)",
+        help="Rescale a token's scores: kept (they sum to 1), other (room for the tags below the threshold)",
         show_default="none",
+        **one_of(NORMALIZE),
     ),
     intervals: bool = typer.Option(
         False, "--intervals", help="Give every token a Venn-Abers interval (Token._.calib_interval)"
@@ -75,13 +84,15 @@ def fit_cli(
         None, "--sets", help="Make sets of tags (Token._.calib_set) that miss the right tag of at most this share of tokens"
     ),
     coverage: str = typer.Option(
-        None, "--coverage", help="What the sets promise that for: marginal (all tokens), group or tag", show_default="marginal"
+        None,
+        "--coverage",
+        help="What the sets promise that for; marginal: all tokens",
+        show_default="marginal",
+        **one_of(COVERAGES),
     ),
-    event: str = typer.Option(
-        None, "--event", help="When an entity counts as right: exact, type or overlap", show_default="exact"
-    ),
+    event: str = typer.Option(None, "--event", help="When an entity counts as right", show_default="exact", **one_of(EVENTS)),
     granularity: str = typer.Option(
-        None, "--granularity", help="Token labels of a recognizer: type or biluo", show_default="type"
+        None, "--granularity", help="Token labels of a recognizer", show_default="type", **one_of(("type", "biluo"))
     ),
     beam_width: int = typer.Option(None, "--beam-width", help="Take a recognizer's probabilities from a beam this wide"),
     beam_density: float = typer.Option(
@@ -344,4 +355,4 @@ def print_fit_table(table: list[dict[str, Any]], title: str) -> None:
     ]
     msg.divider(title)
     header = ("Group", "Tags", "% gold", "Pairs", "Raw", "Calibrated", "Map")
-    msg.table(rows, header=header, divider=True, aligns=("l", "r", "r", "r", "r", "r", "l"))
+    print_table(rows, header, ("l", "r", "r", "r", "r", "r", "l"))

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ._common import check_format, check_output, deliver, fitted_pipes, import_user_code, load_pipeline, number, user_errors
+from ._common import (
+    check_format,
+    check_output,
+    deliver,
+    fitted_pipes,
+    import_user_code,
+    load_pipeline,
+    number,
+    print_table,
+    user_errors,
+)
 from ._options import Calibrated, Code, Format, Silent
 from .fit import print_fit_tables
 
@@ -15,13 +25,14 @@ if TYPE_CHECKING:
     from ..component import Calibrator
 
 _TAGS_SHOWN = 8
+_CANDIDATES_SHOWN = 10
 
 
 def info_cli(
     # fmt: off
     model: Calibrated,
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for what is shown"),
-    all_tags: bool = typer.Option(False, "--all-tags", help="Name every tag of every group"),
+    everything: bool = typer.Option(False, "--all", "--all-tags", help="Name every tag of every group, and every candidate"),
     format: Format = "table",
     code: Code = None,
     silent: Silent = False,
@@ -32,14 +43,14 @@ def info_cli(
     their tags and frequencies, method, size of the fit data, versions.
     """
     with user_errors():
-        info(model, output=output, all_tags=all_tags, format=format, code=code, silent=silent)
+        info(model, output=output, everything=everything, format=format, code=code, silent=silent)
 
 
 def info(
     model: str,
     *,
     output: Path | None = None,
-    all_tags: bool = False,
+    everything: bool = False,
     format: str = "table",
     code: Path | None = None,
     silent: bool = True,
@@ -56,7 +67,7 @@ def info(
 
     def show_all() -> None:
         for name, held in result.items():
-            show(name, held, all_tags)
+            show(name, held, everything)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
     return result
@@ -84,7 +95,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
     return {**settings, **pipe.fit_info, "groups": held}
 
 
-def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
+def show(name: str, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds."""
     from wasabi import msg
 
@@ -108,19 +119,19 @@ def show(name: str, held: dict[str, Any], all_tags: bool) -> None:
     if held.get("spans"):
         facts["Entities"] = f"{held['spans']['spans']:,} found, event: {held['spans']['event']}"
         facts["Cut-offs"] = _cutoffs_line(held["cutoffs"])
-    msg.table(facts)
+    print_table(facts)
     for group in held["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
-        shown = tags if all_tags else tags[:_TAGS_SHOWN]
+        shown = tags if everything else tags[:_TAGS_SHOWN]
         more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
         msg.text(f"Group {group['group']} ({len(tags)} tag{'s' if len(tags) != 1 else ''}): {' · '.join(shown)}{more}")
     if held.get("selection"):
-        show_selection(held["selection"])
+        show_selection(held["selection"], everything)
     print_fit_tables(held)
 
 
-def show_selection(selection: dict[str, Any]) -> None:
-    """Print what a method was chosen from."""
+def show_selection(selection: dict[str, Any], everything: bool) -> None:
+    """Print what a method was chosen from: the best candidates and the chosen one, or all of them."""
     from wasabi import msg
 
     msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
@@ -132,10 +143,13 @@ def show_selection(selection: dict[str, Any]) -> None:
             number(trial["difference"], 5),
             number(trial["error"], 5),
         )
-        for trial in selection["trials"]
+        for place, trial in enumerate(selection["trials"])
+        if everything or place < _CANDIDATES_SHOWN or trial["candidate"] == selection["chosen"]
     ]
     header = ("Candidate", "Size", "Log loss", "From the best", "Std. error")
-    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrr"))
+    print_table(rows, header, ("l", *"rrrr"))
+    if len(rows) < len(selection["trials"]):
+        msg.text(f"... and {len(selection['trials']) - len(rows):,} more; --all shows them.")
     msg.text(
         "Chosen is, of those with the best one's scaling, the smallest that is no farther from the best than one standard error."
     )

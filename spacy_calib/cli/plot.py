@@ -11,7 +11,21 @@ import typer
 
 from ..errors import calib_error
 from ._common import check_bins, check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
-from ._options import Calibrated, Code, FirstAttr, FloorSeed, Gold, GoldPreproc, GpuId, NBins, NGroups, NProcess, Silent
+from ._options import (
+    FORMATS,
+    Calibrated,
+    Code,
+    FirstAttr,
+    FloorSeed,
+    Gold,
+    GoldPreproc,
+    GpuId,
+    NBins,
+    NGroups,
+    NProcess,
+    Silent,
+    one_of,
+)
 from ._scoring import open_pipeline, pipes_to_run
 
 if TYPE_CHECKING:
@@ -22,7 +36,7 @@ if TYPE_CHECKING:
     from ..types import Groups
 
 KINDS = ("reliability", "groups", "errors")
-SUFFIXES = (".png", ".svg")
+IMAGES = ("png", "svg")
 UNITS = ("tokens", "entities")
 
 
@@ -35,20 +49,21 @@ def plot_cli(
         None,
         "--kind",
         "-k",
-        help="reliability, groups, errors or all; else all, or just the --tag diagrams",
+        help="What is drawn; with --tag just the diagrams of tags",
         show_default="all",
+        **one_of((*KINDS, "all")),
     ),
     tag: list[str] = typer.Option([], "--tag", "-T", help="A diagram for this tag (may be repeated)"),
     attr: FirstAttr = None,
-    of: str = typer.Option(
-        None, "--of", help="tokens or entities; else entities where the pipe scores them", show_default="entities, if any"
-    ),
+    of: str = typer.Option(None, "--of", help="Of what", show_default="entities where the pipe scores them", **one_of(UNITS)),
     bins: NBins = None,
     groups: NGroups = None,
     seed: FloorSeed = 0,
-    image: str = typer.Option("png", "--image", help="Kind of the files in a folder: png or svg"),
+    image: str = typer.Option("png", "--image", help="Kind of the files in a folder", **one_of(IMAGES)),
     dpi: int = typer.Option(150, "--dpi", help="Dots per inch of PNG"),
-    format: str = typer.Option("table", "--format", help="table, or json: the numbers behind the pictures"),
+    format: str = typer.Option(
+        "table", "--format", help="What is printed: the files, or the numbers behind the pictures", **one_of(FORMATS)
+    ),
     gold_preproc: GoldPreproc = False,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
@@ -160,14 +175,14 @@ def target_files(output: Path | None, names: Sequence[str], image: str, needed: 
     needed (bool): Whether there has to be one.
     RAISES C056: no output where one is needed, or one of another kind. C097: one file for several pictures.
     """
-    check_option("--image", f".{image}" in SUFFIXES, "png or svg", repr(image))
+    check_option("--image", image in IMAGES, " or ".join(IMAGES), repr(image))
     wanted = "a folder, or a file that ends in .png or .svg"
     check_option("--output", output is not None or not needed, wanted, "nothing")
     if output is None:
         return {}
     if output.is_dir() or not output.suffix:
         return {name: output / f"{name}.{image}" for name in names}
-    check_option("--output", output.suffix in SUFFIXES, wanted, output)
+    check_option("--output", output.suffix.removeprefix(".") in IMAGES, wanted, output)
     if len(names) > 1:
         raise calib_error("C097", path=output, pictures=", ".join(names))
     return {names[0]: output}

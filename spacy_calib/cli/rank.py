@@ -11,9 +11,21 @@ import numpy as np
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, check_output, number, print_json, shorten, to_json, user_errors, write_text
-from ._options import Calibrated, Code, FirstAttr, GoldPreproc, GpuId, NProcess, Silent
-from ._scoring import DATA_HELP, open_pipeline, score, stream_examples, text_files
+from ..uncertainty import DOUBTS
+from ._common import (
+    check_format,
+    check_option,
+    check_output,
+    number,
+    print_json,
+    print_table,
+    shorten,
+    to_json,
+    user_errors,
+    write_text,
+)
+from ._options import FORMATS, Calibrated, Code, FirstAttr, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
+from ._scoring import open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
     from ..component import Calibrator
@@ -33,18 +45,19 @@ _WIDTH = 70
 def rank_cli(
     # fmt: off
     model: Calibrated,
-    data: Path = typer.Argument(..., help=DATA_HELP),
+    data: Texts,
     unit: str = typer.Option(
-        None, "--unit", "-u", help="What is ranked: token, sentence or entity", show_default="token; entity for recognizers"
+        None, "--unit", "-u", help="What is ranked", show_default="token; entity for recognizers", **one_of(UNIT_KINDS)
     ),
-    by: str = typer.Option("calibrated", "--by", help="calibrated, raw, margin, raw_margin, entropy, raw_entropy or random"),
+    by: str = typer.Option("calibrated", "--by", help="What makes one doubtful", **one_of(DOUBTS)),
     top: int = typer.Option(None, "--top", "-n", help="How many", show_default=f"{_SHOWN} on screen, all in a file"),
     output: Path = typer.Option(None, "--output", "-o", help="File for the queue"),
     format: str = typer.Option(
         None,
         "--format",
-        help="jsonl, csv, prodigy, label-studio or doccano (the queue); json (all that was found); table",
+        help="What is printed or written: table, json (all that was found), or a queue in one of the other formats",
         show_default="table; for a file by its suffix",
+        **one_of((*FORMATS, *FILE_FORMATS)),
     ),
     plot: Path = typer.Option(None, "--plot", help="PNG or SVG: errors found against share reviewed; needs gold"),
     attr: FirstAttr = None,
@@ -98,7 +111,6 @@ def rank(
     from ..review.ranking import review_order
     from ..review.tasks import tasks_of
     from ..review.units import unit_doubts, units_of
-    from ..uncertainty import DOUBTS
 
     check_option("--unit", unit is None or unit in UNIT_KINDS, f"one of {', '.join(UNIT_KINDS)}", repr(unit))
     check_option("--by", by in DOUBTS, f"one of {', '.join(DOUBTS)}", repr(by))
@@ -157,7 +169,7 @@ def _format_of(output: Path | None, format: str | None) -> str:
             "--output", wanted in ("json", "jsonl", "csv"), "a .json, .jsonl or .csv file where no --format is given", output
         )
         return wanted
-    check_format(format, ("table", "json", *FILE_FORMATS))
+    check_format(format, (*FORMATS, *FILE_FORMATS))
     check_option("--format", output is None or format != "table", "one for a file where --output is given", repr(format))
     is_json = output is None or format != "json" or output.suffix == ".json"
     check_option("--output", is_json, "a file that ends in .json where --format json is given", output)
@@ -273,7 +285,7 @@ def _show_signals(result: dict[str, Any]) -> None:
     expected = ("expected", "-", *map(share, result["expected"]))
     found = [(row["by"], number(row["average_precision"]), *map(share, row["found"])) for row in result["signals"] or ()]
     header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
-    msg.table([expected, *found], header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+    print_table([expected, *found], header, ("l", *"r" * (len(header) - 1)))
     judged = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{judged} are"
     msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")

@@ -21,10 +21,25 @@ from ._common import (
     deliver,
     fitted_pipes,
     number,
+    print_table,
     user_errors,
     write_text,
 )
-from ._options import Calibrated, Code, FloorSeed, Gold, GoldPreproc, GpuId, NBins, NGroups, NProcess, OnlyAttr, Silent
+from ._options import (
+    FORMATS,
+    Calibrated,
+    Code,
+    FloorSeed,
+    Gold,
+    GoldPreproc,
+    GpuId,
+    NBins,
+    NGroups,
+    NProcess,
+    OnlyAttr,
+    Silent,
+    one_of,
+)
 from ._scoring import open_model, pipe_of, score, stream_examples
 
 if TYPE_CHECKING:
@@ -48,7 +63,9 @@ def report_cli(
     seed: FloorSeed = 0,
     title: str = typer.Option(None, "--title", help="Title of the page; else one with the pipeline's name"),
     date: str = typer.Option(None, "--date", help="Date to put on the page; without one the same data gives the same file"),
-    format: str = typer.Option("table", "--format", help="What is printed: table, or json: all that the page shows"),
+    format: str = typer.Option(
+        "table", "--format", help="What is printed: a verdict, or all that the page shows", **one_of(FORMATS)
+    ),
     gold_preproc: GoldPreproc = False,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
@@ -280,7 +297,7 @@ def show(contents: dict[str, Any], path: Path | None) -> None:
             for row in view["figures"]
         ]
         header = ("Figure", "Raw", "Calibrated", "95 % interval", "Chance, up to")
-        msg.table(rows, header=header, divider=True, aligns=("l", *"rrrr"))
+        print_table(rows, header, ("l", *"rrrr"))
     for sentence in contents["skipped"]:
         msg.warn(sentence)
     if path is not None:

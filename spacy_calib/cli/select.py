@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..active.priority import ADDITIVE, BY, SIGNALS
+from ..active.units import UNITS
 from ..errors import calib_error
 from ._common import check_format, check_option, check_output, deliver, run_pipes, shorten, user_errors, write_json
-from ._options import Calibrated, Code, FirstAttr, Format, GpuId, NProcess, Silent
-from ._scoring import DATA_HELP, open_pipeline, pipes_to_run, score, stream_examples, text_files
+from ._options import Calibrated, Code, FirstAttr, Format, GpuId, NProcess, Silent, Texts, one_of
+from ._scoring import open_pipeline, pipes_to_run, score, stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -40,13 +42,11 @@ SCORE_MEANS = {
 def select_cli(
     # fmt: off
     model: Calibrated,
-    pool: Path = typer.Argument(..., help=DATA_HELP),
-    n: int = typer.Option(None, "--n", "-n", help=f"Sentences to choose; {DEFAULT_N} unless --max-words is given"),
-    max_words: int = typer.Option(None, "--max-words", "-w", help="Choose at most that many words"),
-    by: str = typer.Option(
-        "least-confident", "--by", "-b", help="least-confident, expected-errors, margin, entropy, rare-tag or random"
-    ),
-    signal: str = typer.Option("calibrated", "--signal", help="Scores to order by: calibrated or raw"),
+    data: Texts,
+    n: int = typer.Option(None, "--top", "--n", "-n", help=f"How many; {DEFAULT_N} unless --max-words is given"),
+    max_words: int = typer.Option(None, "--max-words", help="Choose at most that many words"),
+    by: str = typer.Option("least-confident", "--by", help="What makes one worth labelling", **one_of(BY)),
+    signal: str = typer.Option("calibrated", "--signal", help="Scores to order by", **one_of(SIGNALS)),
     per_word: bool = typer.Option(
         None,
         "--per-word/--per-sentence",
@@ -55,9 +55,9 @@ def select_cli(
     rare_share: float = typer.Option(
         0.01, "--rare-share", help="Hunt the rarest tags, which together held at most this share of tokens at the fit"
     ),
-    tag: list[str] = typer.Option([], "--tag", "-t", help="Hunt this tag; may be repeated"),
+    tag: list[str] = typer.Option([], "--tag", "-T", help="Hunt this tag; may be repeated"),
     per_doc: int = typer.Option(None, "--per-doc", help="At most that many sentences of one document, round robin"),
-    unit: str = typer.Option("sentence", "--unit", "-u", help="What is labelled as one piece: sentence or doc"),
+    unit: str = typer.Option("sentence", "--unit", "-u", help="What is labelled as one piece", **one_of(UNITS)),
     exclude: list[Path] = typer.Option(
         [], "--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
     ),
@@ -83,7 +83,7 @@ def select_cli(
     with user_errors():
         settings = Settings(by, signal, n, max_words, per_word, rare_share, tuple(tag), per_doc, unit, seed)
         select(
-            model, pool, settings, exclude=exclude, attr=attr, output=output, format=format, n_process=n_process,
+            model, data, settings, exclude=exclude, attr=attr, output=output, format=format, n_process=n_process,
             gpu_id=gpu_id, code=code, silent=silent,
         )  # fmt: skip
 
@@ -113,16 +113,11 @@ class Settings:
     @property
     def divides(self) -> bool:
         """Whether priorities are divided by the words."""
-        from ..active.priority import ADDITIVE
-
         wanted = self.max_words is not None if self.per_word is None else self.per_word
         return wanted and self.by in ADDITIVE
 
     def check(self) -> None:
         """RAISES C056: a value out of range, or two that exclude one another."""
-        from ..active.priority import ADDITIVE, BY, SIGNALS
-        from ..active.units import UNITS
-
         for option, given, allowed in (("--by", self.by, BY), ("--signal", self.signal, SIGNALS), ("--unit", self.unit, UNITS)):
             check_option(option, given in allowed, f"one of {', '.join(allowed)}", repr(given))
         for option, number in (("--n", self.n), ("--max-words", self.max_words), ("--per-doc", self.per_doc)):
@@ -137,7 +132,7 @@ class Settings:
 
 def select(
     model: str,
-    pool: Path,
+    data: Path,
     settings: Settings | None = None,
     *,
     exclude: Sequence[Path] = (),
@@ -159,16 +154,16 @@ def select(
     settings.check()
     check_format(format)
     check_option("--output", output is None or output.suffix in SUFFIXES, f"a file that ends in {', '.join(SUFFIXES)}", output)
-    text_files(pool)
-    check_output(output, pool, *exclude)
+    text_files(data)
+    check_output(output, data, *exclude)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     tags = hunted_tags(pipe, settings)
     labelled = labelled_texts(nlp, exclude) if exclude else None
-    corpus = score(nlp, pipe, stream_examples(nlp, pool), sentences=True, n_process=n_process, silent=silent, what="Scoring")
+    corpus = score(nlp, pipe, stream_examples(nlp, data), sentences=True, n_process=n_process, silent=silent, what="Scoring")
     found = choose_from(corpus, settings, tags, labelled)
     result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
     if output is not None:
-        write_batch(output, result, lambda: batch_docs(nlp, pipe, pool, found, silent=silent))
+        write_batch(output, result, lambda: batch_docs(nlp, pipe, data, found, silent=silent))
     deliver(result, lambda: show_batch(result, output), output=None, format=format, silent=silent)
     return result
 
@@ -302,7 +297,7 @@ def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[
         write_file(path, (jsonl_bytes if path.suffix == ".jsonl" else csv_bytes)(result["rows"]))
 
 
-def batch_docs(nlp: Language, pipe: Calibrator, pool: Path, found: Found, *, silent: bool) -> list[Doc]:
+def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, silent: bool) -> list[Doc]:
     """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
     of every Doc, so that a pool of any length fits into memory.
     """
@@ -310,7 +305,7 @@ def batch_docs(nlp: Language, pipe: Calibrator, pool: Path, found: Found, *, sil
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["doc"], []).append(row)
-    examples = (example for number, example in enumerate(stream_examples(nlp, pool)) if number in rows_of)
+    examples = (example for number, example in enumerate(stream_examples(nlp, data)) if number in rows_of)
     done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=silent, what="Reading the batch")
     docs: dict[int, Doc] = {}
     for number, example in zip(sorted(rows_of), done, strict=True):

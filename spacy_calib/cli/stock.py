@@ -23,7 +23,7 @@ from ._options import Calibrated, Code, Force, Format, Silent
 def stock_cli(
     # fmt: off
     model: Calibrated,
-    output: Path = typer.Argument(..., help="Folder to write the stock pipeline to"),
+    output: Path = typer.Argument(..., metavar="OUTPUT", help="Folder to write the stock pipeline to"),
     keep_calib: bool = typer.Option(False, "--keep-calib", help="Keep the calib pipes: they decode again for the scores"),
     format: Format = "table",
     code: Code = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..entities.cutoffs import PER
 from ..errors import calib_error
 from ._common import (
     check_format,
@@ -19,12 +20,13 @@ from ._common import (
     load_pipeline,
     number,
     pipes_named,
+    print_table,
     read_examples,
     run_pipes,
     use_gpu,
     user_errors,
 )
-from ._options import Calibrated, Code, Format, GoldPreproc, GpuId, NProcess, Silent
+from ._options import Calibrated, Code, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
 def threshold_cli(
     # fmt: off
     model: Calibrated,
-    data: Path = typer.Argument(..., help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"),
+    data: Path = typer.Argument(
+        ..., metavar="DATA", help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"
+    ),
     precision: float = typer.Option(..., "--precision", "-p", help="Share of accepted entities that are to be right"),
-    per: str = typer.Option("all", "--per", help="One cut-off for: all, or each label or group"),
+    per: str = typer.Option("all", "--per", help="One cut-off for all, or for each", **one_of(PER)),
     confidence: float = typer.Option(0.95, "--confidence", help="How sure it must be that the precision is reached"),
     attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first that scores entities"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the cut-offs"),
@@ -87,7 +91,7 @@ def threshold(
     RAISES CalibError: every fault of the input.
     """
     from ..atomic import check_target, write_folder
-    from ..entities.cutoffs import PER, Cutoffs
+    from ..entities.cutoffs import Cutoffs
 
     check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
     check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
@@ -203,7 +207,7 @@ def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
         for row in result["rows"]
     ]
     header = ("For", "Cut-off", "Entities", "Kept", "% kept", "Precision", "Elsewhere")
-    msg.table(rows, header=header, divider=True, aligns=("l", *"rrrrrr"))
+    print_table(rows, header, ("l", *"rrrrrr"))
     if all(row["cutoff"] is None for row in result["rows"]):
         applied = "" if apply is None else f" The pipeline in {apply} accepts nothing."
         msg.warn(f"No cut-off reaches {percent} with this confidence: ask for less, or give more gold.{applied}")

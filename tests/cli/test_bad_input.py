@@ -473,9 +473,9 @@ def test_a_label_was_appended(calibrated, test_file, tmp_path):
     nlp = spacy.load(calibrated)
     append_a_label(nlp)
     nlp.to_disk(tmp_path / "grown")
-    with pytest.warns(UserWarning, match=r"\[W003\] 1 labels of component 'tagger' were added after 'calib' was fitted"):
+    with pytest.warns(UserWarning, match=r"\[CW03\] 1 labels of component 'tagger' were added after 'calib' was fitted"):
         assert calib("evaluate", tmp_path / "grown", test_file, "--silent").code == 0
-    with pytest.warns(UserWarning, match=r"\[W003\]"):
+    with pytest.warns(UserWarning, match=r"\[CW03\]"):
         nlp = spacy.load(tmp_path / "grown")
     view = nlp("the old dog saw a duck .")._.calib
     new = view.tags == "NEW"
@@ -635,7 +635,7 @@ def test_typer_rejects_an_option_of_recognizers(options, ner_model, entity_dev, 
 
 def test_an_event_beside_a_config(ner_model, entity_dev, tmp_path, out):
     (tmp_path / "fit.cfg").write_text(BLOCK)
-    outcome = calib("fit", ner_model, entity_dev, out, "-c", tmp_path / "fit.cfg", "-C", "ner", "--event", "type")
+    outcome = calib("fit", ner_model, entity_dev, out, "--config", tmp_path / "fit.cfg", "-C", "ner", "--event", "type")
     refuses(outcome, "Option --event cannot be combined with --config; set it in the config file.")
 
 
@@ -653,7 +653,7 @@ SOURCE = '[components.calib.source]\n@calib_sources = "spacy-calib.Ner.v1"\ncomp
 )
 def test_a_config_for_entities_is_out_of_range(content, sentence, ner_model, entity_dev, tmp_path, out):
     (tmp_path / "fit.cfg").write_text(BLOCK + content)
-    refuses(calib("fit", ner_model, entity_dev, out, "-c", tmp_path / "fit.cfg"), sentence)
+    refuses(calib("fit", ner_model, entity_dev, out, "--config", tmp_path / "fit.cfg"), sentence)
 
 
 # Entities: the pipeline
@@ -761,7 +761,7 @@ def test_a_ruler_that_is_added_after_the_fit_brings_a_new_type(calibrated_ner, e
     nlp = spacy.load(calibrated_ner)
     with_ruler(nlp)
     nlp.to_disk(tmp_path / "ruled")
-    said = r"\[W003\] 1 labels of component 'ner' were added after 'calib' was fitted; they use the pooled map"
+    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib' was fitted; they use the pooled map"
     with pytest.warns(UserWarning, match=said):
         outcome = calib("evaluate", tmp_path / "ruled", entity_test, "--silent", "-o", tmp_path / "table.json")
     assert outcome.code == 0
@@ -782,7 +782,7 @@ def test_a_label_was_added_to_the_recognizer_by_hand(calibrated_ner, ner_model, 
         nlp = spacy.load(path)
         nlp.get_pipe("ner").add_label("TOOL")
         nlp.to_disk(tmp_path / name)
-    said = r"\[W003\] 1 labels of component 'ner' were added after 'calib' was fitted"
+    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib' was fitted"
     with pytest.warns(UserWarning, match=said):
         assert calib("evaluate", tmp_path / "grown", entity_test, "--silent").code == 0
     with pytest.warns(UserWarning, match=said):

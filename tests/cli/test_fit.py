@@ -11,11 +11,11 @@ from tests.conftest import gold_doc, made_up_sentences
 
 OPTIONS = {
     "fit": [
-        "--component -C", "--train-data -t", "--groups -G", "--method -m", "--config -c", "--bins -b", "--threshold",
-        "--attr", "--gold-preproc", "--gpu-id -g", "--code", "--force -F", "--silent", "(tagger)", "(isotonic)", "(0.01)", "(5)", "(10)",
+        "--component -C", "--train-data -t", "--groups", "--method -m", "--config", "--bins -b", "--threshold",
+        "--attr", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--force -F", "--silent", "(tagger)", "(isotonic)", "(0.01)", "(5)", "(10)",
     ],
-    "evaluate": ["--output -o", "--bins -b", "--seed", "--gold-preproc", "--gpu-id -g", "--code", "--silent"],
-    "info": ["--output -o", "--all-tags", "--code", "--silent"],
+    "evaluate": ["--output -o", "--bins -b", "--seed", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--silent"],
+    "info": ["--output -o", "--all", "--code -c", "--silent"],
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_fit_defaults_are_those_of_the_contract(calibrated):
 
 
 def test_fit_options_reach_the_pipe(model, dev, tmp_path):
-    options = ["-G", 2, "-m", "histogram", "-b", 5, "--threshold", 0.05, "--attr", "sure"]
+    options = ["--groups", 2, "-m", "histogram", "-b", 5, "--threshold", 0.05, "--attr", "sure"]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     nlp = loaded(tmp_path / "out")
     pipe = nlp.get_pipe("sure")
@@ -188,7 +188,7 @@ n_bins = 4
 
 def test_fit_from_a_config(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
-    assert calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg").code == 0
+    assert calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("sure")
     assert (pipe.attr, pipe.threshold, pipe.normalize) == ("sure", 0.02, True)
     assert (len(pipe.maps.groups), pipe.maps.prototype.n_bins) == (1, 4)
@@ -196,7 +196,7 @@ def test_fit_from_a_config(model, dev, tmp_path):
 
 def test_component_and_attr_replace_what_the_config_says(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
-    options = ["-c", tmp_path / "fit.cfg", "-C", "morphologizer", "--attr", "morph_calib"]
+    options = ["--config", tmp_path / "fit.cfg", "-C", "morphologizer", "--attr", "morph_calib"]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     nlp = loaded(tmp_path / "out")
     assert nlp.get_pipe("morph_calib").source.component == "morphologizer"
@@ -260,7 +260,7 @@ def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):
 
 def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_path):
     data = save_gold(tmp_path / "few.spacy", 2, seed=4)
-    outcome = calib("fit", model, data, tmp_path / "out", "-m", "histogram", "-b", 12, "-G", 5)
+    outcome = calib("fit", model, data, tmp_path / "out", "-m", "histogram", "-b", 12, "--groups", 5)
     assert outcome.code == 0
     fits = loaded(tmp_path / "out").get_pipe("calib").maps.fits_
     few = [fit for fit in fits if 1 < fit.pairs < 12]

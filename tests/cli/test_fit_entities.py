@@ -132,7 +132,7 @@ def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
 
 
 def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, tmp_path):
-    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-G", 2, "--silent").code == 0
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--groups", 2, "--silent").code == 0
     pipe = spacy.load(tmp_path / "out").get_pipe("calib")
     groups, of_spans = pipe.maps.groups, pipe.span_maps[0].groups
     assert groups.names == ("O", "1", "2")
@@ -401,10 +401,10 @@ def test_calibrated_span_scores_survive_saving_the_docs(calibrated_spancat, span
 OPTIONS = {
     "fit": ["--event", "--granularity", "--beam-width", "--beam-density", "--second-pass", "(exact)", "(type)", "(0.0)"],
     "threshold": [
-        "--precision -p", "--per", "--confidence", "--attr", "--output -o", "--apply -a", "--gold-preproc", "--gpu-id -g", "--code",
+        "--precision -p", "--per", "--confidence", "--attr", "--output -o", "--apply -a", "--gold-preproc -G", "--gpu-id -g", "--code -c",
         "--force -F", "--silent", "(all)", "(0.95)", "(required)",
     ],
-    "stock": ["--keep-calib", "--code", "--force -F", "--silent"],
+    "stock": ["--keep-calib", "--code -c", "--force -F", "--silent"],
 }  # fmt: skip
 
 

@@ -262,7 +262,7 @@ def test_auto_end_to_end(model, dev, test_file, tmp_path):
         (["--coverage", "tag"], "Option --coverage must be given beside --sets, but it alone was given."),
         (["--coverage", "marginal"], "Option --coverage must be given beside --sets, but it alone was given."),
         (["-m", "auto", "-S", "vector"], "Option --scaling must be left out beside --method auto, which chooses it, but vector was given."),
-        (["-m", "auto", "-G", 3], "Option --groups must be left out beside --method auto, which chooses it, but 3 was given."),
+        (["-m", "auto", "--groups", 3], "Option --groups must be left out beside --method auto, which chooses it, but 3 was given."),
         (["-m", "auto", "--tag-offsets"], "Option --tag-offsets must be left out beside --method auto"),
         (["-m", "auto", "--coverage", "tag"], "Option --coverage must be given beside --sets"),
     ],
@@ -319,12 +319,12 @@ min_tokens = 5
 def test_beside_a_config_they_are_refused(option, model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
     sentence = f"Option {option[0]} cannot be combined with --config; set it in the config file."
-    refuses(calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg", *option), sentence)
+    refuses(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *option), sentence)
 
 
 def test_a_config_sets_them(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
-    assert calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg", "--silent").code == 0
+    assert calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", "--silent").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     scaling = pipe.calibration.scaling
     assert (scaling.registered, scaling.ridge, scaling.bias_ridge) == ("spacy-calib.MatrixScaling.v1", 50.0, 2.0)
@@ -347,7 +347,7 @@ def test_a_config_sets_them(model, dev, tmp_path):
 def test_wrong_values_in_a_config(old, new, sentence, model, dev, tmp_path):
     assert old in CONFIG
     (tmp_path / "fit.cfg").write_text(CONFIG.replace(old, new))
-    refuses(calib("fit", model, dev, tmp_path / "out", "-c", tmp_path / "fit.cfg"), sentence)
+    refuses(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg"), sentence)
 
 
 def test_what_is_not_for_labels_that_may_overlap(spancat_model, span_gold, tmp_path):

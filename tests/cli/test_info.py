@@ -5,6 +5,7 @@ import json
 import spacy
 
 from spacy_calib.about import __version__
+from spacy_calib.cli.info import show_selection
 from tests.cli.conftest import calib, refuses
 from tests.conftest import made_up_sentences
 
@@ -44,9 +45,9 @@ def test_info_as_json(calibrated, tmp_path):
 
 
 def test_many_tags_are_shown_in_part_and_named_in_full_on_request(model, dev, tmp_path):
-    assert calib("fit", model, dev, tmp_path / "out", "-C", "trainable_lemmatizer", "-G", 1, "--silent").code == 0
+    assert calib("fit", model, dev, tmp_path / "out", "-C", "trainable_lemmatizer", "--groups", 1, "--silent").code == 0
     labels = spacy.load(tmp_path / "out").get_pipe("calib").labels
-    short, whole = calib("info", tmp_path / "out"), calib("info", tmp_path / "out", "--all-tags")
+    short, whole = calib("info", tmp_path / "out"), calib("info", tmp_path / "out", "--all")
     assert (short.code, whole.code) == (0, 0)
     assert f"Group 1 ({len(labels)} tags)" in whole.text
     assert "more" not in whole.text
@@ -97,3 +98,32 @@ def test_info_on_a_span_categorizer_and_on_two_pipes(calibrated_spancat, two_pip
     assert "Component ner (ner)" in both
     assert "Component tagger (tag)" in both
     assert "Token._.tag_calib_score" in both
+
+
+# What a method was chosen from
+
+MANY = [
+    {"candidate": f"candidate {i} with a name of more than thirty characters", "size": i, "loss": i / 10, "difference": i / 10, "error": 0.0}
+    for i in range(30)
+]  # fmt: skip
+
+
+def selection_table(capsys, everything: bool) -> list[str]:
+    chosen = {"folds": 5, "documents": 9, "trials": MANY, "chosen": MANY[20]["candidate"]}
+    show_selection(chosen, everything)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_ten_best_candidates_and_the_chosen_one_are_shown_unless_all_are_asked_for(capsys):
+    short = selection_table(capsys, everything=False)
+    named = [int(line.split()[1]) for line in short if line.startswith("candidate")]
+    assert named == [*range(10), 20]
+    assert "... and 19 more; --all shows them." in short
+    whole = selection_table(capsys, everything=True)
+    assert len([line for line in whole if line.startswith("candidate")]) == 30
+    assert not [line for line in whole if "more" in line and not line.startswith("candidate")]
+
+
+def test_columns_are_as_wide_as_what_they_hold(capsys):
+    lines = [line for line in selection_table(capsys, everything=True) if line.startswith(("Candidate", "candidate"))]
+    assert len({len(line) for line in lines}) == 1

@@ -49,20 +49,20 @@ def test_fit_and_read(key):
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3), (4,)])
 def test_wrong_shape(shape):
     nlp, calib = blank_with_calib("probs")
-    with pytest.warns(UserWarning, match="W001"), pytest.raises(CalibError, match=r"C040.*shape"):
+    with pytest.warns(UserWarning, match="CW01"), pytest.raises(CalibError, match=r"C040.*shape"):
         calib(doc_with(nlp, "probs", np.full(shape, 0.5), ["A", "B"]))
 
 
 @pytest.mark.parametrize("value", [1.5, -0.1, np.nan, np.inf])
 def test_no_probability(value):
     nlp, calib = blank_with_calib("probs")
-    with pytest.warns(UserWarning, match="W001"), pytest.raises(CalibError, match=r"C041.*\[0, 1\]"):
+    with pytest.warns(UserWarning, match="CW01"), pytest.raises(CalibError, match=r"C041.*\[0, 1\]"):
         calib(doc_with(nlp, "probs", np.array([[0.5, value]]), ["A"]))
 
 
 def test_missing_array_gives_none_and_a_warning():
     nlp, calib = blank_with_calib("probs")
-    calib._warned.add("W001{}")
+    calib._warned.add("CW01{}")
     with pytest.warns(UserWarning, match="no array at doc.user_data"):
         doc = calib(Doc(nlp.vocab, words=["x"], tags=["A"]))
     assert doc[0]._.calib_score is None

@@ -54,7 +54,7 @@ def test_scores_are_none_where_the_vectors_are_gone():
     bare = Doc(nlp.vocab).from_bytes(bare.to_bytes(exclude=["tensor", "user_data"]))
     assert bare.ents
     docs = [whole, bare, nlp("")]
-    with pytest.warns(UserWarning, match="W002.*doc.tensor does not hold the token vectors"):
+    with pytest.warns(UserWarning, match="CW02.*doc.tensor does not hold the token vectors"):
         calib.set_annotations(docs, calib.predict(docs))
     assert all(token._.calib_score is None for token in bare)
     assert bare.ents[0]._.calib_score is None
@@ -84,7 +84,7 @@ def test_second_embedding_between_the_head_and_the_pipe():
     nlp = with_second_embedding("ner", after="ner")
     pipe, calib = nlp.get_pipe("ner"), nlp.get_pipe("calib")
     assert overwriting_pipe(nlp, "calib", pipe) == "'second' stands between 'ner' and it and overwrites the token vectors"
-    with pytest.warns(UserWarning, match="W002.*'second' stands between"):
+    with pytest.warns(UserWarning, match="CW02.*'second' stands between"):
         doc = nlp(WORDS)
     assert doc.ents
     assert [token._.calib_score for token in doc] == [None] * 5

@@ -244,7 +244,7 @@ def test_random_recognizers_with_presets():
     """Whatever is preset, scores are probabilities, and preset tokens have none."""
     nlp = random_pipeline(factory="calib_ner")
     add_calib(nlp)
-    nlp.get_pipe("calib")._warned.add("W001{}")
+    nlp.get_pipe("calib")._warned.add("CW01{}")
     drafts = random_drafts(60, 51, "whole")
     for draft, doc in zip(drafts, nlp.pipe(docs_of(drafts, nlp.vocab)), strict=True):
         for token, iob in zip(doc, draft.iob, strict=True):
@@ -269,7 +269,7 @@ def test_label_met_while_running(granularity):
     doc = nlp.make_doc(text)
     doc.set_ents([Span(doc, 5, 6, label="NEW")], default="missing")
     n_new = 1 if granularity == "type" else 4
-    with pytest.warns(UserWarning, match=rf"W003.* {n_new} labels of component 'ner' were added after 'calib'"):
+    with pytest.warns(UserWarning, match=rf"CW03.* {n_new} labels of component 'ner' were added after 'calib'"):
         doc = nlp(doc)
     assert calib.source_labels() == (*labels, *(("NEW",) if n_new == 1 else tuple(f"{p}-NEW" for p in "BILU")))
     stock = trained("ner")
@@ -293,7 +293,7 @@ def test_new_labels_use_the_pooled_map():
     ner.model.attrs["unseen_classes"].clear()  # as after loading it again
     names = [ner.moves.get_class_name(number) for number in range(ner.moves.n_moves)]
     ner.model.get_ref("upper").get_param("b")[names.index("U-NEW")] = 50.0
-    with pytest.warns(UserWarning, match="W003"):
+    with pytest.warns(UserWarning, match="CW03"):
         doc = nlp("she saw Rome")
     assert [ent.label_ for ent in doc.ents] == ["NEW"] * 3
     column = np.array([len(calib.fitted_labels)])
@@ -308,7 +308,7 @@ def test_readings_made_before_a_label_came():
     nlp, calib = fitted()
     first = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
     nlp.get_pipe("ner").add_label("NEW")
-    with pytest.warns(UserWarning, match="W003"):
+    with pytest.warns(UserWarning, match="CW03"):
         calib(first)
     assert all(token._.calib_score is not None for token in first)
     biluo = NerSource(granularity="biluo")
@@ -395,7 +395,7 @@ def test_retokenized_doc_has_no_scores(how):
     if how != "merged":
         with doc.retokenize() as retokenizer:
             retokenizer.split(doc[0], ["s", "he"], heads=[(doc[0], 0), (doc[0], 1)])
-    with pytest.warns(UserWarning, match="W002.*tokens were merged or split"):
+    with pytest.warns(UserWarning, match="CW02.*tokens were merged or split"):
         calib(doc)
     assert all(token._.calib_score is None for token in doc)
 
@@ -403,7 +403,7 @@ def test_retokenized_doc_has_no_scores(how):
 def test_doc_that_the_recognizer_did_not_see():
     nlp, calib = fitted()
     doc = Doc(nlp.vocab, words=WORDS.split(), ents=["O", "O", "B-PER", "I-PER", "O"])
-    with pytest.warns(UserWarning, match="W002.*'ner' did not run on the Doc in this process"):
+    with pytest.warns(UserWarning, match="CW02.*'ner' did not run on the Doc in this process"):
         calib(doc)
     assert doc.ents[0]._.calib_score is None
 
@@ -454,8 +454,8 @@ def test_second_pass_refuses_presets():
     with pytest.raises(CalibError, match="C034.*'ner'.*'entity_ruler' sets entities before 'ner'"):
         fit_on(nlp, calib)
     assert not calib.fitted
-    calib._warned.add("W001{}")
-    with pytest.warns(UserWarning, match="W002.*'entity_ruler' sets entities before 'ner'"):
+    calib._warned.add("CW01{}")
+    with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
         doc = nlp("she saw Rome")
     assert [token._.calib_score for token in doc] == [None] * 3
 
@@ -463,7 +463,7 @@ def test_second_pass_refuses_presets():
 def test_ruler_added_after_the_fit():
     nlp, calib = fitted("ner")
     nlp.add_pipe("entity_ruler", before="ner").add_patterns([{"label": "PER", "pattern": "Rome"}])
-    with pytest.warns(UserWarning, match="W002.*'entity_ruler' sets entities before 'ner'"):
+    with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
         doc = nlp("she saw Rome")
     assert [token._.calib_score for token in doc] == [None] * 3
     with pytest.raises(CalibError, match="C034"):

@@ -274,7 +274,7 @@ def test_missing_gold_takes_no_part(fitted):
 
 def only_warning(caught, words) -> None:
     messages = [str(one.message) for one in caught]
-    assert len([m for m in messages if words in m and "[W002]" in m]) == 1, messages
+    assert len([m for m in messages if words in m and "[CW02]" in m]) == 1, messages
     assert len(messages) == 1, messages
 
 
@@ -305,7 +305,7 @@ def test_no_spans_is_no_fault(fitted):
 def test_spans_without_scores_give_none_and_one_warning(fitted):
     doc = fitted.make_doc(TEXT)
     doc.spans[KEY] = [Span(doc, 0, 2, "NP")]
-    with pytest.warns(UserWarning, match=r"\[W002\].*has no scores for its spans, or was changed"):
+    with pytest.warns(UserWarning, match=r"\[CW02\].*has no scores for its spans, or was changed"):
         doc = fitted.get_pipe("calib")(doc)
     assert doc._.calib is None
     assert doc.spans[KEY][0]._.calib_score is None
@@ -321,7 +321,7 @@ def test_a_group_that_was_changed_after_scoring(fitted):
         assert span._.calib_score == before.get((span.start, span.end, span.label_))
     assert len(doc._.calib.ents) == len(before)
     # Now the scores are not those of the spans any more: nothing is read, and nothing older is left.
-    with pytest.warns(UserWarning, match=r"\[W002\].*was changed since they were made"):
+    with pytest.warns(UserWarning, match=r"\[CW02\].*was changed since they were made"):
         doc = fitted.get_pipe("calib")(doc)
     assert doc._.calib is None
     assert all(span._.calib_score is None for span in doc.spans[KEY])
@@ -331,7 +331,7 @@ def test_calibrated_scores_do_not_outlive_the_group_that_they_are_of(fitted):
     """Run again over a group that had changed, the pipe gave no scores and yet left the old `attrs["calib_scores"]` standing."""
     doc = fitted(TEXT)
     doc.spans[KEY].append(Span(doc, 0, 4, "NP"))
-    with pytest.warns(UserWarning, match=r"\[W002\]"):
+    with pytest.warns(UserWarning, match=r"\[CW02\]"):
         doc = fitted.get_pipe("calib")(doc)
     held = doc.spans[KEY].attrs.get("calib_scores")
     assert held is None or (len(held) == len(doc.spans[KEY]) and np.isnan(held).all())
@@ -365,7 +365,7 @@ def test_spans_with_a_label_that_the_component_does_not_know_have_no_score(fitte
 
 
 def test_not_fitted_passes_the_scores_of_the_component_through(nlp):
-    with pytest.warns(UserWarning, match=r"\[W001\]"):
+    with pytest.warns(UserWarning, match=r"\[CW01\]"):
         doc = nlp(TEXT)
     for span, score in zip(doc.spans[KEY], doc.spans[KEY].attrs["calib_scores"], strict=True):
         assert span._.calib_score == span._.calib_raw == score

@@ -1,0 +1,118 @@
+"""What the commands have in common with each other and with spaCy's own: letters, names, choices, examples."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import spacy.cli  # noqa: F401  (adds spaCy's commands to its app)
+from spacy.cli._util import app
+from typer.main import get_command
+
+from spacy_calib.about import __url__
+from spacy_calib.cli import COMMANDS, calib_cli
+from spacy_calib.marginals.ner import GRANULARITIES
+from tests.cli.conftest import calib
+
+OURS = get_command(calib_cli).commands
+# spaCy's commands that run a pipeline over data, as ours do.
+LIKE_OURS = (("evaluate",), ("apply",), ("train",), ("find-threshold",), ("benchmark", "speed"), ("benchmark", "accuracy"))
+# The number of bins had this letter first, and has nothing to do with batches.
+KEPT = {"-b"}
+
+
+def letters(command: Any) -> Iterator[tuple[str, frozenset[str]]]:
+    """(letter, its long spellings) for every option that has a letter."""
+    for option in command.params:
+        spellings = [*option.opts, *option.secondary_opts]
+        long = frozenset(spelling for spelling in spellings if spelling.startswith("--"))
+        yield from ((spelling, long) for spelling in spellings if re.fullmatch(r"-[^-]+", spelling))
+
+
+def spacy_letters() -> dict[str, set[frozenset[str]]]:
+    found = defaultdict(set)
+    for path in LIKE_OURS:
+        command = get_command(app)
+        for name in path:
+            command = command.commands[name]
+        for letter, long in letters(command):
+            found[letter].add(long)
+    return found
+
+
+def test_one_letter_means_one_thing_in_all_commands():
+    meanings = defaultdict(set)
+    for command in OURS.values():
+        for letter, long in letters(command):
+            meanings[letter].add(long & {"--top"} or long)
+    assert len(meanings) > 15
+    assert {letter: long for letter, long in meanings.items() if len(long) > 1} == {}
+
+
+def test_an_option_of_several_commands_has_the_same_letter_in_all_of_them():
+    of_option = defaultdict(set)
+    for command in OURS.values():
+        for option in command.params:
+            short = [spelling for spelling in option.opts if not spelling.startswith("--")]
+            for long in set(option.opts) - set(short):
+                of_option[long].add(tuple(short))
+    assert {long: short for long, short in of_option.items() if len(short) > 1} == {}
+
+
+def test_letters_mean_what_they_mean_in_the_commands_of_spacy():
+    theirs = spacy_letters()
+    assert {"-G", "-c", "-g", "-o"} <= set(theirs)
+    other = []
+    for name, command in OURS.items():
+        for letter, long in letters(command):
+            if letter in theirs and letter not in KEPT and len(theirs[letter]) == 1:
+                other += [(name, letter, long)] * (not long & next(iter(theirs[letter])))
+    assert other == []
+
+
+@pytest.mark.parametrize("command", OURS)
+def test_what_is_read_is_called_data_everywhere(command):
+    names = [
+        param.make_metavar() if not param.metavar else param.metavar
+        for param in OURS[command].params
+        if param.param_type_name == "argument"
+    ]
+    assert names in (["MODEL"], ["MODEL", "DATA"], ["MODEL", "OUTPUT"], ["MODEL", "DATA", "OUTPUT"])
+
+
+@pytest.mark.parametrize("command", OURS)
+def test_the_help_has_an_example_that_can_be_read_and_the_address_of_the_documentation(command):
+    shown = calib(command, "--help").printed
+    line = next(line for line in shown.splitlines() if "python -m spacy calib" in line and "Usage" not in line)
+    words = shlex.split(line)
+    assert words[:5] == ["python", "-m", "spacy", "calib", command]
+    assert OURS[command].make_context(command, words[5:]).params["model"] == words[5]
+    assert shown.rstrip().endswith(__url__)
+
+
+def test_the_list_of_commands_tells_each_in_one_whole_line():
+    lines = [line.split(maxsplit=1) for line in calib("--help").printed.splitlines()]
+    shown = {line[0]: line[1].strip() for line in lines if len(line) == 2 and line[0] in OURS}
+    assert shown == {name: command.does for name, command in COMMANDS.items()}
+    assert len(set(shown.values())) == len(OURS)
+
+
+def test_choices_are_shown_as_choices_and_completed():
+    shown = {
+        (name, option.opts[0]): option
+        for name, command in OURS.items()
+        for option in command.params
+        if "|" in (option.metavar or "")
+    }
+    assert {option for _, option in shown} == {
+        "--format", "--unit", "--by", "--signal", "--kind", "--of", "--image", "--per", "--normalize", "--coverage", "--event", "--granularity",
+    }  # fmt: skip
+    assert set(shown["fit", "--granularity"].metavar.strip("[]").split("|")) == set(GRANULARITIES)
+    assert "[calibrated|raw|margin|raw_margin|entropy|raw_entropy|random]" in calib("rank", "--help").text
+    command = OURS["rank"]
+    words = shown["rank", "--by"].shell_complete(command.make_context("rank", ["model", "data"]), "raw")
+    assert [getattr(word, "value", word) for word in words] == ["raw", "raw_margin", "raw_entropy"]
