@@ -21,6 +21,7 @@ import spacy
 import srsly
 
 import spacy_calib
+from spacy_calib.about import __url__ as HOME
 from tests.conftest import examples_for, revive, run_upstream
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,6 @@ GROUPS = {
     "spacy_calib_sets",
     "spacy_calib_metrics",
 }
-HOME = "https://github.com/spacy-calib/spacy-calib"
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}
 PARTS_OF_PAGES = {f"spacy_calib/report/{name}" for name in ("page.css", "page.js", "page.html.j2", "marked_text.css")}

@@ -229,7 +229,7 @@ def test_auto_end_to_end(model, dev, test_file, tmp_path):
     assert (held["pooling"] is not None) == chosen["pooled"]
     assert chosen["difference"] <= chosen["error"]
     assert (selection["documents"], held["intervals"], held["sets"]["alpha"], held["normalize"]) == (120, True, 0.3, True)
-    shown = calib("info", tmp_path / "out").text
+    shown = calib("info", tmp_path / "out", "--all").text
     assert f"{selection['chosen']} (chosen)" in shown
     assert f"Chosen by {selection['folds']}-fold cross-validation over 120 documents" in shown
     for trial in selection["trials"]:
