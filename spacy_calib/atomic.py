@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import hashlib
 import os
+import platform
+import re
 import shutil
 import sys
 import uuid
@@ -12,38 +15,49 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .errors import calib_error
+from .outputs import check_folder, is_stream, standard_stream
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-
-
-def check_target(target: Path, force: bool) -> None:
-    """RAISES C054: the target exists and may not be replaced. C055: it is not a pipeline, which --force would lose, or lies below a file."""
-    if not os.path.lexists(target):
-        above = next(folder for folder in target.absolute().parents if folder.exists())
-        if not above.is_dir():
-            raise calib_error("C055", path=target, why=f"{above} is not a folder")
-        return
-    if not force:
-        raise calib_error("C054", path=target)
-    is_empty = target.is_dir() and not any(target.iterdir())
-    if not is_empty and not (target / "meta.json").is_file():
-        raise calib_error(
-            "C055", path=target, why="it holds something that is not a spaCy pipeline, which --force would delete"
-        )
+_LONGEST_NAME = 255  # in bytes, on every usual file system
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """RAISES C055: the file cannot be written. An older file stays until the new one is whole."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Write a file. An older one stays until the new one is whole; a link stays, and what it names is replaced; into a device, a FIFO or
+    the standard output the content is written as it is.
+
+    RAISES C055: the file cannot be written.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
+        if is_stream(path):
+            _write_through(path, content)
+        else:
+            _replace_file(Path(os.path.realpath(path)), content)
     except OSError as error:
+        raise calib_error("C055", path=path, why=error.strerror or error) from None
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
+    partial = _partial_of(path)
+    try:
+        partial.write_bytes(content)
+        if path.exists():
+            shutil.copymode(path, partial)
+        partial.replace(path)
+    finally:
         with contextlib.suppress(OSError):
             partial.unlink()
-        raise calib_error("C055", path=path, why=error.strerror or error) from None
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    """The file behind the standard output is written where that stands, between what is printed before and after."""
+    number = standard_stream(path.stat())
+    if number is not None:
+        (sys.stdout if number == 1 else sys.stderr).flush()
+    with open(path if number is None else os.dup(number), "wb") as stream:
+        stream.write(content)
 
 
 def write_folder(target: Path, write: Callable[[Path], None], force: bool = False) -> None:
@@ -51,18 +65,19 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
 
     target (Path): The folder to make. write (Callable): Gets the path of an existing empty folder.
     force (bool): Replace a pipeline that is there.
-    RAISES C054, C055: see `check_target`; or the disk is full, or the place not writable.
+    RAISES C054, C055, C100: see `outputs.check_folder`; or the disk is full, or the place not writable.
     """
-    check_target(target, force)
+    check_folder(target, force)
     target = target.resolve()  # a link stays, and what it names is replaced; "." gets a name
-    partial = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.partial"
+    partial = _partial_of(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(target)
         partial.mkdir()
         write(partial)
         _sync(partial)
         if force and target.exists():
-            check_target(target, force)
+            check_folder(target, force)
             _exchange(partial, target)
         else:
             partial.rename(target)  # fails on a folder that somebody filled meanwhile
@@ -88,7 +103,7 @@ def _exchange(new: Path, old: Path) -> None:
             paths = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old))
             if libc.renameat2(*paths, _RENAME_EXCHANGE) == 0:
                 return
-    aside = old.with_name(f".{old.name}.{uuid.uuid4().hex[:8]}.old")
+    aside = _beside(old, f".{uuid.uuid4().hex[:8]}.old")
     old.rename(aside)
     try:
         new.rename(old)
@@ -96,3 +111,59 @@ def _exchange(new: Path, old: Path) -> None:
         aside.rename(old)
         raise
     shutil.rmtree(aside, ignore_errors=True)
+
+
+# What is written until it is whole
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove what runs that were killed left of this target: the partial files and folders of processes of this machine that are gone."""
+    hidden = _hidden_name(target, room=len(_ending()))
+    mark = re.compile(re.escape(hidden) + rf"\.(\d+)-{_host()}[0-9a-f]{{6}}\.partial")
+    for found in target.parent.iterdir():
+        match = mark.fullmatch(found.name)
+        if match and not _is_alive(int(match[1])):
+            if found.is_dir() and not found.is_symlink():
+                shutil.rmtree(found, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    found.unlink()
+
+
+def _partial_of(target: Path) -> Path:
+    return _beside(target, _ending())
+
+
+def _ending() -> str:
+    """With the process and the machine: the number of a process says nothing on another one that shares the folder."""
+    return f".{os.getpid():010}-{_host()}{uuid.uuid4().hex[:6]}.partial"
+
+
+def _host() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+
+
+def _beside(target: Path, ending: str) -> Path:
+    """A hidden name beside the target, which is cut where the whole would be too long."""
+    return target.with_name(_hidden_name(target, room=len(ending)) + ending)
+
+
+def _hidden_name(target: Path, room: int) -> str:
+    """room (int): Bytes that are to follow."""
+    name = f".{target.name}"
+    while len(os.fsencode(name)) + room > _LONGEST_NAME:
+        name = name[:-1]
+    return name
+
+
+def _is_alive(process: int) -> bool:
+    """Whether there is such a process; where that cannot be asked harmlessly, yes."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

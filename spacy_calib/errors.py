@@ -77,6 +77,9 @@ _MESSAGES = {
     "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
     "C068": "The pipeline has no fitted calib pipe with the prefix '{attr}'; its prefixes are: {available}. Name one of them with --attr.",
     "C069": "Component '{name}' is disabled in the pipeline; enable it ([nlp] disabled in config.cfg).",
+    "C100": "The output {path} lies in the pipeline {folder}, which is only read; choose a path outside of it.",
+    "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
+    "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
     # Analysis
     "C085": "No two consecutive tokens of one sentence have gold tags with a product of scores of at least {threshold}; give annotated documents, or a lower threshold.",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",

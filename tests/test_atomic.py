@@ -1,24 +1,27 @@
 """Writing a folder whole or not at all."""
 
 import errno
+import json
 import os
 
 import pytest
 
 from spacy_calib import CalibError, atomic
-from spacy_calib.atomic import check_target, write_folder
+from spacy_calib.atomic import write_folder
+from spacy_calib.outputs import check_folder
 
 
 def pipeline(path, mark):
     path.mkdir(parents=True, exist_ok=True)
-    (path / "meta.json").write_text(mark)
+    (path / "config.cfg").write_text('[nlp]\nlang = "xx"\n')
+    (path / "meta.json").write_text(json.dumps({"lang": "xx", "pipeline": [], "mark": mark}))
     (path / "vocab").mkdir(exist_ok=True)
     (path / "vocab" / "strings.json").write_text(mark)
     return path
 
 
 def marks(path):
-    return {(path / "meta.json").read_text(), (path / "vocab" / "strings.json").read_text()}
+    return {json.loads((path / "meta.json").read_text())["mark"], (path / "vocab" / "strings.json").read_text()}
 
 
 def names(folder):
@@ -96,14 +99,14 @@ def test_what_is_no_pipeline_is_not_replaced(tmp_path):
     (tmp_path / "file").write_text("years of work")
     for name in ("other", "file"):
         with pytest.raises(CalibError, match="not a spaCy pipeline, which --force would delete"):
-            check_target(tmp_path / name, force=True)
+            check_folder(tmp_path / name, force=True)
     assert names(tmp_path) == ["file", "other"]
 
 
 def test_a_link_that_leads_nowhere_counts_as_there(tmp_path):
     (tmp_path / "link").symlink_to("nowhere")
     with pytest.raises(CalibError, match="exists already"):
-        check_target(tmp_path / "link", force=False)
+        check_folder(tmp_path / "link", force=False)
 
 
 def test_a_link_to_a_pipeline_stays_a_link(tmp_path):

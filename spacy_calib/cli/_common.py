@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import CalibError, calib_error
+from ..outputs import Output
 from ._options import FORMATS
 
 if TYPE_CHECKING:
@@ -49,23 +50,9 @@ def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
         raise calib_error("C056", option=option, wanted=wanted, given=given)
 
 
-# What data files end in.
-READABLE = (".spacy", ".jsonl", ".txt")
-
-
-def check_output(output: Path | None, *inputs: Path, option: str = "--output") -> None:
-    """RAISES C055: the file to write is a folder. C056: it is one of the files that are read, or would be one of them the next time."""
-    if output is None:
-        return
-    for folder in (given for given in inputs if given.is_dir()):
-        among_them = output.suffix in READABLE and folder.resolve() in output.resolve().parents
-        check_option(option, not among_them, "outside the folder of the data", output)
-    if not output.exists():
-        return
-    if output.is_dir():
-        raise calib_error("C055", path=output, why="it is a folder; name a file in it.")
-    for given in inputs:
-        check_option(option, not (given.is_file() and output.samefile(given)), "no file of the data", output)
+def wanted_output(output: Path | None) -> list[Output]:
+    """The file of --output, for `outputs.check_files`."""
+    return [] if output is None else [Output("--output", output)]
 
 
 def import_user_code(code: Path | None) -> None:

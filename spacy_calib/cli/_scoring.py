@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import calib_error
+from ..outputs import READABLE
 from ._common import (
-    READABLE,
     check_option,
     check_readable,
     import_user_code,

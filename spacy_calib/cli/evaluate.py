@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
+from ..outputs import check_files
 from ._common import (
     check_bins,
     check_format,
     check_option,
-    check_output,
     check_readable,
     data_files,
     deliver,
@@ -26,8 +26,23 @@ from ._common import (
     run_pipes,
     use_gpu,
     user_errors,
+    wanted_output,
 )
-from ._options import Calibrated, Code, FloorSeed, Format, Gold, GoldPreproc, GpuId, NBins, NGroups, NProcess, OnlyAttr, Silent
+from ._options import (
+    Calibrated,
+    Code,
+    FloorSeed,
+    ForceFile,
+    Format,
+    Gold,
+    GoldPreproc,
+    GpuId,
+    NBins,
+    NGroups,
+    NProcess,
+    OnlyAttr,
+    Silent,
+)
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -52,6 +67,7 @@ def evaluate_cli(
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
+    force: ForceFile = False,
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -63,7 +79,7 @@ def evaluate_cli(
     with user_errors():
         evaluate(
             model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, format=format,
-            n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
+            n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -81,6 +97,7 @@ def evaluate(
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
+    force: bool = False,
     silent: bool = True,
 ) -> dict[str, Any]:
     """What the command does.
@@ -95,7 +112,7 @@ def evaluate(
     check_format(format)
     import_user_code(code)
     data_files(data)
-    check_output(output, data)
+    check_files(wanted_output(output), force, inputs=[data, code], model=model)
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
     pipes = pipes_named(nlp, attr)

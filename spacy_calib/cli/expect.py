@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import check_format, check_option, check_output, deliver, number, print_table, user_errors
-from ._options import Calibrated, Code, FirstAttr, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
+from ..outputs import check_files
+from ._common import check_format, check_option, deliver, number, print_table, user_errors, wanted_output
+from ._options import Calibrated, Code, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
 from ._scoring import open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def expect_cli(
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
+    force: ForceFile = False,
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -51,7 +53,7 @@ def expect_cli(
     with user_errors():
         expect(
             model, data, attr=attr, confidence=confidence, per_doc=per_doc, check=check, seed=seed, output=output, format=format,
-            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
+            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -70,6 +72,7 @@ def expect(
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
+    force: bool = False,
     silent: bool = True,
 ) -> dict[str, Any]:
     """What the command does.
@@ -82,7 +85,7 @@ def expect(
     check_option("--seed", seed >= 0, "at least 0", seed)
     check_format(format)
     text_files(data)
-    check_output(output, data)
+    check_files(wanted_output(output), force, inputs=[data, code], model=model)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     from ..expectations import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values
     from ..layers import get_layer

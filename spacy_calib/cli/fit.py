@@ -11,6 +11,7 @@ import typer
 from ..conformal import COVERAGES
 from ..entities.events import EVENTS
 from ..errors import calib_error
+from ..outputs import check_pipeline_folder
 from ._common import (
     INLINE_FACTORIES,
     check_format,
@@ -151,15 +152,14 @@ def fit(
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
     """
-    from ..atomic import check_target, write_folder
+    from ..atomic import write_folder
 
     check_format(format)
     check_option("--n-process", n_process >= 1, "at least 1", n_process)
     import_user_code(code)
     name, settings = pipe_settings(config, options)
-    for path in filter(None, (data, train_data)):
-        data_files(path)
-    check_target(output, force)
+    read = [path for given in (data, train_data) if given is not None for path in (given, *data_files(given))]
+    check_pipeline_folder(output, force, inputs=[*read, config, code], model=model)
     use_gpu(gpu_id)
     nlp = load_to_fit(model, settings["source"], inline=not second_pass)
     complete_source(nlp, settings, options, second_pass)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..outputs import check_files
 from ._common import (
     check_format,
-    check_output,
     deliver,
     fitted_pipes,
     import_user_code,
@@ -17,8 +17,9 @@ from ._common import (
     number,
     print_table,
     user_errors,
+    wanted_output,
 )
-from ._options import Calibrated, Code, Format, Silent
+from ._options import Calibrated, Code, ForceFile, Format, Silent
 from .fit import print_fit_tables
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def info_cli(
     everything: bool = typer.Option(False, "--all", "--all-tags", help="Name every tag of every group, and every candidate"),
     format: Format = "table",
     code: Code = None,
+    force: ForceFile = False,
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -43,7 +45,7 @@ def info_cli(
     their tags and frequencies, method, size of the fit data, versions.
     """
     with user_errors():
-        info(model, output=output, everything=everything, format=format, code=code, silent=silent)
+        info(model, output=output, everything=everything, format=format, code=code, force=force, silent=silent)
 
 
 def info(
@@ -53,6 +55,7 @@ def info(
     everything: bool = False,
     format: str = "table",
     code: Path | None = None,
+    force: bool = False,
     silent: bool = True,
 ) -> dict[str, Any]:
     """What the command does.
@@ -61,7 +64,7 @@ def info(
     RAISES CalibError: every fault of the input.
     """
     check_format(format)
-    check_output(output)
+    check_files(wanted_output(output), force, inputs=[code], model=model)
     import_user_code(code)
     result = {pipe.name: describe(pipe) for pipe in fitted_pipes(load_pipeline(model))}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
+from ..outputs import Output, check_files
 from ._common import check_bins, check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
 from ._options import (
     FORMATS,
@@ -17,6 +18,7 @@ from ._options import (
     Code,
     FirstAttr,
     FloorSeed,
+    ForceFile,
     Gold,
     GoldPreproc,
     GpuId,
@@ -68,6 +70,7 @@ def plot_cli(
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
+    force: ForceFile = False,
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -79,7 +82,7 @@ def plot_cli(
     with user_errors():
         plot(
             model, data, output=output, kind=kind, tags=tag, attr=attr, of=of, bins=bins, groups=groups, seed=seed, image=image,
-            dpi=dpi, format=format, gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
+            dpi=dpi, format=format, gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -102,6 +105,7 @@ def plot(
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
+    force: bool = False,
     silent: bool = True,
 ) -> dict[str, Any]:
     """What the command does.
@@ -118,6 +122,7 @@ def plot(
     kinds = wanted_kinds(kind, tags)
     targets = target_files(output, [*kinds, *(["tags"] if tags else [])], image, needed=format != "json")
     data_files(data)
+    check_files([Output("--output", path) for path in targets.values()], force, inputs=[data, code], model=model)
     if targets:
         from ..report.plots import figure_class
 

@@ -11,20 +11,10 @@ import numpy as np
 import typer
 
 from ..errors import calib_error
+from ..outputs import Output, check_files
 from ..uncertainty import DOUBTS
-from ._common import (
-    check_format,
-    check_option,
-    check_output,
-    number,
-    print_json,
-    print_table,
-    shorten,
-    to_json,
-    user_errors,
-    write_text,
-)
-from ._options import FORMATS, Calibrated, Code, FirstAttr, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
+from ._common import check_format, check_option, number, print_json, print_table, shorten, to_json, user_errors, write_text
+from ._options import FORMATS, Calibrated, Code, FirstAttr, ForceFile, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -66,6 +56,7 @@ def rank_cli(
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
+    force: ForceFile = False,
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -77,7 +68,7 @@ def rank_cli(
     with user_errors():
         rank(
             model, data, unit=unit, by=by, top=top, output=output, format=format, plot=plot, attr=attr, seed=seed,
-            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, silent=silent,
+            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -97,6 +88,7 @@ def rank(
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
+    force: bool = False,
     silent: bool = True,
 ) -> dict[str, Any]:
     """What the command does.
@@ -118,9 +110,9 @@ def rank(
     check_option("--seed", seed >= 0, "at least 0", seed)
     chosen = _format_of(output, format)
     text_files(data)
-    check_output(output, data)
     if plot is not None:
         check_picture(plot)
+    check_files(written_files(output, chosen, plot), force, inputs=[data, code], model=model)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     kind = _unit_of(pipe, unit)
     examples = stream_examples(nlp, data, gold_preproc=gold_preproc)
@@ -150,12 +142,24 @@ def _labels_of(pipe: Calibrator, corpus: ScoredCorpus, kind: str) -> Sequence[st
     return pipe.source_span_labels() if pipe.span_maps is not None and kind != "token" else pipe.source_labels()
 
 
+def written_files(output: Path | None, format: str, plot: Path | None) -> list[Output]:
+    """All that the command writes."""
+    files = [] if output is None else [Output("--output", output)]
+    if output is not None and format == "label-studio":
+        files.append(Output("the labeling config", labels_file(output)))
+    return files if plot is None else [*files, Output("--plot", plot)]
+
+
+def labels_file(output: Path) -> Path:
+    """Where the labeling config of a Label Studio project goes."""
+    return output.with_suffix(".labels.xml")
+
+
 def check_picture(path: Path) -> None:
-    """RAISES C055: it is a folder. C056: neither .png nor .svg. C061: matplotlib is not installed."""
+    """RAISES C056: neither .png nor .svg. C061: matplotlib is not installed."""
     from ..report.plots import figure_class
 
     check_option("--plot", path.suffix in _PICTURES, "a file that ends in .png or .svg", path)
-    check_output(path, option="--plot")
     figure_class()
 
 
@@ -230,7 +234,7 @@ def deliver_queue(
     if output is not None:
         write_text(output, text)
         if format == "label-studio":
-            write_text(output.with_suffix(".labels.xml"), label_studio_config(labels))
+            write_text(labels_file(output), label_studio_config(labels))
     if silent:
         return
     if format == "json":
@@ -238,7 +242,7 @@ def deliver_queue(
     elif output is not None or format == "table":
         show_ranking(result, output, shown)
         if output is not None and format == "label-studio":
-            msg.good(f"Labeling config: {output.with_suffix('.labels.xml')}")
+            msg.good(f"Labeling config: {labels_file(output)}")
     else:
         typer.echo(text, nl=False)
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
+from ..outputs import check_files
 from ._common import (
     check_bins,
     check_format,
     check_option,
-    check_output,
     check_readable,
     data_files,
     deliver,
@@ -23,6 +23,7 @@ from ._common import (
     number,
     print_table,
     user_errors,
+    wanted_output,
     write_text,
 )
 from ._options import (
@@ -30,6 +31,7 @@ from ._options import (
     Calibrated,
     Code,
     FloorSeed,
+    ForceFile,
     Gold,
     GoldPreproc,
     GpuId,
@@ -70,7 +72,7 @@ def report_cli(
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
-    force: bool = typer.Option(False, "--force", "-F", help="Replace a file at OUTPUT"),
+    force: ForceFile = False,
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -117,8 +119,9 @@ def report(
     check_option("--seed", seed >= 0, "at least 0", seed)
     path = DEFAULT_OUTPUT if output is None and format != "json" else output
     if path is not None:
-        check_page(path, force)
+        check_page(path)
     data_files(data)
+    check_files(wanted_output(path), force, inputs=[data, code], model=model)
     nlp = open_model(model, code=code, gpu_id=gpu_id)
     pipes, skipped = readable_pipes(nlp) if attr is None else ([pipe_of(nlp, attr)], [])
     views: list[dict[str, Any]] = []
@@ -178,15 +181,12 @@ def tell_apart(views: list[dict[str, Any]]) -> None:
             view["name"] = f"{name} ({view['pipe']})"
 
 
-def check_page(path: Path, force: bool) -> None:
-    """RAISES C080: what draws the pictures is not installed. C054: the file exists. C055: it is a folder. C056: it is no .html file."""
+def check_page(path: Path) -> None:
+    """RAISES C080: what draws the pictures is not installed. C056: it is no .html file."""
     from ..report.charts import load_altair
 
     load_altair()
-    check_output(path)
     check_option("--output", path.suffix.lower() in (".html", ".htm"), "a file that ends in .html", path)
-    if path.exists() and not force:
-        raise calib_error("C054", path=path)
 
 
 def pipe_views(

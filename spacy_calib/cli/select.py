@@ -13,8 +13,9 @@ import typer
 from ..active.priority import ADDITIVE, BY, SIGNALS
 from ..active.units import UNITS
 from ..errors import calib_error
-from ._common import check_format, check_option, check_output, deliver, run_pipes, shorten, user_errors, write_json
-from ._options import Calibrated, Code, FirstAttr, Format, GpuId, NProcess, Silent, Texts, one_of
+from ..outputs import check_files
+from ._common import check_format, check_option, deliver, run_pipes, shorten, user_errors, wanted_output, write_json
+from ._options import Calibrated, Code, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, pipes_to_run, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def select_cli(
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
+    force: ForceFile = False,
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -84,7 +86,7 @@ def select_cli(
         settings = Settings(by, signal, n, max_words, per_word, rare_share, tuple(tag), per_doc, unit, seed)
         select(
             model, data, settings, exclude=exclude, attr=attr, output=output, format=format, n_process=n_process,
-            gpu_id=gpu_id, code=code, silent=silent,
+            gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -142,6 +144,7 @@ def select(
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
+    force: bool = False,
     silent: bool = True,
 ) -> dict[str, Any]:
     """What the command does.
@@ -155,7 +158,7 @@ def select(
     check_format(format)
     check_option("--output", output is None or output.suffix in SUFFIXES, f"a file that ends in {', '.join(SUFFIXES)}", output)
     text_files(data)
-    check_output(output, data, *exclude)
+    check_files(wanted_output(output), force, inputs=[data, *exclude, code], model=model)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     tags = hunted_tags(pipe, settings)
     labelled = labelled_texts(nlp, exclude) if exclude else None

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from ..errors import calib_error
+from ..outputs import check_pipeline_folder
 from ._common import (
     INLINE_FACTORIES,
     check_format,
@@ -56,11 +57,11 @@ def stock(
     """
     from wasabi import msg
 
-    from ..atomic import check_target, write_folder
+    from ..atomic import write_folder
 
     check_format(format)
     import_user_code(code)
-    check_target(output, force)
+    check_pipeline_folder(output, force, inputs=[code], model=model)
     nlp = load_pipeline(model)
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
     ours = {factory: stock for stock, factory in INLINE_FACTORIES.items()}

@@ -9,10 +9,10 @@ import typer
 
 from ..entities.cutoffs import PER
 from ..errors import calib_error
+from ..outputs import check_files, check_pipeline_folder
 from ._common import (
     check_format,
     check_option,
-    check_output,
     check_readable,
     data_files,
     deliver,
@@ -25,6 +25,8 @@ from ._common import (
     run_pipes,
     use_gpu,
     user_errors,
+    wanted_output,
+    write_json,
 )
 from ._options import Calibrated, Code, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
 
@@ -51,7 +53,7 @@ def threshold_cli(
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
-    force: bool = typer.Option(False, "--force", "-F", help="Replace a pipeline at the folder of --apply"),
+    force: bool = typer.Option(False, "--force", "-F", help="Replace a file at --output, and a pipeline at --apply"),
     silent: Silent = False,
     # fmt: on
 ) -> None:
@@ -90,7 +92,7 @@ def threshold(
         keeps, see `entities.thresholds.Threshold`.
     RAISES CalibError: every fault of the input.
     """
-    from ..atomic import check_target, write_folder
+    from ..atomic import write_folder
     from ..entities.cutoffs import Cutoffs
 
     check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
@@ -99,20 +101,22 @@ def threshold(
     check_format(format)
     check_option("--per", per in PER, f"one of {', '.join(PER)}", repr(per))
     import_user_code(code)
-    data_files(data)
-    check_output(output, data)
+    inputs = [data, *data_files(data), code]
+    check_files(wanted_output(output), force, inputs=inputs, model=model, folder=apply)
     if apply is not None:
-        check_target(apply, force)
+        check_pipeline_folder(apply, force, inputs=inputs, model=model, option="--apply")
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
     pipe = span_pipe(nlp, attr)
     rows = find_rows(nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, n_process=n_process, silent=silent)
     cutoffs = Cutoffs(precision, confidence, per, {row["key"]: row["cutoff"] for row in rows})
     result = {"pipe": pipe.name, "attr": pipe.attr, "event": pipe.event, **cutoffs.to_dict(), "rows": rows}
+    if output is not None:
+        write_json(output, result)
     if apply is not None:
         pipe.cutoffs = cutoffs
         write_folder(apply, lambda folder: nlp.to_disk(folder), force)
-    deliver(result, lambda: show_thresholds(result, apply), output=output, format=format, silent=silent)
+    deliver(result, lambda: show_thresholds(result, apply), output=None, format=format, silent=silent)
     return result
 
 

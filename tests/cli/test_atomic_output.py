@@ -69,6 +69,31 @@ def test_force_does_not_delete_a_file(model, test_file, tmp_path):
     assert file.read_text() == "years of work"
 
 
+def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):
+    inside = Path(shutil.copy(dev, old / "dev.spacy"))
+    settings = Path(shutil.copy(calibrated / "config.cfg", old / "my.cfg"))
+    before = contents(old)
+    refuses(calib("fit", model, inside, old, "--force"), "dev.spacy, which this command reads")
+    refuses(calib("fit", model, dev, old, "--train-data", inside, "--force"), "dev.spacy, which this command reads")
+    refuses(calib("fit", model, dev, old, "--config", settings, "--force"), "which this command reads")
+    refuses(calib("fit", model, tmp_path / "place", old, "--force"), "outside the folder of the data")
+    assert contents(old) == before
+
+
+def test_force_may_replace_the_pipeline_that_is_read(model, test_file, old):
+    assert calib("fit", old, test_file, old, "--force", "--silent").code == 0
+    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+    assert [file.name for file in old.parent.iterdir()] == ["old"]
+
+
+def test_cut_offs_are_not_applied_when_their_file_cannot_be_written(calibrated_ner, entity_test, tmp_path):
+    (tmp_path / "there.json").write_text("old")
+    given = [calibrated_ner, entity_test, "--precision", 0.8, "--apply", tmp_path / "applied"]
+    refuses(calib("threshold", *given, "--output", tmp_path / "there.json"), "exists already")
+    refuses(calib("threshold", *given, "--output", tmp_path / "applied" / "x.json"), "would be one")
+    assert [file.name for file in tmp_path.iterdir()] == ["there.json"]
+
+
 def test_folders_above_the_output_are_made(model, test_file, tmp_path):
     assert calib("fit", model, test_file, tmp_path / "a" / "b" / "out", "--silent").code == 0
     assert spacy.load(tmp_path / "a" / "b" / "out").get_pipe("calib").fitted
@@ -200,8 +225,10 @@ def test_a_run_that_is_killed_midway(model, test_file, old, calibrated):
         process.stdout.close()
     assert contents(old) == contents(calibrated)
     assert spacy.load(old)("the dog")[0]._.calib_score is not None
-    # What the dead run left does not stand in the way of the next one.
+    assert len(list(old.parent.iterdir())) == 2
+    # What the dead run left goes with the next one.
     assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
+    assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
 
 
@@ -223,5 +250,5 @@ def test_a_json_file_stays_when_the_disk_is_full(calibrated, tmp_path, monkeypat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Path, "write_bytes", write_bytes)
-    refuses(calib("info", calibrated, "--output", tmp_path / "info.json"), "No space left on device")
+    refuses(calib("info", calibrated, "--output", tmp_path / "info.json", "--force"), "No space left on device")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("info.json", "old")]

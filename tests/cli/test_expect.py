@@ -19,7 +19,7 @@ from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 
 def run_expect(model, data, tmp_path, *options):
     path = tmp_path / "expected.json"
-    outcome = calib("expect", model, data, "--output", path, *options)
+    outcome = calib("expect", model, data, "--output", path, "--force", *options)
     assert outcome.code == 0, outcome.text
     return outcome, json.loads(path.read_text())
 

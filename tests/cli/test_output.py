@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
 from spacy_calib.cli import calib_cli
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import calib, files_of, refuses
 
 
 @pytest.fixture
@@ -88,7 +89,9 @@ def test_what_is_read_is_not_written_over(commands, command, tmp_path):
     model, data, *options = commands[command]
     own = shutil.copyfile(data, tmp_path / "own.spacy")
     extra = ["--format", "jsonl"] if command == "rank" else []
-    refuses(calib(command, model, own, *options, *extra, "--output", own), "Option --output must be no file of the data")
+    refuses(
+        calib(command, model, own, *options, *extra, "--output", own), "Option --output must be none of the files that are read"
+    )
     (tmp_path / "folder").mkdir()
     inside = shutil.copyfile(data, tmp_path / "folder" / "own.spacy")
     for name in ("own.spacy", "new.jsonl"):
@@ -98,6 +101,27 @@ def test_what_is_read_is_not_written_over(commands, command, tmp_path):
         )
     assert [file.name for file in inside.parent.iterdir()] == ["own.spacy"]
     assert own.read_bytes() == inside.read_bytes() == data.read_bytes()
+
+
+@pytest.mark.parametrize("command", [*WRITING, "info", "report", "plot"])
+def test_a_file_is_replaced_with_force_only_and_never_in_a_pipeline(commands, command, tmp_path):
+    arguments, given = list(commands[command]), "--output"
+    if given in arguments:
+        del arguments[arguments.index(given) :]
+    suffix = {"report": ".html", "plot": ".svg"}.get(command, ".json")
+    extra = ["--kind", "errors"] if command == "plot" else []
+    there = tmp_path / f"there{suffix}"
+    there.write_text("years of work")
+    refuses(calib(command, *arguments, *extra, given, there), "exists already; choose another path or add --force")
+    assert there.read_text() == "years of work"
+    model = Path(shutil.copytree(arguments[0], tmp_path / "model"))
+    before = files_of(model)
+    for name in ("meta.json", f"new{suffix}"):
+        inside = model / name if name.endswith(suffix) else model / f"meta{suffix}"
+        refuses(calib(command, model, *arguments[1:], *extra, given, inside, "--force"), "model, which is only read")
+    assert files_of(model) == before
+    assert calib(command, *arguments, *extra, given, there, "--force", "--silent").code == 0
+    assert there.read_text() != "years of work"
 
 
 @pytest.mark.parametrize("command", WRITING)

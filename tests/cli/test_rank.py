@@ -100,6 +100,19 @@ def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, 
     assert set(spacy.load(calibrated).get_pipe("tagger").labels) == labels
     used = {label for task in tasks for region in task["predictions"][0]["result"] for label in region["value"]["labels"]}
     assert used <= labels
+    path.unlink()
+    again = calib("rank", calibrated, test_file, "--output", path, "--format", "label-studio")
+    refuses(again, "tasks.labels.xml exists already; choose another path or add --force")
+    assert not path.exists()
+
+
+def test_queue_and_curve_are_two_files(calibrated, test_file, tmp_path):
+    given = ["--format", "jsonl", "--output", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"]
+    refuses(calib("rank", calibrated, test_file, *given), "The outputs of --output and --plot would be one")
+    given = ["--format", "label-studio", "--output", tmp_path / "x.json", "--plot", tmp_path / "there.svg"]
+    (tmp_path / "there.svg").write_text("years of work")
+    refuses(calib("rank", calibrated, test_file, *given), "there.svg exists already")
+    assert [file.name for file in tmp_path.iterdir()] == ["there.svg"]
 
 
 def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
@@ -212,11 +225,11 @@ def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
         "doccano": lambda text: json.loads(text.splitlines()[0]),
         "label-studio": lambda text: json.loads(text)[0]["data"],
     }.items():
-        run(calibrated, tmp_path / "texts.jsonl", "--format", name, "--output", tmp_path / "q.json", "--silent")
+        run(calibrated, tmp_path / "texts.jsonl", "--format", name, "--output", tmp_path / "q.json", "--force", "--silent")
         task = read((tmp_path / "q.json").read_text())
         assert (task["line"], task["id"], task["source"], task["rank"]) == (2, "x1", "pond", 1)
     (tmp_path / "ours.jsonl").write_text('{"text": "the dog runs .", "meta": {"rank": "sergeant"}}\n')
-    run(calibrated, tmp_path / "ours.jsonl", "--format", "prodigy", "--output", tmp_path / "q.json", "--silent")
+    run(calibrated, tmp_path / "ours.jsonl", "--format", "prodigy", "--output", tmp_path / "q.json", "--force", "--silent")
     task = json.loads((tmp_path / "q.json").read_text().splitlines()[0])["meta"]
     assert (task["rank"], task["meta"]) == (1, {"rank": "sergeant"})
     run(calibrated, tmp_path / "texts.jsonl", "--output", tmp_path / "q.csv", "--silent")

@@ -165,7 +165,7 @@ def test_data_without_gold_is_refused(calibrated, tmp_path):
         (["--n-process", "0"], "Option --n-process must be at least 1, but 0 was given"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
         (["--bins", "100000"], "but 100000 bins were asked for"),
-        (["--output", "."], "it is a folder; name a file in it."),
+        (["--output", "."], "Option --output must be a file that ends in .html, but . was given"),
         (["--output", "page.pdf"], "Option --output must be a file that ends in .html, but page.pdf was given"),
     ],
 )

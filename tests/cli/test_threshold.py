@@ -21,7 +21,7 @@ KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high"
 
 def run_threshold(model, data, tmp_path, *options, precision=0.8):
     path = tmp_path / "cutoffs.json"
-    outcome = calib("threshold", model, data, "--precision", precision, "--output", path, *options)
+    outcome = calib("threshold", model, data, "--precision", precision, "--output", path, "--force", *options)
     assert outcome.code == 0, outcome.text
     return outcome, json.loads(path.read_text())
 
