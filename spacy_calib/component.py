@@ -38,7 +38,9 @@ from .pairs import check_threshold
 from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
 from .scaling import Scaling
+from .seen import SeenTexts
 from .selection import Selector
+from .texts import TextWatch
 from .token_calibration import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
 from .types import Groups, Ints, Marginals, Spans
 
@@ -68,6 +70,7 @@ class Calibrator(Pipe):
     cutoffs (Cutoffs | None): Score cut-offs of the spans, set by `spacy calib threshold`.
     fit_info (dict): What it was fitted on: see `fit`.
     record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
+    seen (SeenTexts | None): Digests of the fit documents, to tell when they are judged again; likewise.
     RAISES C001: a setting out of range. C025: another pipe or package uses the attribute prefix.
     """
 
@@ -112,6 +115,7 @@ class Calibrator(Pipe):
         self.fitted_kind = ""
         self.fit_info: dict[str, Any] = {}
         self.record: FitRecord | None = None
+        self.seen: SeenTexts | None = None
         self._warned: set[str] = set()
         self._check_attr_is_free()
         register(attr)
@@ -320,7 +324,8 @@ class Calibrator(Pipe):
         """
         pipe = self._pipe_to_fit()
         layer = self.source.layer(pipe)
-        data = collect_fit_data(self.source, pipe, examples, self._lowest(layer), self.event)
+        watch = TextWatch(layer)
+        data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(layer), self.event)
         data.check(layer.name, self.source.component or "the source", self.threshold, min_pairs)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
@@ -350,6 +355,7 @@ class Calibrator(Pipe):
         self.record = record_fit(
             data.pairs.take(kept), held_out, data.documents[kept], data.n_docs, labels, self._span_fit(data)
         )
+        self.seen = SeenTexts.of(watch.units().digests)
         self.fitted_labels = labels
         self.fitted_kind = self.source.kind(pipe)
         self.fit_info = {
@@ -496,6 +502,7 @@ class Calibrator(Pipe):
             "span_maps": None if self.span_maps is None else [one.state() for one in self.span_maps],
             "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
             "record": None if self.record is None else self.record.state(),
+            "seen": None if self.seen is None else self.seen.state(),
         }
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
@@ -510,8 +517,9 @@ class Calibrator(Pipe):
                 None if spans is None else (SpanRecalibrator.from_state(spans[0]), SpanRecalibrator.from_state(spans[1]))
             )
             self.cutoffs = None if cutoffs is None else Cutoffs.from_dict(cutoffs)
-            record = state.get("record")  # states saved before it existed do not name it
+            record, seen = state.get("record"), state.get("seen")  # states saved before they existed do not name them
             self.record = None if record is None else FitRecord.from_state(record)
+            self.seen = None if seen is None else SeenTexts.from_state(seen)
             self.fitted_labels = tuple(state["labels"])
             self.fitted_kind = state["kind"]
             self.fit_info = state["fit_info"]

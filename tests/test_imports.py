@@ -44,6 +44,7 @@ CORE = [
     "expect",
     "drift",
     "fit_record",
+    "seen",
     "expectations",
 ]
 # Modules of the shell that stand in a room of the core.

@@ -13,6 +13,7 @@ from ..outputs import check_files
 from ._common import check_format, check_option, deliver, number, print_table, user_errors, wanted_output
 from ._options import Calibrated, Code, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
 from ._scoring import open_pipeline, score, stream_examples, text_files
+from ._seen import seen_by, show_seen, watch_for
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -78,7 +79,8 @@ def expect(
     """What the command does.
 
     RETURNS (dict): "pipe", "component", "layer", "documents", "tokens", "confidence", "trusted", and what `expectations` gives; on
-        request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents`.
+        request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
+        `seen.SeenShare`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
     """
     check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
@@ -92,7 +94,8 @@ def expect(
 
     layer = get_layer(pipe.fit_info["layer"])
     gold: list[int] = []
-    examples = _counting(stream_examples(nlp, data, gold_preproc=gold_preproc), layer, gold)
+    watch = watch_for(pipe)
+    examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc), layer, gold))
     corpus = score(nlp, pipe, examples, n_process=n_process, silent=silent)
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=layer.name, component=pipe.source.component)
@@ -106,7 +109,7 @@ def expect(
         **expectations(tokens_of(corpus, pipe.source_labels()), spans_of(corpus), pipe.record, pipe.event, confidence, seed),
     }
     if check:
-        result |= checked_documents(corpus)
+        result |= {"seen": seen_by(pipe, watch), **checked_documents(corpus)}
         result["true"] = true_values(corpus, sum(gold), result)
     if per_doc:
         result["per_doc"] = documents_of(corpus, pipe.record, confidence, check)
@@ -130,6 +133,7 @@ def show(result: dict[str, Any]) -> None:
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
     msg.text(f"{result['documents']:,} documents, {result['tokens']:,} tokens")
+    show_seen(result.get("seen"))
     show_estimates(result)
     if "per_doc" in result:
         show_documents(result["per_doc"], result["confidence"])

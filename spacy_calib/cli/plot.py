@@ -29,6 +29,7 @@ from ._options import (
     one_of,
 )
 from ._scoring import open_pipeline, pipes_to_run
+from ._seen import seen_in, show_seen
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -110,7 +111,7 @@ def plot(
 ) -> dict[str, Any]:
     """What the command does.
 
-    RETURNS (dict): "pipe", "of", "bins", "pairs", "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
+    RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
         in `report.tables.ErrorRow`), "files": name -> the file written.
     RAISES CalibError: every fault of the input.
     """
@@ -140,19 +141,26 @@ def plot(
     assert maps is not None
     judging = scorer.judging(maps.groups, labels)
     numbers = picture_numbers(judged, judging, labels, kinds, tags, n_bins, seed, "tag" if unit == "tokens" else "label")
+    seen = seen_in(pipe, done)
     if targets:
         judged_what = f"{pipe.source.component or 'scores'} of {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
-        write_pictures(numbers, targets, f"{judged_what}, judged on {data.name} ({unit})", dpi)
+        write_pictures(
+            numbers,
+            targets,
+            f"{judged_what}, judged on {data.name}{' = THE FIT DATA' if seen and seen['many'] else ''} ({unit})",
+            dpi,
+        )
     result = {
         "pipe": pipe.name,
         "attr": pipe.attr,
         "of": unit,
         "bins": n_bins,
         "pairs": len(judged.pairs),
+        "seen": seen,
         "pictures": {name: _plain(held) for name, held in numbers.items()},
         "files": {name: str(path) for name, path in targets.items()},
     }
-    deliver(result, lambda: show_files(targets), output=None, format=format, silent=silent)
+    deliver(result, lambda: show_files(targets, seen), output=None, format=format, silent=silent)
     return result
 
 
@@ -280,9 +288,11 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
         write_file(targets[name], content)
 
 
-def show_files(targets: Mapping[str, Path]) -> None:
+def show_files(targets: Mapping[str, Path], seen: dict[str, Any] | None) -> None:
     """Say where the pictures are."""
     from wasabi import msg
+
+    show_seen(seen)
 
     for name, path in targets.items():
         msg.good(f"{'the tags asked for' if name == 'tags' else name}: {path}")

@@ -16,6 +16,7 @@ from ..uncertainty import DOUBTS
 from ._common import check_format, check_option, number, print_json, print_table, shorten, to_json, user_errors, write_text
 from ._options import FORMATS, Calibrated, Code, FirstAttr, ForceFile, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, score, stream_examples, text_files
+from ._seen import seen_by, show_seen, watch_for
 
 if TYPE_CHECKING:
     from ..component import Calibrator
@@ -95,7 +96,7 @@ def rank(
 
     RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None
         without gold, "expected": share of the errors that the first units should hold, for each of "shares"; "signals": the same as
-        found with gold, and the average precision of each signal (None without gold); "ranked": the units, see
+        found with gold, and the average precision of each signal (None without gold); "seen": see `seen.SeenShare`; "ranked": the units, see
         `review.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
@@ -115,7 +116,8 @@ def rank(
     check_files(written_files(output, chosen, plot), force, inputs=[data, code], model=model)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     kind = _unit_of(pipe, unit)
-    examples = stream_examples(nlp, data, gold_preproc=gold_preproc)
+    watch = watch_for(pipe)
+    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Ranking")
     units = units_of(corpus, kind)
     doubt = unit_doubts(corpus, units, by, seed)
@@ -127,6 +129,7 @@ def rank(
         "unit": kind,
         "by": by,
         **findings(corpus, units, seed),
+        "seen": seen_by(pipe, watch),
         "ranked": [record_of(task) for task in tasks],
     }
     deliver_queue(result, tasks, _labels_of(pipe, corpus, kind), output, chosen, top or _SHOWN, silent)
@@ -250,6 +253,8 @@ def deliver_queue(
 def show_ranking(result: dict[str, Any], output: Path | None, shown: int = _SHOWN) -> None:
     """Print the first units and what is known of the order. shown (int): How many units."""
     from wasabi import msg
+
+    show_seen(result["seen"])
 
     plural = {"token": "tokens", "sentence": "sentences", "entity": "entities"}[result["unit"]]
     msg.divider(f"{result['units']:,} {plural}, most doubtful first (by {result['by']})")

@@ -43,6 +43,7 @@ from ._options import (
     one_of,
 )
 from ._scoring import open_model, pipe_of, score, stream_examples
+from ._seen import seen_by, show_seen, watch_for
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -204,9 +205,10 @@ def pipe_views(
     """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged."""
     from ..report.contents import view_contents
 
-    examples = stream_examples(nlp, data, gold_preproc=gold_preproc)
+    watch = watch_for(pipe)
+    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
-    facts = pipe_facts(pipe)
+    facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch)}
     views, skipped = [], []
     for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():
         name = f"{facts['component'] or 'Doc'}: {unit}"
@@ -288,6 +290,7 @@ def show(contents: dict[str, Any], path: Path | None) -> None:
 
     for view in contents["views"]:
         msg.divider(view["name"])
+        show_seen(view["seen"])
         msg.text(f"{view['verdict']['heading']}. {view['verdict']['sentence']}")
         for sentence in view["verdict"]["more"]:
             msg.text(sentence)

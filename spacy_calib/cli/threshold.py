@@ -29,6 +29,7 @@ from ._common import (
     write_json,
 )
 from ._options import Calibrated, Code, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
+from ._seen import seen_in, show_seen
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -89,7 +90,7 @@ def threshold(
     """What the command does.
 
     RETURNS (dict): "pipe", "event", "precision", "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": for each key what it
-        keeps, see `entities.thresholds.Threshold`.
+        keeps, see `entities.thresholds.Threshold`; "seen": see `seen.SeenShare`.
     RAISES CalibError: every fault of the input.
     """
     from ..atomic import write_folder
@@ -108,9 +109,11 @@ def threshold(
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
     pipe = span_pipe(nlp, attr)
-    rows = find_rows(nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, n_process=n_process, silent=silent)
+    rows, seen = find_rows(
+        nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, n_process=n_process, silent=silent
+    )
     cutoffs = Cutoffs(precision, confidence, per, {row["key"]: row["cutoff"] for row in rows})
-    result = {"pipe": pipe.name, "attr": pipe.attr, "event": pipe.event, **cutoffs.to_dict(), "rows": rows}
+    result = {"pipe": pipe.name, "attr": pipe.attr, "event": pipe.event, **cutoffs.to_dict(), "seen": seen, "rows": rows}
     if output is not None:
         write_json(output, result)
     if apply is not None:
@@ -145,8 +148,8 @@ def find_rows(
     gold_preproc: bool,
     n_process: int,
     silent: bool,
-) -> list[dict[str, Any]]:
-    """A row for each key: what its cut-off keeps.
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """(a row for each key: what its cut-off keeps; how much of the data the fit has seen).
 
     RAISES C030: the data has no gold entities.
     """
@@ -189,7 +192,7 @@ def find_rows(
                 "high": one.high,
             }
         )
-    return rows
+    return rows, seen_in(pipe, done)
 
 
 def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
@@ -198,6 +201,7 @@ def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
 
     percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
     msg.divider(f"Cut-offs for a precision of {percent} (event: {result['event']})")
+    show_seen(result["seen"])
     rows = [
         (
             row["key"] or "(no group)",

@@ -34,7 +34,8 @@ _KINDS = ("raw", "calibrated")
 def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything about the tokens, or the entities, of one calib pipe.
 
-    judged (Judged): Not empty. facts (Mapping): "layer", and what else is to be kept about the pipe.
+    judged (Judged): Not empty. facts (Mapping): "layer", "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
+        about the pipe.
     RETURNS (dict): facts, and "unit", "bins", "documents", "verdict", "accuracy", "table" (see `report.tables.calibration_table`),
         "figures", "curves", "groups", "tags", "worst", "decomposition", "errors".
     """
@@ -46,7 +47,7 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": judged.n_bins,
         "documents": len(np.unique(judged.documents)),
-        "verdict": verdict(judged, table["errors"], noun_of(facts["layer"])),
+        "verdict": verdict(judged, table["errors"], noun_of(facts["layer"]), facts["seen"]),
         "accuracy": accuracy_interval(corpus, judged, table["accuracy"]),
         "table": table,
         "figures": figures(judged, table),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from ..seen import warning_of
 from .charts import library, specifications
 
 # Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.
@@ -42,7 +43,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
         policy=_policy(scripts),
         style=_file("page.css"),
         scripts=scripts,
-        views=[{**view, "cut": _cut(view)} for view in contents["views"]],
+        views=[{**view, "cut": _cut(view), "alarm": warning_of(view["seen"])} for view in contents["views"]],
         page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
         names=FIGURE_NAMES,
     )

@@ -17,6 +17,7 @@ NOUNS = {
     "ner": "recognizer", "biluo": "recognizer",
 }  # fmt: skip
 HEADINGS = {
+    "seen": "No test: judged on the fit data",
     "calibrated": "Calibrated",
     "close": "Nearly calibrated",
     "uneven": "Calibrated on the whole only",
@@ -62,8 +63,10 @@ def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
     return "sure" if one_way > 0 else "modest"
 
 
-def status_of(judged: Judged, error: float, floor95: float, mean: dict[str, Any]) -> str:
-    """One of HEADINGS. mean (dict): The row of the mean of the groups."""
+def status_of(judged: Judged, error: float, floor95: float, mean: dict[str, Any], seen: bool) -> str:
+    """One of HEADINGS. mean (dict): The row of the mean of the groups. seen (bool): Whether the fit saw the data."""
+    if seen:
+        return "seen"
     few = len(judged.pairs) < judged.enough
     if few or (error <= floor95 and floor95 > VAGUE):
         return "unclear"
@@ -76,15 +79,16 @@ def status_of(judged: Judged, error: float, floor95: float, mean: dict[str, Any]
     return leaning_of(judged.calibrated, judged.pairs.hits, judged.n_bins)
 
 
-def verdict(judged: Judged, rows: list[dict[str, Any]], noun: str) -> dict[str, Any]:
+def verdict(judged: Judged, rows: list[dict[str, Any]], noun: str, seen: dict[str, Any] | None = None) -> dict[str, Any]:
     """What the figures say.
 
-    rows (list): "errors" of `report.tables.calibration_table`. noun (str): What the component is called.
+    rows (list): "errors" of `report.tables.calibration_table`. noun (str): What the component is called. seen (dict | None): See
+        `seen.SeenShare`.
     RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more": further sentences.
     """
     overall = rows[0]
     error, floor95 = overall["calibrated"], overall["floor95"]
-    status = status_of(judged, error, floor95, rows[-1])
+    status = status_of(judged, error, floor95, rows[-1], bool(seen and seen["many"]))
     said = right_at(judged.calibrated, judged.pairs.hits)
     says = "is 90 % sure of an entity" if judged.unit == "entities" else "says 90 %"
     opening = _opening(status, noun, said, says)
@@ -97,8 +101,8 @@ def verdict(judged: Judged, rows: list[dict[str, Any]], noun: str) -> dict[str, 
 
 
 def _opening(status: str, noun: str, said: int | None, says: str) -> str:
-    if status == "unclear":
-        return "There is too little data for a verdict"
+    if status in ("seen", "unclear"):
+        return "There is too little data for a verdict" if status == "unclear" else "No verdict: the fit has seen this data"
     rate = f"when this {noun} {says}, it is right {said} % of the time"
     if status in ("calibrated", "close", "uneven", "close-uneven"):
         plain = f"the scores of this {noun} {'can nearly' if status.startswith('close') else 'can'} be taken at their word"

@@ -94,8 +94,8 @@ def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_fi
 def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated, test_file, tmp_path):
     assert calib("evaluate", calibrated, test_file, "--silent", "--output", tmp_path / "new" / "table.json").code == 0
     result = figures(tmp_path / "new" / "table.json")["calib"]
-    assert set(result) == {"component", "bins", "tokens", "pairs", "accuracy", "errors", "scores"}
-    assert all(type(leaf) in (str, int, float, type(None)) for leaf in leaves(result))
+    assert set(result) == {"component", "seen", "bins", "tokens", "pairs", "accuracy", "errors", "scores"}
+    assert all(type(leaf) in (str, bool, int, float, type(None)) for leaf in leaves(result))
     expected = scored_by_spacy(calibrated, test_file)
     assert all(
         type(leaf) in (int, float, type(None)) for key, value in expected.items() if "calib" in key for leaf in leaves(value)
@@ -221,7 +221,7 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
     entities = result["entities"]
     assert set(entities) == {"event", "bins", "accepted", "tokens", "pairs", "accuracy", "errors", "scores"}
     assert (entities["event"], entities["bins"], result["component"]) == ("exact", 10, "ner")
-    assert all(type(leaf) in (str, int, float, type(None)) for leaf in leaves(result))
+    assert all(type(leaf) in (str, bool, int, float, type(None)) for leaf in leaves(result))
 
     assert spacy_command("evaluate", calibrated_ner, entity_test, "--output", tmp_path / "metrics.json").code == 0
     metrics = figures(tmp_path / "metrics.json")

@@ -1,0 +1,45 @@
+"""Whether a pipeline is judged on the data that it was fitted on, and how that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacy.training import Example
+
+    from ..component import Calibrator
+    from ..texts import TextWatch
+
+
+def watch_for(pipe: Calibrator) -> TextWatch:
+    """What looks at the examples that a pipe is judged on."""
+    from ..layers import get_layer
+    from ..texts import TextWatch
+
+    return TextWatch(get_layer(pipe.fit_info["layer"]))
+
+
+def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:
+    """How much of what was watched the fit has seen, see `seen.SeenShare`; None where the pipe does not know, or nothing had gold."""
+    share = None if pipe.seen is None else pipe.seen.share_of(watch.units())
+    return None if share is None else share.to_dict()
+
+
+def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | None:
+    """The same of examples that are at hand."""
+    watch = watch_for(pipe)
+    for _ in watch.over(examples):
+        pass
+    return seen_by(pipe, watch)
+
+
+def show_seen(seen: dict[str, Any] | None) -> None:
+    """Say in red that this is no test."""
+    from wasabi import msg
+
+    from ..seen import warning_of
+
+    warning = warning_of(seen)
+    if warning:
+        msg.fail(warning)

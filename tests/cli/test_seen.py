@@ -1,0 +1,115 @@
+"""Every command that judges says in red, in text and JSON, when it judges on the data of the fit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_calib import saved
+from tests.cli.conftest import calib, save_docs
+from tests.conftest import gold_doc, made_up_sentences
+
+WARNING = "JUDGED ON THE FIT DATA"
+
+
+def chunks(path, n, seed, size=1):
+    """Made-up gold with a word of its own in each sentence, so that none occurs twice, in documents of `size` sentences."""
+    vocab = Language().vocab
+    sentences = [
+        [*words[:-1], ("the", "DET"), (f"u{seed}{i}", "NOUN"), words[-1]] for i, words in enumerate(made_up_sentences(n, seed))
+    ]
+    docs = [gold_doc(vocab, sentence) for sentence in sentences]
+    return save_docs(path, [Doc.from_docs(docs[i : i + size]) for i in range(0, n, size)])
+
+
+@pytest.fixture(scope="module")
+def place(model, tmp_path_factory):
+    """A folder with m (fitted on fit.spacy), fit.spacy, chunks.spacy (the same sentences by ten), new.spacy."""
+    folder = tmp_path_factory.mktemp("seen")
+    chunks(folder / "fit.spacy", 100, 1)
+    chunks(folder / "chunks.spacy", 100, 1, 10)
+    chunks(folder / "new.spacy", 100, 2)
+    assert calib("fit", model, folder / "fit.spacy", folder / "m", "--method", "isotonic", "--silent").code == 0
+    return folder
+
+
+COMMANDS = {
+    "evaluate": lambda data: ["evaluate", data],
+    "expect": lambda data: ["expect", data, "--check"],
+    "rank": lambda data: ["rank", data],
+    "plot": lambda data: ["plot", data, "--kind", "reliability"],
+    "report": lambda data: ["report", data],
+}
+
+
+def run(place, command, data, *options):
+    name, *rest = COMMANDS[command](place / data)
+    return calib(name, place / "m", *rest, *options)
+
+
+def found(outcome):
+    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    if "views" in result:
+        return result["views"][0]["seen"]
+    return result.get("seen") or next((one["seen"] for one in result.values() if isinstance(one, dict) and "seen" in one), None)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_fit_data_is_known_in_json(place, command):
+    for data, documents in (("fit.spacy", 100), ("chunks.spacy", 10)):
+        assert found(run(place, command, data, "--format", "json")) == {
+            "documents": documents,
+            "seen": documents,
+            "share": 1.0,
+            "many": True,
+        }
+    new = found(run(place, command, "new.spacy", "--format", "json"))
+    assert (new["seen"], new["share"], new["many"]) == (0, 0.0, False)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "expect", "rank"])
+def test_it_is_said(place, command):
+    assert WARNING in run(place, command, "chunks.spacy").text
+    assert WARNING not in run(place, command, "new.spacy").text
+
+
+def test_the_page_has_a_banner_and_no_verdict(place, tmp_path):
+    for data, known in (("chunks.spacy", True), ("new.spacy", False)):
+        page = tmp_path / f"{data}.html"
+        outcome = run(place, "report", data, "-o", page)
+        assert (WARNING in outcome.text) == ('class="alarm"' in page.read_text("utf8")) == known
+        assert ("No test: judged on the fit data" in outcome.text) == known
+
+
+def test_the_picture_says_it(place, tmp_path):
+    for data, known in (("fit.spacy", True), ("new.spacy", False)):
+        outcome = run(place, "plot", data, "-o", tmp_path / "a.svg")
+        assert (WARNING in outcome.text) == known
+
+
+def test_gold_preproc_is_the_same_data(place):
+    assert found(run(place, "evaluate", "chunks.spacy", "--gold-preproc", "--format", "json"))["share"] == 1.0
+
+
+def test_cut_offs_of_the_fit_data(calibrated_ner, entity_dev):
+    outcome = calib("threshold", calibrated_ner, entity_dev, "--precision", 0.5, "--format", "json")
+    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    assert result["seen"]["share"] == 1.0
+    assert WARNING in calib("threshold", calibrated_ner, entity_dev, "--precision", 0.5).text
+
+
+def test_a_pipe_saved_without_digests_loads_and_says_nothing(place, model, tmp_path):
+    import spacy
+
+    nlp = spacy.load(place / "m")
+    pipe = nlp.get_pipe("calib")
+    state = saved.load(pipe.to_bytes(), name="calib", path="")
+    del state["seen"]
+    pipe.from_bytes(saved.dump(state))
+    assert pipe.seen is None
+    nlp.to_disk(tmp_path / "old")
+    outcome = calib("evaluate", tmp_path / "old", place / "fit.spacy", "--format", "json")
+    assert found(outcome) is None
