@@ -43,18 +43,25 @@ class ConformalSets:
     coverage (str): The condition. "marginal": none. "group": the group of the token's tag of highest score (of equal ones, the first
         group); tokens whose best tag has no group, or that have no tag, are a condition of their own. "tag": the gold tag itself,
         each tag with a cut of its own (Ding et al. 2023, "classwise"); a tag with few tokens uses the cut of all tokens
-        whose gold tag is in its group (their "clustered"). Tokens with a gold tag that the model does not know count in "marginal"
-        and "group"; under "tag" no promise can be given for them.
+        whose gold tag is in its group (their "clustered": promised is the share among all of these, not of that tag alone).
+        What is promised under "tag": of the tokens whose gold tag is t, at least 1 - alpha have t in their set, for every tag t with a
+        cut below 1 (exactly: over fit data drawn anew, the cut of t is below 1 and the set misses t with probability alpha at most).
+        Nothing is promised for the other tags (`unreached`: of too few tokens, or too often below the threshold), which are in every
+        set where they have an entry, nor for tokens with a gold tag that the model does not know; these count in "marginal" and "group".
     min_tokens (int): A condition with fewer fit tokens has no cut of its own: the tag uses its group's, the group the pooled one. It
         does not depend on alpha, so that the sets of a smaller alpha always contain those of a greater one.
+    nonempty (bool): Whether a set holds the likeliest tag (of equal ones, each) whatever the cut says. A set without any is sure to miss, and
+        many are where alpha is above the error rate; what is promised holds all the more for sets that hold one tag more.
     pooled_, of_group_, of_tag_ (Cuts): Learned from all tokens, per group (the last one: no group) and per tag; before any fallback.
-    out_of_reach_ (float): Share of the fit tokens for which the promise is out of reach.
+    out_of_reach_ (float): Share of the fit tokens for which nothing is promised: those without a set, and under "tag" those whose gold tag
+        is `unreached` or unknown to the model.
+    empty_ (float): Share of the fit tokens without a tag up to the cut.
     RAISES C001: a setting out of range.
     """
 
     registered = "spacy-calib.ConformalSets.v1"
 
-    def __init__(self, alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20):
+    def __init__(self, alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20, nonempty: bool = False):
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < alpha < 1:
             raise calib_error("C001", name="alpha", wanted="a number above 0 and below 1", given=repr(alpha))
         if coverage not in COVERAGES:
@@ -62,11 +69,15 @@ class ConformalSets:
         self.alpha = float(alpha)
         self.coverage = coverage
         self.min_tokens = check_count("min_tokens", min_tokens)
+        if not isinstance(nonempty, bool):
+            raise calib_error("C001", name="nonempty", wanted="true or false", given=repr(nonempty))
+        self.nonempty = nonempty
         self.groups: Groups | None = None
         self.pooled_: Cuts | None = None
         self.of_group_: Cuts | None = None
         self.of_tag_: Cuts | None = None
         self.out_of_reach_ = 0.0
+        self.empty_ = 0.0
 
     def fit(self, rows: Ints, tags: Ints, scores: ArrayLike, gold: ArrayLike, groups: Groups) -> ConformalSets:
         """Learn the cuts.
@@ -99,7 +110,12 @@ class ConformalSets:
         self.of_group_ = _cuts(strange, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha)
         known = gold_tag >= 0
         self.of_tag_ = _cuts(strange[known], gold_tag[known], n_tags, self.alpha)
-        _, out_of_reach = self.predict(rows, tags, given, len(wanted))
+        within, out_of_reach = self._within(rows, tags, given, len(wanted))
+        empty = np.bincount(rows[within], minlength=len(wanted)) == 0
+        self.empty_ = float((empty & ~out_of_reach)[held].mean())
+        full = self._full()
+        if self.coverage == "tag" and not full.all():
+            out_of_reach |= np.append(full, True)[np.where(wanted < n_tags, wanted, -1)]
         self.out_of_reach_ = float(out_of_reach[held].mean())
         return self
 
@@ -107,18 +123,23 @@ class ConformalSets:
         """The sets of some tokens.
 
         rows, tags, scores: As for `fit`, n entries. n_tokens (int): Tokens, with or without entries.
-        RETURNS (tuple): Whether each entry is in its token's set, shape (n,); and whether the promise is out of reach for each token,
-            shape (n_tokens,). It is where the cut is 1: every tag would have to be in the set, entry or not. Under "tag" coverage:
-            where a tag with a cut of 1 has no entry at the token (which of them: `unreached`; the promise holds for all other tags).
+        RETURNS (tuple): Whether each entry is in its token's set, shape (n,); and whether the token has no set, shape (n_tokens,): where
+            the cut is 1, every tag would have to be in it, entry or not. Under "tag" coverage only where no tag can be promised and one
+            has no entry.
         RAISES C001: values out of range. C002: lengths differ. C004: not fitted.
         """
         rows, tags, given = _checked(rows, tags, scores, n_tokens)
+        within, out_of_reach = self._within(rows, tags, given, n_tokens)
+        if self.nonempty:
+            within |= given == _highest(rows, given, n_tokens)[rows]
+        return within, out_of_reach
+
+    def _within(self, rows: Ints, tags: Ints, given: Floats, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """What `predict` returns without the rule of `nonempty`."""
         if self.coverage == "tag":
             per_tag = self.tag_cuts()
             cuts = per_tag[np.minimum(tags, len(per_tag) - 1)]
-            full = per_tag[:-1] >= 1.0
-            entries_full = np.bincount(rows[np.append(full, False)[np.minimum(tags, len(full))]], minlength=n_tokens)
-            out_of_reach = entries_full < np.count_nonzero(full)
+            out_of_reach = self._lacking(rows, tags, n_tokens) & self._full().all()
         else:
             per_token = self._token_cuts(rows, tags, given, n_tokens)
             cuts, out_of_reach = per_token[rows], per_token >= 1.0
@@ -143,11 +164,21 @@ class ConformalSets:
         return np.append(np.where(of_tag.tokens >= self.min_tokens, of_tag.values, fallback), pooled)
 
     def unreached(self) -> Ints:
-        """Columns of the tags that would have to be in every set, with or without an entry, for "tag" coverage to hold for them.
+        """Columns of the tags for which "tag" coverage promises nothing: they would have to be in every set, with or without an entry.
 
         RAISES C004: not fitted.
         """
-        return np.flatnonzero(self.tag_cuts()[:-1] >= 1.0)
+        return np.flatnonzero(self._full())
+
+    def _full(self) -> NDArray[np.bool_]:
+        """Whether the cut of each tag is 1, shape (n_tags,)."""
+        return self.tag_cuts()[:-1] >= 1.0
+
+    def _lacking(self, rows: Ints, tags: Ints, n_tokens: int) -> NDArray[np.bool_]:
+        """Whether each token lacks an entry of one of the tags with a cut of 1."""
+        full = np.append(self._full(), False)
+        with_entry = np.bincount(rows[full[np.minimum(tags, len(full) - 1)]], minlength=n_tokens)
+        return with_entry < np.count_nonzero(full)
 
     def _token_cuts(self, rows: Ints, tags: Ints, scores: Floats, n_tokens: int) -> Floats:
         """The cut of each token, for coverage that is marginal or by group."""
@@ -166,8 +197,8 @@ class ConformalSets:
         return self.groups, float(self.pooled_.values[0]), self.of_group_, self.of_tag_
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Settings, fit tokens, "out_of_reach": the share of these without a set, and "unreached": labels that `unreached` names, where
-        coverage is by tag; for `info`.
+        """Settings, fit tokens, "out_of_reach" and "empty": see the class, and "unreached": labels that `unreached` names, where coverage
+        is by tag, of "tags" in all; for `info`.
 
         RAISES C004: not fitted.
         """
@@ -176,14 +207,21 @@ class ConformalSets:
         return {
             "alpha": self.alpha,
             "coverage": self.coverage,
+            "nonempty": self.nonempty,
             "tokens": tokens,
+            "tags": len(labels),
             "out_of_reach": self.out_of_reach_,
+            "empty": self.empty_,
             "unreached": unreached,
         }
 
     def clone(self) -> ConformalSets:
         """A new one with the same settings, not fitted."""
-        return ConformalSets(self.alpha, self.coverage, self.min_tokens)
+        return ConformalSets(**self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """What it is made with."""
+        return {"alpha": self.alpha, "coverage": self.coverage, "min_tokens": self.min_tokens, "nonempty": self.nonempty}
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs.
@@ -194,8 +232,8 @@ class ConformalSets:
         cuts = {name: vars(getattr(self, f"{name}_")) for name in ("pooled", "of_group", "of_tag")}
         return {
             "@calib_sets": self.registered,
-            "settings": {"alpha": self.alpha, "coverage": self.coverage, "min_tokens": self.min_tokens},
-            "learned": {"groups": groups.state(), "cuts": cuts, "out_of_reach": self.out_of_reach_},
+            "settings": self.settings(),
+            "learned": {"groups": groups.state(), "cuts": cuts, "out_of_reach": self.out_of_reach_, "empty": self.empty_},
         }
 
     def load_learned(self, learned: dict[str, Any]) -> ConformalSets:
@@ -205,6 +243,7 @@ class ConformalSets:
             cuts = Cuts(np.array(held["values"], dtype=np.float64), np.array(held["tokens"], dtype=np.intp))
             setattr(self, f"{name}_", cuts)
         self.out_of_reach_ = float(learned["out_of_reach"])
+        self.empty_ = float(learned.get("empty", 0.0))  # states saved before it was counted do not name it
         return self
 
     @classmethod
@@ -213,9 +252,11 @@ class ConformalSets:
         return cls(**state["settings"]).load_learned(state["learned"])
 
 
-def make_conformal_sets(alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20) -> ConformalSets:
+def make_conformal_sets(
+    alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20, nonempty: bool = False
+) -> ConformalSets:
     """Registered as spacy-calib.ConformalSets.v1. See ConformalSets."""
-    return ConformalSets(alpha, coverage, min_tokens)
+    return ConformalSets(alpha, coverage, min_tokens, nonempty)
 
 
 def quantile_rank(n: int, alpha: float) -> int:
@@ -241,13 +282,18 @@ def _cuts(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: flo
 
 def _top_groups(rows: Ints, tags: Ints, scores: Floats, n_tokens: int, groups: Groups) -> Ints:
     """The group of each token's highest entry, the first of those that share the highest score; -1 for none."""
-    highest = np.full(n_tokens, -1.0)
-    np.maximum.at(highest, rows, scores)
-    best = np.flatnonzero(scores == highest[rows])
+    best = np.flatnonzero(scores == _highest(rows, scores, n_tokens)[rows])
     of_entry = groups.of(tags[best]).astype(np.intp)
     found = np.full(n_tokens, len(groups), dtype=np.intp)
     np.minimum.at(found, rows[best], np.where(of_entry < 0, len(groups), of_entry))
     return np.where(found == len(groups), -1, found)
+
+
+def _highest(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
+    """The highest score of each token's entries; -1 where it has none."""
+    highest = np.full(n_tokens, -1.0)
+    np.maximum.at(highest, rows, scores)
+    return highest
 
 
 def _checked(rows: ArrayLike, tags: ArrayLike, scores: ArrayLike, n_tokens: int) -> tuple[Ints, Ints, Floats]:

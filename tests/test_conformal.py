@@ -63,11 +63,11 @@ def tokens(draw, max_tokens: int = 25, n_tags: int = N_TAGS):
 
 
 alphas = st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9])
-settings = st.tuples(alphas, st.sampled_from(COVERAGES), st.integers(1, 8))
+settings = st.tuples(alphas, st.sampled_from(COVERAGES), st.integers(1, 8), st.booleans())
 
 
-def fit(given_tokens: Tokens, alpha=0.1, coverage="marginal", min_tokens=1, groups=GROUPS) -> ConformalSets:
-    return ConformalSets(alpha, coverage, min_tokens).fit(*given_tokens.entries, given_tokens.gold, groups)
+def fit(given_tokens: Tokens, alpha=0.1, coverage="marginal", min_tokens=1, nonempty=False, groups=GROUPS) -> ConformalSets:
+    return ConformalSets(alpha, coverage, min_tokens, nonempty).fit(*given_tokens.entries, given_tokens.gold, groups)
 
 
 # The definition, read slowly.
@@ -86,8 +86,8 @@ def slow_top_group(scores_of: dict[int, float], groups: Groups) -> int:
     return min(known) if known else -1
 
 
-def slow_sets(fitted_on: Tokens, asked: Tokens, alpha, coverage, min_tokens, groups):
-    """(whether each entry is in its set, whether the promise is out of reach for each token)."""
+def slow_sets(fitted_on: Tokens, asked: Tokens, alpha, coverage, min_tokens, nonempty, groups):
+    """(whether each entry is in its set, whether each token has none)."""
 
     def scores_by_token(some):
         held: list[dict[int, float]] = [{} for _ in some.gold]
@@ -118,11 +118,14 @@ def slow_sets(fitted_on: Tokens, asked: Tokens, alpha, coverage, min_tokens, gro
     for held in scores_by_token(asked):
         if coverage == "tag":
             sets.append({tag for tag, value in held.items() if 1 - value <= cut_of_tag(tag)})
-            unreached.append(any(cut_of_tag(tag) >= 1 and tag not in held for tag in range(len(groups.of_tag))))
+            known = range(len(groups.of_tag))
+            unreached.append(all(cut_of_tag(tag) >= 1 for tag in known) and any(tag not in held for tag in known))
         else:
             cut = pooled if coverage == "marginal" else cut_of_group(slow_top_group(held, groups), 3)
             sets.append({tag for tag, value in held.items() if 1 - value <= cut})
             unreached.append(cut >= 1)
+        if nonempty:
+            sets[-1] |= {tag for tag, value in held.items() if value == max(held.values())}
     inside = [int(tag) in sets[row] for row, tag in zip(asked.rows, asked.tags, strict=True)]
     return inside, unreached
 
@@ -136,10 +139,10 @@ def test_it_is_the_definition(fitted_on, asked, chosen):
     assert unreached.tolist() == wanted_unreached
 
 
-@given(tokens(), tokens(), st.lists(alphas, min_size=2, max_size=2), st.sampled_from(COVERAGES), st.integers(1, 8))
-def test_sets_of_a_smaller_alpha_contain_those_of_a_greater_one(fitted_on, asked, two, coverage, min_tokens):
+@given(tokens(), tokens(), st.lists(alphas, min_size=2, max_size=2), settings)
+def test_sets_of_a_smaller_alpha_contain_those_of_a_greater_one(fitted_on, asked, two, chosen):
     (wide, wide_unreached), (narrow, narrow_unreached) = (
-        fit(fitted_on, alpha, coverage, min_tokens).predict(*asked.entries, len(asked.gold)) for alpha in sorted(two)
+        fit(fitted_on, alpha, *chosen[1:]).predict(*asked.entries, len(asked.gold)) for alpha in sorted(two)
     )
     assert (wide >= narrow).all()
     assert (wide_unreached >= narrow_unreached).all()
@@ -155,9 +158,9 @@ def test_sets_nest_also_where_the_smaller_alpha_is_beyond_a_rare_tag():
     groups = Groups(("a",), np.array([0, 0]))
     asked = of_lists([(0, 0, 0.15), (0, 1, 0.8)], [0])
     for alpha in (0.1, 0.06, 0.04, 0.01):
-        inside, unreached = fit(learned, alpha, "tag", 20, groups).predict(*asked.entries, 1)
+        inside, unreached = fit(learned, alpha, "tag", 20, groups=groups).predict(*asked.entries, 1)
+        # Also where the cut of tag 0 is 1, as it is for the last.
         assert inside.tolist()[0] is True
-        # Tag 0 has an entry here, so that the set holds it even where its cut is 1.
         assert not unreached.any()
 
 
@@ -170,7 +173,7 @@ def test_tags_permuted_the_sets_are_permuted(fitted_on, asked, chosen, order):
         return Tokens(some.rows, to[some.tags], some.scores, np.where(some.gold >= 0, to[some.gold], some.gold))
 
     inside, unreached = fit(fitted_on, *chosen).predict(*asked.entries, len(asked.gold))
-    other = fit(renamed(fitted_on), *chosen, groups).predict(*renamed(asked).entries, len(asked.gold))
+    other = fit(renamed(fitted_on), *chosen, groups=groups).predict(*renamed(asked).entries, len(asked.gold))
     np.testing.assert_array_equal(inside, other[0])
     np.testing.assert_array_equal(unreached, other[1])
 
@@ -190,7 +193,8 @@ def test_a_saved_one_gives_the_same_sets(fitted_on, asked, chosen):
     fitted = fit(fitted_on, *chosen)
     data = saved.dump(fitted.state())
     back = ConformalSets.from_state(saved.load(data, name="calib", path="memory"))
-    assert (back.alpha, back.coverage, back.min_tokens) == chosen
+    assert (back.alpha, back.coverage, back.min_tokens, back.nonempty) == chosen
+    assert back.describe([""] * N_TAGS) == fitted.describe([""] * N_TAGS)
     assert back.groups.names == GROUPS.names
     for one, other in zip(
         fitted.predict(*asked.entries, len(asked.gold)), back.predict(*asked.entries, len(asked.gold)), strict=True
@@ -283,17 +287,84 @@ def test_gold_of_a_label_that_the_groups_do_not_have_counts_without_a_condition_
     assert fitted.of_group_.tokens.tolist() == [30, 0, 10]
 
 
-def test_tags_with_a_cut_of_one_are_named():
-    # Tag 1 has an entry in half of its tokens only: under tag coverage it would have to be in every set.
-    gold = np.repeat([0, 1], 40)
-    kept = np.concatenate([np.arange(40), np.arange(40, 60)])
-    learned = Tokens(kept, gold[kept], np.full(60, 0.9), gold)
-    fitted = fit(learned, 0.1, "tag", 20, Groups(("a",), np.array([0, 0])))
+def some_tag_out_of_reach(**settings) -> ConformalSets:
+    """Tag 1 has an entry in half of its tokens only: it would have to be in every set."""
+    gold = np.repeat([0, 1], [120, 40])
+    kept = np.arange(140)
+    learned = Tokens(kept, gold[kept], np.full(140, 0.9), gold)
+    return ConformalSets(0.1, "tag", **settings).fit(*learned.entries, learned.gold, Groups(("a",), np.array([0, 0])))
+
+
+def test_a_tag_out_of_reach_voids_no_set():
+    fitted = some_tag_out_of_reach()
     assert fitted.unreached().tolist() == [1]
     asked = of_lists([(0, 0, 0.95), (1, 0, 0.95), (1, 1, 0.02), (2, 1, 0.02)], [0, 0, 0])
     inside, unreached = fitted.predict(*asked.entries, 3)
     assert inside.tolist() == [True, True, True, True]
-    assert unreached.tolist() == [True, False, False]
+    assert unreached.tolist() == [False, False, False]
+    # A quarter of the fit tokens has that tag; nothing is promised for them.
+    assert fitted.out_of_reach_ == 0.25
+    described = fitted.describe(["N", "V"])
+    assert (described["unreached"], described["tags"], described["out_of_reach"]) == (["V"], 2, 0.25)
+
+
+def test_where_no_tag_can_be_promised_there_are_no_sets():
+    fitted = fit(one_tag([0.9] * 5), 0.1, "tag")
+    assert fitted.unreached().tolist() == list(range(N_TAGS))
+    assert fitted.predict(*one_tag([0.9] * 2).entries, 2)[1].tolist() == [True, True]
+    assert fitted.out_of_reach_ == 1.0
+
+
+def test_tags_within_reach_are_covered_as_promised_beside_one_that_is_not():
+    """Half of the tokens of the last tag have no entry for it: the others' promise holds, and no token loses its set."""
+    rng = np.random.default_rng(23)
+    alpha, found = 0.3, []
+
+    def hide(some: Tokens) -> Tokens:
+        shown = (some.tags != 3) | (rng.random(len(some.tags)) < 0.5)
+        return Tokens(some.rows[shown], some.tags[shown], some.scores[shown], some.gold)
+
+    for _ in range(100):
+        fitted = fit(hide(drawn(rng, 400)), alpha, "tag", 1, groups=WIDE)
+        assert fitted.unreached().tolist() == [3]
+        asked = hide(drawn(rng, 400))
+        assert not fitted.predict(*asked.entries, 400)[1].any()
+        held = covered(fitted, asked)
+        found.append([held[asked.gold == tag].mean() - (1 - alpha) for tag in range(4)])
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / 10
+    assert (mean > -4 * error)[:3].all()
+    assert mean[3] < -0.05
+
+
+# Empty sets
+
+
+def test_empty_sets_are_counted_and_can_hold_the_likeliest_tag():
+    # 200 tokens, all right with scores of .505 to .995: at alpha .3 the cut leaves out those below .65 or so.
+    learned = one_tag(np.linspace(0.505, 0.995, 200))
+    bare, full = fit(learned, 0.3), fit(learned, 0.3, nonempty=True)
+    asked = of_lists([(0, 0, 0.9), (1, 0, 0.6), (1, 1, 0.3), (2, 0, 0.4), (2, 1, 0.4), (2, 2, 0.2)], [0, 0, 0])
+    assert bare.predict(*asked.entries, 3)[0].tolist() == [True, False, False, False, False, False]
+    assert full.predict(*asked.entries, 3)[0].tolist() == [True, True, False, True, True, False]
+    assert bare.empty_ == full.empty_ == pytest.approx(0.3, abs=0.01)
+    assert bare.describe(["N"])["empty"] == bare.empty_
+    assert fit(learned, 0.01).empty_ < 0.01
+
+
+@given(tokens(), tokens(), settings)
+def test_sets_with_the_likeliest_tag_hold_what_the_others_hold(fitted_on, asked, chosen):
+    bare, full = (fit(fitted_on, *chosen[:3], nonempty).predict(*asked.entries, len(asked.gold)) for nonempty in (False, True))
+    assert (full[0] >= bare[0]).all()
+    np.testing.assert_array_equal(full[1], bare[1])
+    with_entry = np.unique(asked.rows)
+    assert np.isin(with_entry, asked.rows[full[0]]).all()
+
+
+def test_sets_saved_before_they_could_be_filled_are_as_they_were():
+    state = fit(one_tag([0.9] * 20)).state()
+    del state["settings"]["nonempty"], state["learned"]["empty"]
+    back = ConformalSets.from_state(state)
+    assert (back.nonempty, back.empty_) == (False, 0.0)
 
 
 def test_the_rank_is_exact():
@@ -352,7 +423,7 @@ def excess_coverage(coverage: str, judged_by: str, alpha: float = 0.2, n_sets: i
     n_conditions = {"marginal": 1, "group": 2, "tag": 4}[judged_by]
     found = np.full((n_sets, n_conditions), np.nan)
     for i in range(n_sets):
-        fitted = fit(drawn(rng, 200), alpha, coverage, 1, WIDE)
+        fitted = fit(drawn(rng, 200), alpha, coverage, 1, groups=WIDE)
         asked = drawn(rng, 200)
         held, condition = covered(fitted, asked), condition_of(asked, judged_by)
         sizes = np.bincount(condition, minlength=n_conditions)
@@ -404,6 +475,8 @@ def test_an_alpha_out_of_range_is_refused(alpha):
 def test_other_settings_out_of_range_are_refused():
     with pytest.raises(CalibError, match=r"\[C001\] coverage must be one of marginal, group, tag, but 'label' was given"):
         ConformalSets(coverage="label")
+    with pytest.raises(CalibError, match=r"\[C001\] nonempty must be true or false, but 1 was given"):
+        ConformalSets(nonempty=1)
     with pytest.raises(CalibError, match=r"\[C001\] min_tokens must be a whole number of at least 1"):
         ConformalSets(min_tokens=0)
 

@@ -399,7 +399,7 @@ def test_a_saved_pipeline_gives_the_same_bits(scaling, coverage, tmp_path):
         assert theirs.normalize == "other"
     block = spacy.load(tmp_path / "model").config["components"]["calib"]
     assert (block["normalize"], block["intervals"]) == ("other", True)
-    assert block["sets"] == {**sets(0.3, coverage), "min_tokens": 7}
+    assert block["sets"] == {**sets(0.3, coverage), "min_tokens": 7, "nonempty": False}
     assert block["scaling"]["@calib_scalings"] == scaling["@calib_scalings"]
 
 
@@ -472,7 +472,8 @@ def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     info = calib.fit_info
     assert info["scaling"]["name"] == VECTOR["@calib_scalings"]
     assert info["scaling"]["size"] == calib.calibration.scaling.size()
-    assert info["sets"] == {"alpha": 0.2, "coverage": "marginal", "tokens": 300, "out_of_reach": 0.0, "unreached": []}
+    assert info["sets"] == calib.calibration.sets.describe(LABELS)
+    assert (info["sets"]["alpha"], info["sets"]["tokens"], info["sets"]["out_of_reach"]) == (0.2, 300, 0.0)
     assert info["intervals"] is True
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
     assert info["pairs"] == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info["table"][0]["pairs"]

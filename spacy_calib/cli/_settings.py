@@ -40,6 +40,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 _NOT_BESIDE_CONFIG = (
     "groups", "method", "scaling", "bins", "threshold", "tag_offsets", "event", "normalize", "intervals", "sets", "coverage",
+    "allow_empty_sets",
 )  # fmt: skip
 _OWN_SOURCES = {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"}
 # Settings of a recognizer's source.
@@ -115,7 +116,7 @@ def scaling_settings(scaling: str) -> dict[str, Any]:
 def promise_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The settings normalize, intervals and sets, as far as they were asked for.
 
-    RAISES C056: an option out of range, or --coverage without --sets.
+    RAISES C056: an option out of range, or --coverage or --allow-empty-sets without --sets.
     """
     from ..conformal import COVERAGES
 
@@ -128,10 +129,16 @@ def promise_settings(options: dict[str, Any]) -> dict[str, Any]:
         settings["intervals"] = True
     coverage = options.get("coverage", COVERAGES[0])
     check_option("--coverage", coverage in COVERAGES, f"one of {', '.join(COVERAGES)}", repr(coverage))
-    check_option("--coverage", "sets" in options or "coverage" not in options, "given beside --sets", "it alone")
+    for option in ("coverage", "allow_empty_sets"):
+        check_option(_flag(option), "sets" in options or option not in options, "given beside --sets", "it alone")
     if "sets" in options:
         check_option("--sets", 0 < options["sets"] < 1, "above 0 and below 1", options["sets"])
-        settings["sets"] = {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": options["sets"], "coverage": coverage}
+        settings["sets"] = {
+            "@calib_sets": "spacy-calib.ConformalSets.v1",
+            "alpha": options["sets"],
+            "coverage": coverage,
+            "nonempty": not options.get("allow_empty_sets", False),
+        }
     return settings
 
 

@@ -31,9 +31,8 @@ from ._common import (
     warn,
 )
 from ._options import Code, Force, Format, GoldPreproc, GpuId, Silent, one_of
+from ._promises import warn_of_promises
 from ._settings import METHODS, NORMALIZE, SCALINGS, complete_source, pipe_settings
-
-_TAGS_NAMED = 8
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -91,6 +90,9 @@ def fit_cli(
         show_default="marginal",
         **one_of(COVERAGES),
     ),
+    allow_empty_sets: bool = typer.Option(
+        False, "--allow-empty-sets", help="Leave a set empty where no tag is sure enough; else it holds the likeliest tag"
+    ),
     event: str = typer.Option(None, "--event", help="When an entity counts as right", show_default="exact", **one_of(EVENTS)),
     granularity: str = typer.Option(
         None, "--granularity", help="Token labels of a recognizer", show_default="type", **one_of(("type", "biluo"))
@@ -121,7 +123,7 @@ def fit_cli(
         given = {
             "component": component, "groups": groups, "method": method, "bins": bins, "threshold": threshold, "attr": attr,
             "tag_offsets": tag_offsets or None, "scaling": scaling, "normalize": normalize, "intervals": intervals or None,
-            "sets": sets, "coverage": coverage, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
+            "sets": sets, "coverage": coverage, "allow_empty_sets": allow_empty_sets or None, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
         }  # fmt: skip
         fit(
             model, data, output, train_data=train_data, config=config, second_pass=second_pass, gold_preproc=gold_preproc,
@@ -147,7 +149,7 @@ def fit(
     **options: Any,
 ) -> Calibrator:
     """What the command does. options: component, groups, method, scaling, tag_offsets, bins, threshold, normalize, intervals, sets,
-    coverage, attr, event, granularity, beam_width, beam_density, as on the command line.
+    coverage, allow_empty_sets, attr, event, granularity, beam_width, beam_density, as on the command line.
 
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
@@ -298,30 +300,11 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.warn(
             f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"
         )
-    if info.get("sets"):
-        warn_of_sets(info["sets"])
+    warn_of_promises(info)
     if info.get("selection"):
         chosen = info["selection"]
         msg.info(f"Chosen among {len(chosen['trials'])}: {chosen['chosen']} (`spacy calib info` shows the table)")
     print_fit_tables(info)
-
-
-def warn_of_sets(sets: dict[str, Any]) -> None:
-    """Say for which tags, or for how many tokens, the sets promise nothing."""
-    from wasabi import msg
-
-    tags = sets["unreached"]
-    if tags:
-        named = ", ".join(tags[:_TAGS_NAMED]) + (f" and {len(tags) - _TAGS_NAMED} more" if len(tags) > _TAGS_NAMED else "")
-        msg.warn(
-            f"The sets can promise nothing for {len(tags)} tags, seen too seldom or scored too low: {named}; "
-            "a token at which one of them is below the threshold has no set"
-        )
-    elif sets["out_of_reach"]:
-        msg.warn(
-            f"The sets can promise nothing for {number(100 * sets['out_of_reach'], 1)} % of the fit tokens, which have none: "
-            "there are too few tokens, or the right tag is below the threshold too often; ask for less (--sets)"
-        )
 
 
 def print_fit_tables(info: dict[str, Any]) -> None:

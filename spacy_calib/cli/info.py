@@ -20,6 +20,7 @@ from ._common import (
     wanted_output,
 )
 from ._options import Calibrated, Code, ForceFile, Format, Silent
+from ._promises import name_tags
 from .fit import print_fit_tables
 
 if TYPE_CHECKING:
@@ -173,12 +174,15 @@ def _scaling_line(scaling: dict[str, Any] | None) -> str:
 def _sets_line(sets: dict[str, Any] | None) -> str:
     if sets is None:
         return "none"
-    without = ""
+    what = f"{100 * (1 - sets['alpha']):g} % of tokens, coverage: {sets['coverage']}"
     if sets["unreached"]:
-        without = f"; no promise for {len(sets['unreached'])} tags"
+        what += f"; no promise for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
     elif sets["out_of_reach"]:
-        without = f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
-    return f"{100 * (1 - sets['alpha']):g} % of tokens, coverage: {sets['coverage']}{without}"
+        what += f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
+    if sets.get("empty"):  # pipes fitted before they were counted do not say it
+        held = "hold the likeliest tag alone" if sets["nonempty"] else "are empty"
+        what += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit tokens {held}"
+    return what
 
 
 def _cutoffs_line(cutoffs: dict[str, Any] | None) -> str:

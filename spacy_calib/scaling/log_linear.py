@@ -83,13 +83,14 @@ class Scaling:
         return 1 + int(np.count_nonzero(self.biases_)) + len(self.weights_)
 
     def describe(self) -> dict[str, Any]:
-        """Name, temperature and number of fitted numbers, for `info`.
+        """Name, whether each tag has a bias, temperature and number of fitted numbers, for `info`.
 
         RAISES C004: not fitted.
         """
         self._check_fitted()
         temperature = float(1.0 / max(self.factor_[0], 1e-12))
-        return {"name": self.registered, "temperature": temperature, "ridge": self.ridge_, "size": self.size()}
+        named = {"name": self.registered, "biased": self.biased}
+        return {**named, "temperature": temperature, "ridge": self.ridge_, "size": self.size()}
 
     # Fitting
 

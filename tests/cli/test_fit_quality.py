@@ -130,22 +130,71 @@ def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.0005, "--coverage", coverage, "--threshold", 0.2)
     assert outcome.code == 0
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
-    share = info_of(tmp_path / "out", tmp_path)["sets"]["out_of_reach"]
+    held = info_of(tmp_path / "out", tmp_path)["sets"]
+    share, unreached = held["out_of_reach"], held["unreached"]
     assert share > 0.5
     assert sum(nothing) / len(nothing) == pytest.approx(share, abs=0.2)
-    unreached = loaded(tmp_path / "out").get_pipe("calib").fit_info["sets"]["unreached"]
-    assert bool(unreached) == (coverage == "tag")
-    what = f"{len(unreached)} tags, " if unreached else f"{100 * share:.1f} % of the fit tokens"
+    assert len(unreached) == (held["tags"] if coverage == "tag" else 0)
+    named = (
+        f"{len(unreached)} tags (100.0 % of the fit tokens), seen too seldom or scored too low: {', '.join(unreached)}, so that"
+    )
+    what = named if unreached else f"{100 * share:.1f} % of the fit tokens, which"
     assert f"The sets can promise nothing for {what}" in outcome.text
-    assert f"seen too seldom or scored too low: {', '.join(unreached)};" in outcome.text or not unreached
     shown = calib("info", tmp_path / "out").text
-    assert f"99.95 % of tokens, coverage: {coverage}; " in shown
+    assert f"99.95 % of tokens, coverage: {coverage}; no promise for " in shown
+
+
+def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_path):
+    """Of some tags there are too few tokens, or too few above the threshold, for sets that miss 2 % of them."""
+    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.02, "--coverage", "tag", "--threshold", 0.2)
+    held = info_of(tmp_path / "out", tmp_path)["sets"]
+    assert 0 < len(held["unreached"]) < held["tags"]
+    assert 0 < held["out_of_reach"] < 1
+    assert None not in {token._.calib_set for token in tokens_of(tmp_path / "out")}
+    named, others = ", ".join(held["unreached"]), held["tags"] - len(held["unreached"])
+    assert f"{named}; it holds for each of the other {others}" in outcome.text
+    assert f"no promise for {len(held['unreached'])} tags: {named}" in calib("info", tmp_path / "out").text
 
 
 def test_nothing_is_said_where_every_token_has_a_set(model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.2, "--coverage", "tag")
+    assert outcome.code == 0
     assert "promise nothing" not in outcome.text
-    assert "coverage: tag " in calib("info", tmp_path / "out").text
+    assert "coverage: tag" in calib("info", tmp_path / "out").text
+
+
+@pytest.mark.parametrize("options", [[], ["--allow-empty-sets"]])
+def test_sets_above_the_error_rate_say_how_many_are_empty(options, model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.6, *options)
+    share = info_of(tmp_path / "out", tmp_path)["sets"]["empty"]
+    assert share > 0.05
+    sizes = [len(token._.calib_set) for token in tokens_of(tmp_path / "out")]
+    empty = f"{100 * share:.1f} % of the fit tokens"
+    assert f"No tag of {empty} is sure enough for sets that may miss 60 %: their sets " in outcome.text
+    shown = calib("info", tmp_path / "out").text
+    if options:
+        assert sizes.count(0) / len(sizes) == pytest.approx(share, abs=0.1)
+        assert f"the sets of {empty} are empty" in shown
+    else:
+        assert min(sizes) == 1
+        assert f"the sets of {empty} hold the likeliest tag alone" in shown
+
+
+def test_sets_below_the_error_rate_are_not_empty_of_which_nothing_is_said(model, dev, tmp_path):
+    assert "sure enough" not in calib("fit", model, dev, tmp_path / "out", "--sets", 0.05).text
+
+
+def test_empty_sets_without_sets_are_refused(model, dev, tmp_path):
+    refuses(calib("fit", model, dev, tmp_path / "out", "--allow-empty-sets"), "--allow-empty-sets must be given beside --sets")
+
+
+@pytest.mark.parametrize(("scaling", "why"), [("vector", "the scaling has a bias"), ("temperature", "no tag differs")])
+def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out", "--tag-offsets", "--scaling", scaling)
+    pooling = loaded(tmp_path / "out").get_pipe("calib").maps.pooling
+    useless = not pooling.tags_.values.any() and not pooling.groups_.values.any()
+    assert useless or scaling != "vector"
+    assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless
 
 
 def test_a_set_of_all_tags_keeps_any_promise(model, dev, tmp_path):
@@ -193,7 +242,10 @@ def test_info_as_json(whole, calibrated, tmp_path):
     held = info_of(whole[1], tmp_path)
     assert (held["normalize"], held["intervals"], held["selection"]) == ("other", True, None)
     n_tokens = held["tokens"]
-    assert held["sets"] == {"alpha": 0.3, "coverage": "group", "tokens": n_tokens, "out_of_reach": 0.0, "unreached": []}
+    assert 0 < held["sets"].pop("empty") < 1
+    assert held["sets"] == {
+        "alpha": 0.3, "coverage": "group", "nonempty": True, "tokens": n_tokens, "tags": 5, "out_of_reach": 0.0, "unreached": [],
+    }  # fmt: skip
     assert held["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
     assert held["scaling"]["temperature"] > 0
     assert held["scaling"]["size"] > 5

@@ -1,0 +1,64 @@
+"""What a fit says of its promises: where they do not hold, and which settings change nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._common import number
+
+_TAGS_NAMED = 8
+
+
+def warn_of_promises(info: dict[str, Any]) -> None:
+    """Say what is not promised, and what was of no use.
+
+    info (dict): The pipe's `fit_info`.
+    """
+    if info.get("sets"):
+        warn_of_sets(info["sets"])
+    if info.get("pooling") and info["pooling"]["strength"] is info["pooling"]["group_strength"] is None:
+        warn_of_offsets(info["scaling"])
+
+
+def warn_of_sets(sets: dict[str, Any]) -> None:
+    """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty."""
+    from wasabi import msg
+
+    share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
+    tags = sets["unreached"]
+    if tags:
+        others = sets["tags"] - len(tags)
+        held = f"; it holds for each of the other {others}" if others else ", so that there are no sets"
+        msg.warn(
+            f"The sets can promise nothing for {len(tags)} tags ({share}), seen too seldom or scored too low: {name_tags(tags)}{held}"
+        )
+    elif sets["out_of_reach"]:
+        msg.warn(
+            f"The sets can promise nothing for {share}, which have none: "
+            "there are too few tokens, or the right tag is below the threshold too often; ask for less (--sets)"
+        )
+    if sets["empty"]:
+        what = (
+            "their sets hold the likeliest tag alone (--allow-empty-sets leaves them empty)"
+            if sets["nonempty"]
+            else "their sets are empty (without --allow-empty-sets they hold the likeliest tag)"
+        )
+        msg.warn(
+            f"No tag of {number(100 * sets['empty'], 1)} % of the fit tokens is sure enough for sets that may miss "
+            f"{100 * sets['alpha']:g} %: {what}; ask for less than the error rate (--sets) to have none of these"
+        )
+
+
+def warn_of_offsets(scaling: dict[str, Any] | None) -> None:
+    """Say that tag offsets were asked for and are all 0."""
+    from wasabi import msg
+
+    biased = scaling is not None and scaling.get("biased")
+    why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"
+    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out --tag-offsets")
+
+
+def name_tags(tags: list[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(tags) - _TAGS_NAMED
+    return ", ".join(tags[:_TAGS_NAMED]) + (f" and {more} more" if more > 0 else "")
