@@ -6,6 +6,7 @@ import platform
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from . import saved
 from .about import __version__
@@ -31,8 +33,9 @@ from .fit_record import FitRecord, SpanFit, record_fit
 from .fitting import FitData, collect_fit_data, span_pairs, summarize_fit, summarize_span_fit
 from .grouped import GroupedRecalibrator
 from .grouping.alone import group_beside, informed
+from .home import Home
 from .layers import Layer, columns_of, label_hashes
-from .lookup import find_component
+from .lookup import Fitted, Found, check_loaded, find_component, look_for_fault, look_up
 from .marginals.base import Scores, Source
 from .pairs import check_threshold
 from .pooling import TagOffsets
@@ -93,8 +96,7 @@ class Calibrator(Pipe):
         event: str = "exact",
         scorer: Callable[..., dict[str, Any]] | None = None,
     ):
-        self.nlp = nlp
-        self.vocab = nlp.vocab
+        self._home = Home(self, nlp)
         self.name = name
         self.attr = attr
         self.threshold = check_threshold(threshold)
@@ -113,15 +115,16 @@ class Calibrator(Pipe):
         self.cutoffs: Cutoffs | None = None
         self.fitted_labels: tuple[str, ...] = ()
         self.fitted_kind = ""
+        self._sourced = False
         self.fit_info: dict[str, Any] = {}
         self.record: FitRecord | None = None
         self.seen: SeenTexts | None = None
         self._warned: set[str] = set()
-        self._check_attr_is_free()
+        self._check_attr_is_free(nlp)
         register(attr)
 
-    def _check_attr_is_free(self) -> None:
-        for other, pipe in self.nlp.components:
+    def _check_attr_is_free(self, nlp: Language) -> None:
+        for other, pipe in nlp.components:
             if isinstance(pipe, Calibrator) and pipe.attr == self.attr and other != self.name:
                 raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
 
@@ -150,28 +153,31 @@ class Calibrator(Pipe):
         """The labels that the pipe was fitted on; empty before."""
         return self.fitted_labels
 
+    @property
+    def name(self) -> str:
+        """Set by the pipeline that takes the pipe, and by each that takes it later."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+        self._home.named_by_caller()
+
+    def _look_up(self, vocab: Vocab | None = None) -> Found:
+        return look_up(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), vocab, self._sourced)
+
     def source_pipe(self) -> Any:
         """The component that the source reads, or None where the pipeline has it no more (or the source needs none).
 
         RAISES C020: its labels were removed or reordered since the fit. C022: it has no head that the source can read.
         """
-        if not self.source.component:
-            return None
-        pipe = find_component(self.nlp, self.source, self.fitted_kind, self.fitted_labels)
-        if pipe is not None:
-            self._check_labels(pipe)
-        return pipe
+        return self._look_up().component
 
-    def _check_labels(self, pipe: Any) -> None:
-        labels = self.source.labels(pipe)
-        fitted = self.fitted_labels
-        if labels[: len(fitted)] == fitted:
-            if fitted and len(labels) > len(fitted):
-                self._warn("CW03", n=len(labels) - len(fitted), component=self.source.component)
-            return
-        gone = [label for label in fitted if label not in set(labels)]
-        detail = f"'{gone[0]}' is gone" if gone else "their order is another one"
-        raise calib_error("C020", component=self.source.component, name=self.name, detail=detail)
+    def check_source(self) -> None:
+        """RAISES C120: the pipe comes from another pipeline and cannot read this one. C020, C022: see `source_pipe`."""
+        found = self._look_up()
+        if found.why and found.nlp is not None and self.source.component in found.nlp.component_names:
+            raise calib_error("C120", name=self.name, component=self.source.component, why=found.why)
 
     def _warn(self, code: str, **values: object) -> None:
         """Say it once."""
@@ -208,12 +214,16 @@ class Calibrator(Pipe):
         """
         if not self.fitted:
             self._warn("CW01")
-        pipe = self.source_pipe()
-        if pipe is None and self.source.component:
-            self._warn("CW02", why=f"the pipeline has no component '{self.source.component}'")
+        if not docs:
             return Reading([], None)
+        found = self._look_up(docs[0].vocab)
+        if found.why or found.nlp is None:
+            self._warn("CW02", why=found.why)
+            return Reading([], None)
+        pipe = found.component
+        self._warn_of_new_labels(pipe)
         layer = self.source.layer(pipe)
-        places, hashes = self._readable(pipe, layer, docs)
+        places, hashes = self._readable(found.nlp, pipe, layer, docs)
         if not places:
             return Reading([], None)
         scores = self.source.read(pipe, [docs[i] for i in places])
@@ -230,10 +240,15 @@ class Calibrator(Pipe):
             ),
         )
 
-    def _readable(self, pipe: Any, layer: Layer, docs: Sequence[Doc]) -> tuple[list[int], list[Any]]:
+    def _warn_of_new_labels(self, pipe: Any) -> None:
+        added = len(self.source.labels(pipe)) - len(self.fitted_labels)
+        if self.source.component and self.fitted_labels and added > 0:
+            self._warn("CW03", n=added, component=self.source.component)
+
+    def _readable(self, nlp: Language, pipe: Any, layer: Layer, docs: Sequence[Doc]) -> tuple[list[int], list[Any]]:
         """The Docs with input and annotation, by their place, and the label hashes of each; warns once about the others."""
         places, hashes = [], []
-        blocker = self.source.obstacle(self.nlp, self.name, pipe)
+        blocker = self.source.obstacle(nlp, self._home.name_in(nlp), pipe)
         reasons = [blocker] * len(docs) if blocker else self.source.missing(pipe, docs)
         for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
             if len(doc) <= layer.first:
@@ -300,7 +315,7 @@ class Calibrator(Pipe):
         view = doc_view(doc, self.attr)
         if view is not None:
             scores = {(span.start, span.end, span.label): span.score for span in view.ents}
-            self.source.write_span_scores(self.source_pipe(), doc, self.attr, scores)
+            self.source.write_span_scores(self._look_up(doc.vocab).component, doc, self.attr, scores)
 
     # Fitting
 
@@ -322,7 +337,8 @@ class Calibrator(Pipe):
         n_bins (int): Adaptive bins of the errors in the fit table.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071: the gold. C003, C005 to C007: too few pairs.
         """
-        pipe = self._pipe_to_fit()
+        first, examples = _with_first(examples)
+        pipe = self._pipe_to_fit(None if first is None else first.predicted.vocab)
         layer = self.source.layer(pipe)
         watch = TextWatch(layer)
         data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(layer), self.event)
@@ -438,24 +454,25 @@ class Calibrator(Pipe):
         raw, groups = self.source.raw_span_scores(data.spans), self.span_maps[0].groups
         return SpanFit(data.spans, raw, data.span_hits, data.span_documents, data.gold_spans, groups)
 
-    def _pipe_to_fit(self) -> Any:
-        """RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe. C034: what it
+    def _pipe_to_fit(self, vocab: Vocab | None) -> Any:
+        """vocab (Vocab | None): Of the Docs. RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe. C034: what it
         reads is not what the component gave.
         """
         component = self.source.component
         if not component:
             return None
-        pipe = find_component(self.nlp, self.source, self.fitted_kind, self.fitted_labels)
-        if pipe is None:
-            raise calib_error("C021", component=component, available=", ".join(self.nlp.component_names) or "none")
-        order = self.nlp.component_names
-        if self.name in order and component in order and order.index(self.name) < order.index(component):
-            raise calib_error("C028", name=self.name, component=component)
+        nlp = self._home.language(vocab, lambda nlp: nlp)
+        pipe = None if nlp is None else find_component(nlp, self.source, self.fitted_kind, self.fitted_labels)
+        if nlp is None or pipe is None:
+            raise calib_error("C021", component=component, available=", ".join(nlp.component_names if nlp else ()) or "none")
+        order, name = nlp.component_names, self._home.name_in(nlp)
+        if name in order and component in order and order.index(name) < order.index(component):
+            raise calib_error("C028", name=name, component=component)
         if not self.source.is_trained(pipe):
             raise calib_error("C023", component=component)
         if not self.source.has_finite_weights(pipe):
             raise calib_error("C035", component=component)
-        obstacle = self.source.obstacle(self.nlp, self.name, pipe)
+        obstacle = self.source.obstacle(nlp, name, pipe)
         if obstacle:
             raise calib_error("C034", component=component, why=obstacle)
         return pipe
@@ -503,6 +520,7 @@ class Calibrator(Pipe):
             "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
             "record": None if self.record is None else self.record.state(),
             "seen": None if self.seen is None else self.seen.state(),
+            "fault": look_for_fault(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), self._sourced),
         }
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
@@ -525,10 +543,9 @@ class Calibrator(Pipe):
             self.fit_info = state["fit_info"]
         except (KeyError, TypeError, AttributeError) as error:
             raise calib_error("C010", name=self.name, path=path, why=f"a part is missing: {error!r}") from None
-        pipe = find_component(self.nlp, self.source, self.fitted_kind, self.fitted_labels) if self.source.component else None
-        # A component behind this one, or one that was excluded, is not loaded yet: it is looked at when it is read.
-        if self.maps is not None and pipe is not None and self.source.is_trained(pipe):
-            self._check_labels(pipe)
+        self._sourced = bool(state.get("fault"))  # states saved before it existed do not name it
+        if not self._sourced and self.maps is not None:
+            check_loaded(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -559,6 +576,13 @@ class Calibrator(Pipe):
         except OSError as error:
             raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
         return self._load_state(data, str(file))
+
+
+def _with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
+    """(the first example, all of them)."""
+    rest = iter(examples)
+    first = next(rest, None)
+    return first, rest if first is None else chain([first], rest)
 
 
 __all__ = ["Calibrator", "Reading"]

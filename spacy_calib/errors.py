@@ -44,6 +44,7 @@ _MESSAGES = {
     "C027": "The pipeline has no fitted calib pipe; it has: {available}. Run `python -m spacy calib fit` first.",
     "C028": "The pipe '{name}' stands before its source '{component}'; put it directly after it.",
     "C035": "The weights of component '{component}' hold NaN or infinite values; train it again, nothing was calibrated.",
+    "C120": "The pipe '{name}' does not fit the component '{component}' of this pipeline: {why} Fit it here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold tags in the data is known to component '{component}'; check that the data and the model use the same tagset.",

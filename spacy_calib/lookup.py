@@ -2,15 +2,101 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from spacy.language import Language
+from spacy.vocab import Vocab
 
-from .errors import calib_error
+from .errors import CalibError, calib_error
+from .home import Home
 from .marginals.base import Source
 
 # What the sources of this package read, as factories are called.
 SUPPORTED = ("tagger", "morphologizer", "trainable_lemmatizer", "senter", "ner", "beam_ner", "spancat", "spancat_singlelabel")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How a component is told from others: kind (str), labels (tuple[str, ...]) of the one fitted on; "" and () before the fit."""
+
+    kind: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """nlp (Language | None): The pipeline that runs the pipe. component: What its source reads there, None where why (str) says what is amiss."""
+
+    nlp: Language | None
+    component: Any
+    why: str = ""
+
+
+def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = None, sourced: bool = False) -> Found:
+    """The component that a pipe reads in the pipeline that runs it.
+
+    vocab (Vocab | None): Of the Docs, see `Home.language`. sourced (bool): Whether the pipe is known to come from another pipeline.
+    RAISES C020, C022: the component of the pipeline that the pipe was fitted or loaded in cannot be read. In one that took the pipe from
+        another, that is a reason to give no scores.
+    """
+
+    def component_or_none(nlp: Language) -> Any:
+        try:
+            return find_component(nlp, source, fitted.kind, fitted.labels)
+        except CalibError:
+            return None
+
+    nlp = home.language(vocab, component_or_none)
+    if nlp is None:
+        return Found(
+            None,
+            None,
+            "it stands in no pipeline, or in several with one vocab and different components; load the pipeline anew",
+        )
+    if not source.component:
+        return Found(nlp, None)
+    try:
+        component = find_component(nlp, source, fitted.kind, fitted.labels)
+        if component is not None:
+            check_labels(source, component, fitted.labels, home.pipe.name)
+    except CalibError as error:
+        if home.is_own(nlp) and not sourced:
+            raise
+        return Found(nlp, None, f"it was fitted in another pipeline: {error.message}")
+    why = "" if component is not None else f"the pipeline has no component '{source.component}'"
+    return Found(nlp, component, why)
+
+
+def check_loaded(home: Home, source: Source, fitted: Fitted) -> None:
+    """RAISES C020, C022: the component cannot be read. One behind the pipe, or excluded, is not loaded yet: it is looked at when it is read."""
+    nlp = home.language(None, lambda nlp: nlp)
+    component = find_component(nlp, source, fitted.kind, fitted.labels) if nlp is not None and source.component else None
+    if component is not None and source.is_trained(component):
+        check_labels(source, component, fitted.labels, home.pipe.name)
+
+
+def look_for_fault(home: Home, source: Source, fitted: Fitted, sourced: bool) -> str:
+    """Why the pipe cannot read a pipeline that took it from another one, "" if there is none: what is saved then is to be loaded all the same."""
+    for nlp in home.holders():
+        try:
+            component = find_component(nlp, source, fitted.kind, fitted.labels) if source.component else None
+            if component is not None:
+                check_labels(source, component, fitted.labels, home.pipe.name)
+        except CalibError as error:
+            if sourced or not home.is_own(nlp):
+                return error.message
+    return ""
+
+
+def check_labels(source: Source, component: Any, fitted: tuple[str, ...], name: str) -> None:
+    """RAISES C020: labels of the component were removed or reordered since the pipe `name` was fitted."""
+    labels = source.labels(component)
+    if labels[: len(fitted)] == fitted:
+        return
+    gone = [label for label in fitted if label not in set(labels)]
+    detail = f"'{gone[0]}' is gone" if gone else "their order is another one"
+    raise calib_error("C020", component=source.component, name=name, detail=detail)
 
 
 def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, ...]) -> Any:

@@ -204,8 +204,10 @@ def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled."""
+    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C120: it is not the one that
+    the pipe was fitted on."""
     component = pipe.source.component
+    pipe.check_source()
     source = pipe.source_pipe()
     if component and source is None:
         raise calib_error("C021", component=component, available=", ".join(nlp.component_names))

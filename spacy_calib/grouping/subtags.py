@@ -1,7 +1,6 @@
 """Grouping by structure: tags that share a part (their CCG result, lexical category, part of speech, entity type) share a group."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here, as in `factory`: an argument has a type that a string does not tell.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

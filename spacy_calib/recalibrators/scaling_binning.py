@@ -1,7 +1,6 @@
 """Scaling binning: the mean of a scaling map over the fit scores in the score's bin."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here, as in `factory`: an argument has a type that a string does not tell.
 from typing import Any
 
 import numpy as np
