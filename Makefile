@@ -10,7 +10,7 @@ LOWEST := .venv-lowest
 # The lowest Python where one answers (a shim of pyenv may not), else the one that there is.
 LOWEST_PYTHON ?= $(shell for python in python3.10 $(PYTHON); do $$python -c "" 2>/dev/null && echo $$python && break; done)
 # The tests of what other versions of spaCy, numpy and scikit-learn can break. TESTS=tests runs all that can run without the other extras.
-TESTS ?= tests/test_lowest.py tests/test_component.py tests/test_registry.py tests/test_saved.py tests/test_attributes.py tests/test_golden.py \
+TESTS ?= tests/test_lowest.py tests/test_home.py tests/test_component.py tests/test_registry.py tests/test_saved.py tests/test_attributes.py tests/test_golden.py \
 	tests/marginals tests/ner tests/recalibrators tests/scaling tests/cli/test_fit.py tests/cli/test_evaluate.py tests/cli/test_info.py
 
 .PHONY: demo test test-lowest lint clean
