@@ -141,6 +141,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     done (list[Example]): Whose predicted Docs the pipe has read. RAISES C005: more bins were asked for than there are pairs.
     """
+    from ..report.never_right import never_right
     from ..report.tables import calibration_table
     from ..scorers import judge, judge_spans, scorer_like
 
@@ -151,7 +152,9 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
     def table_of(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(own, names)
         table = calibration_table(judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents)
-        return {"bins": scorer.n_bins, **table}
+        # Edit trees do not name the lemma that they give.
+        never = [] if pipe.fit_info["layer"] == "lemma" else never_right(judged.pairs, judged.calibrated, names)
+        return {"bins": scorer.n_bins, **table, "never_right": never}
 
     judged = judge(done, pipe.attr, labels)
     if len(judged.pairs):
@@ -195,9 +198,13 @@ def show_table(name: str, table: dict[str, Any]) -> None:
             _show_accepted(entities["accepted"])
         else:
             msg.warn("Nothing to judge: no entity was predicted where there is gold.")
+    msg.text(
+        "A pair is one token and one tag with a score above the threshold, and whether that is the gold tag; of entities, each one found."
+    )
     msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
     msg.text(
-        "The interval holds the calibrated error that endless data would show, without the noise in the bins; by document."
+        "The interval holds the calibrated error that endless data would show, without the noise in the bins; by document. It is around the "
+        "debiased error, from which that noise is taken: the measured one may lie above it."
     )
 
 
@@ -213,6 +220,10 @@ def _show_accepted(accepted: dict[str, Any] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str) -> None:
+    from wasabi import msg
+
+    from ..report.never_right import warning_of
+    from ..report.verdict import worse_of
 
     rows = [
         (
@@ -221,14 +232,27 @@ def _show_errors(table: dict[str, Any], ece: str) -> None:
             f"{row['pairs']:,}",
             number(row["raw"]),
             number(row["calibrated"]),
+            number(row["debiased"]),
             "-" if row["true_low"] is None else f"{number(row['true_low'])} to {number(row['true_high'])}",
             number(row["floor"]),
             number(row["floor95"]),
         )
         for row in table["errors"]
     ]
-    header = ("Group", "Tags", "Pairs", "Raw", "Calibrated", "95 % interval", "Floor", "Floor 95 %")
-    print_table(rows, header, ("l", *"rrrrrrr"))
+    header = ("Group", "Tags", "Pairs", "Raw", "Calibrated", "Debiased", "95 % interval", "Floor", "Floor 95 %")
+    print_table(rows, header, ("l", *"rrrrrrrr"))
     names = {"ece": ece, "brier": "Brier", "nll": "Log loss"}
-    scores = [(names[key], number(row["raw"]), number(row["calibrated"])) for key, row in table["scores"].items()]
-    print_table(scores, ("Score", "Raw", "Calibrated"), ("l", "r", "r"))
+    scores = [
+        (names[key], number(row["raw"]), number(row["calibrated"]), *_change(table["change"].get(key)))
+        for key, row in table["scores"].items()
+    ]
+    print_table(scores, ("Score", "Raw", "Calibrated", "Change", "95 % interval"), ("l", *"rrrr"))
+    warnings = (warning_of(table["never_right"]), worse_of(table["change"]))
+    for warning in filter(None, warnings):
+        msg.warn(warning)
+
+
+def _change(change: dict[str, Any] | None) -> tuple[str, str]:
+    if change is None or change["value"] is None:
+        return "-", "-"
+    return f"{change['value']:+.4f}", "-" if change["low"] is None else f"{change['low']:+.4f} to {change['high']:+.4f}"

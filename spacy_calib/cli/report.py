@@ -292,15 +292,24 @@ def show(contents: dict[str, Any], path: Path | None) -> None:
         msg.divider(view["name"])
         show_seen(view["seen"])
         msg.text(f"{view['verdict']['heading']}. {view['verdict']['sentence']}")
+        for sentence in view["verdict"]["warnings"]:
+            msg.warn(sentence)
         for sentence in view["verdict"]["more"]:
             msg.text(sentence)
         names = {"smce": "SMCE", "gmce": "Mean GMCE", "nll": "Log loss", "brier": "Brier"}
         rows = [
-            (names[row["name"]], number(row["raw"]), number(row["calibrated"]), _range(row), number(row["floor95"]))
+            (
+                names[row["name"]],
+                number(row["raw"]),
+                number(row["calibrated"]),
+                number(row["debiased"]),
+                _range(row),
+                number(row["floor95"]),
+            )
             for row in view["figures"]
         ]
-        header = ("Figure", "Raw", "Calibrated", "95 % interval", "Chance, up to")
-        print_table(rows, header, ("l", *"rrrr"))
+        header = ("Figure", "Raw", "Calibrated", "Debiased", "95 % interval", "Chance, up to")
+        print_table(rows, header, ("l", *"rrrrr"))
     for sentence in contents["skipped"]:
         msg.warn(sentence)
     if path is not None:

@@ -15,6 +15,7 @@ from ..metrics.proper import log_losses, squared_losses
 from ..pairs import top_pairs
 from ..types import Floats, Ints
 from .judged import Judged, in_context
+from .never_right import never_right
 from .plot_data import reliability_curve
 from .tables import calibration_table
 from .tag_rows import tag_rows, worst_tags
@@ -36,18 +37,20 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
 
     judged (Judged): Not empty. facts (Mapping): "layer", "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
         about the pipe.
-    RETURNS (dict): facts, and "unit", "bins", "documents", "verdict", "accuracy", "table" (see `report.tables.calibration_table`),
+    RETURNS (dict): facts, and "unit", "bins", "documents", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
         "figures", "curves", "groups", "tags", "worst", "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
     table = calibration_table(pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents)
+    never = never_right(pairs, calibrated, judged.labels) if judged.named else []
     return {
         **facts,
         "unit": judged.unit,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": judged.n_bins,
         "documents": len(np.unique(judged.documents)),
-        "verdict": verdict(judged, table["errors"], noun_of(facts["layer"]), facts["seen"]),
+        "verdict": verdict(judged, table, noun_of(facts["layer"]), facts["seen"], never),
+        "never_right": never,
         "accuracy": accuracy_interval(corpus, judged, table["accuracy"]),
         "table": table,
         "figures": figures(judged, table),
@@ -88,13 +91,19 @@ def _unit_hits(corpus: ScoredCorpus, judged: Judged) -> tuple[Floats, Ints]:
 
 def figures(judged: Judged, table: dict[str, Any]) -> list[dict[str, Any]]:
     """SMCE, mean GMCE, log loss and Brier score: "name", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
-    (of the errors: of the true error), and "floor", "floor95" where exactly true scores would show more than 0; None where not known.
+    (of the errors: of the true error, around "debiased"), and "floor", "floor95" where exactly true scores would show more than 0; None where not known.
     """
     rows = {"smce": table["errors"][0], "gmce": table["errors"][-1]}
     found = []
     for name, row in rows.items():
         low, high = _raw_bounds(judged, name)
-        bounds = {"raw_low": low, "raw_high": high, "calibrated_low": row["true_low"], "calibrated_high": row["true_high"]}
+        bounds = {
+            "debiased": row["debiased"],
+            "raw_low": low,
+            "raw_high": high,
+            "calibrated_low": row["true_low"],
+            "calibrated_high": row["true_high"],
+        }
         found.append({"name": name, **{key: row[key] for key in (*_KINDS, "floor", "floor95")}, **bounds})
     return found + _proper_figures(judged, table["scores"])
 
@@ -113,7 +122,7 @@ def _proper_figures(judged: Judged, scores: dict[str, Any]) -> list[dict[str, An
     resampled = iter(resample_means(columns, judged.documents, seed=judged.seed) or [])
     found = []
     for name in losses:
-        row: dict[str, Any] = {"name": name, "floor": None, "floor95": None, **scores[name]}
+        row: dict[str, Any] = {"name": name, "floor": None, "floor95": None, "debiased": None, **scores[name]}
         for kind in _KINDS:
             row[f"{kind}_low"], row[f"{kind}_high"] = _bounds(next(resampled).interval())
         found.append(row)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..metrics.bootstrap import error_interval, mean_gmce_interval
+import numpy as np
+
+from ..metrics.bootstrap import error_interval, mean_gmce_interval, paired_difference
 from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
 from ..metrics.intervals import calibration_error_interval
 from ..metrics.noise_floor import mean_gmce_floor, noise_floor
-from ..metrics.proper import accuracy, brier, log_loss
+from ..metrics.proper import accuracy, brier, log_loss, log_losses, squared_losses
 from ..types import Floats, Groups, Ints, Pairs
 
 
@@ -21,8 +23,9 @@ class ErrorRow:
     tags (int): Tags in it. pairs (int): Pairs in it.
     raw, calibrated (float): The error. low, high (float): 95 % interval of the calibrated one by sampling its bins (Nguyen & O'Connor 2015,
         Algorithm 2): where a measurement with the same bins would fall.
-    true_low, true_high (float): 95 % interval of the error that endless data would show, by bootstrap over documents, less the noise in
-        the bins; None where the documents are not known, or a single one.
+    debiased (float): The calibrated error less the noise in the bins, which is what the next two are around: the measured error may lie
+        above both. true_low, true_high (float): 95 % interval of the error that endless data would show, by bootstrap over documents.
+        All three are None where the documents are not known, or a single one.
     floor, floor95 (float): Error that exactly true scores would show: mean and 95 % quantile.
     """
 
@@ -33,6 +36,7 @@ class ErrorRow:
     calibrated: float | None
     low: float | None = None
     high: float | None = None
+    debiased: float | None = None
     true_low: float | None = None
     true_high: float | None = None
     floor: float | None = None
@@ -62,6 +66,7 @@ class Judging:
             calibration_error(new, hits, self.n_bins),
             low,
             high,
+            true.corrected if true else None,
             true.low if true else None,
             true.high if true else None,
             floor.mean if floor else None,
@@ -80,6 +85,7 @@ class Judging:
             sum(row.tags for row in own),
             sum(row.pairs for row in own),
             **mean,
+            debiased=true.corrected if true else None,
             true_low=true.low if true else None,
             true_high=true.high if true else None,
             floor95=floor.q95 if floor else None,
@@ -98,7 +104,7 @@ def calibration_table(
 
     documents (Ints | None): Of each pair, for the intervals of the true error.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "errors": rows as in ErrorRow for all, each group and the mean;
-        "scores": name -> {"raw", "calibrated"} for ece, brier and nll.
+        "scores": name -> {"raw", "calibrated"} for ece, brier and nll; "change": see `changes`.
     """
     judging = Judging(n_bins, seed, documents)
     rows = [judging.row("all", len(groups.of_tag), pairs, calibrated, slice(None))]
@@ -118,4 +124,18 @@ def calibration_table(
             "brier": {key: brier(values, pairs.hits) for key, values in both.items()},
             "nll": {key: log_loss(values, pairs.hits) for key, values in both.items()},
         },
+        "change": changes(pairs, calibrated, documents, seed),
     }
+
+
+def changes(pairs: Pairs, calibrated: Floats, documents: Ints | None, seed: int = 0) -> dict[str, dict[str, float | None]]:
+    """What calibration changed: for nll and brier the calibrated score less the raw one, "value", with "low" and "high" of its 95 % interval
+    by paired bootstrap over documents; below 0 is better. None where nothing can be said.
+    """
+    found = {}
+    for name, loss in {"nll": log_losses, "brier": squared_losses}.items():
+        new, old = loss(calibrated, pairs.hits), loss(pairs.scores, pairs.hits)
+        of = np.zeros(len(pairs)) if documents is None else documents  # one document gives a value without an interval
+        interval = paired_difference(new, old, of, seed=seed)
+        found[name] = {key: getattr(interval, key, None) for key in ("estimate", "low", "high")}
+    return {name: {"value": one.pop("estimate"), **one} for name, one in found.items()}

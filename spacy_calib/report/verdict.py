@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from ..binning import make_binner
 from ..metrics.calibration_error import table_of
 from ..types import Floats
 from .judged import Judged
+from .never_right import PROMISED, warning_of
 
 # What the component of a layer is called.
 NOUNS = {
@@ -63,41 +66,105 @@ def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
     return "sure" if one_way > 0 else "modest"
 
 
-def status_of(judged: Judged, error: float, floor95: float, mean: dict[str, Any], seen: bool) -> str:
-    """One of HEADINGS. mean (dict): The row of the mean of the groups. seen (bool): Whether the fit saw the data."""
-    if seen:
+@dataclass(frozen=True)
+class Evidence:
+    """What a status is decided by.
+
+    error (float): The calibrated error. floor95 (float): What exactly true scores would show in 19 of 20 cases, were all pairs
+    independent. low, high (float | None): Interval of the true error by document; None where it is not known. few (bool): Fewer pairs than
+    a judgement needs. said (int | None): See `right_at`. leaning (str): See `leaning_of`. uneven (bool): Labels that are seldom or never
+    right are hidden by the frequent ones. seen (bool): The fit saw the data.
+    """
+
+    error: float
+    floor95: float
+    low: float | None = None
+    high: float | None = None
+    few: bool = False
+    said: int | None = None
+    leaning: str = "off"
+    uneven: bool = False
+    seen: bool = False
+
+
+def beyond_chance(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
+    """Whether an error is more than chance would show: (by the noise floor, by the interval). Pairs of one document are alike, which only
+    the interval knows; where it is not known the floor speaks for both.
+    """
+    by_floor = error > floor95
+    return by_floor, by_floor if low is None else low > 0
+
+
+def status_of(found: Evidence) -> str:
+    """One of HEADINGS. Floor and interval agree that the error is chance: calibrated; that it is more: nearly calibrated where it is small
+    for any use, else what the scores lean to; they disagree: nearly calibrated. Where chance reaches far, and for few pairs: unclear.
+    """
+    if found.seen:
         return "seen"
-    few = len(judged.pairs) < judged.enough
-    if few or (error <= floor95 and floor95 > VAGUE):
+    votes = beyond_chance(found.error, found.floor95, found.low)
+    if found.few or (not all(votes) and max(found.floor95, found.high or 0.0) > VAGUE):
         return "unclear"
-    uneven = mean["calibrated"] is not None and mean["calibrated"] > max(SMALL, UNEVEN * mean["floor95"])
-    if error <= floor95:
-        return "uneven" if uneven else "calibrated"
-    said = right_at(judged.calibrated, judged.pairs.hits)
-    if error <= SMALL and (said is None or abs(said - 100 * SAID) <= 100 * VAGUE):
-        return "close-uneven" if uneven else "close"
-    return leaning_of(judged.calibrated, judged.pairs.hits, judged.n_bins)
+    if not any(votes):
+        return "uneven" if found.uneven else "calibrated"
+    near = found.said is None or abs(found.said - 100 * SAID) <= 100 * VAGUE
+    if near and (not all(votes) or found.error <= SMALL):
+        return "close-uneven" if found.uneven else "close"
+    return found.leaning if all(votes) else "unclear"
 
 
-def verdict(judged: Judged, rows: list[dict[str, Any]], noun: str, seen: dict[str, Any] | None = None) -> dict[str, Any]:
+def is_uneven(mean: dict[str, Any]) -> bool:
+    """Whether the mean error of the groups is much more than chance would show. mean (dict): Its row."""
+    error, low = mean["calibrated"], mean["true_low"]
+    return error is not None and error > max(SMALL, UNEVEN * mean["floor95"]) and (low is None or low > 0)
+
+
+def verdict(
+    judged: Judged, table: dict[str, Any], noun: str, seen: dict[str, Any] | None = None, never: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     """What the figures say.
 
-    rows (list): "errors" of `report.tables.calibration_table`. noun (str): What the component is called. seen (dict | None): See
-        `seen.SeenShare`.
-    RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more": further sentences.
+    table (dict): See `report.tables.calibration_table`. noun (str): What the component is called. seen (dict | None): See `seen.SeenShare`.
+    never (Sequence): See `report.never_right`.
+    RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more": further sentences, "warnings": sentences that no good figure
+        takes back.
     """
+    rows = table["errors"]
     overall = rows[0]
-    error, floor95 = overall["calibrated"], overall["floor95"]
-    status = status_of(judged, error, floor95, rows[-1], bool(seen and seen["many"]))
     said = right_at(judged.calibrated, judged.pairs.hits)
+    found = Evidence(
+        overall["calibrated"],
+        overall["floor95"],
+        overall["true_low"],
+        overall["true_high"],
+        few=len(judged.pairs) < judged.enough,
+        said=said,
+        leaning=leaning_of(judged.calibrated, judged.pairs.hits, judged.n_bins),
+        uneven=is_uneven(rows[-1]) or sum(one["promised"] for one in never) >= PROMISED,
+        seen=bool(seen and seen["many"]),
+    )
+    status = status_of(found)
     says = "is 90 % sure of an entity" if judged.unit == "entities" else "says 90 %"
     opening = _opening(status, noun, said, says)
+    worse = worse_of(table["change"])
     return {
         "status": status,
         "heading": HEADINGS[status],
-        "sentence": f"{opening}: {_figures(status, judged, error, floor95)}.",
-        "more": [_before(judged, overall, error), *_of_groups(rows[1:-1])],
+        "sentence": f"{opening}: {_figures(status, judged, found)}.",
+        "more": [_before(judged, overall, found.error), *([worse] if worse else []), *_of_groups(rows[1:-1])],
+        "warnings": [sentence for sentence in (warning_of(never),) if sentence],
     }
+
+
+def worse_of(change: dict[str, dict[str, Any]]) -> str | None:
+    """What to say where calibrated scores have a higher log loss than raw ones; None elsewhere. change (dict): See `tables.changes`."""
+    value, low, high = (change["nll"][key] for key in ("value", "low", "high"))
+    if value is None or value <= 0:
+        return None
+    interval = "" if low is None else f" (95 % interval {low:+.4f} to {high:+.4f})"
+    if low is not None and low > 0:
+        return f"Calibrated scores are WORSE than raw ones on this data: log loss {value:+.4f}{interval}."
+    chance = "; that may be chance" if low is not None else ""
+    return f"Calibrated scores are no better than raw ones on this data: log loss {value:+.4f}{interval}{chance}."
 
 
 def _opening(status: str, noun: str, said: int | None, says: str) -> str:
@@ -117,16 +184,27 @@ def _opening(status: str, noun: str, said: int | None, says: str) -> str:
     return opening[0].upper() + opening[1:]
 
 
-def _figures(status: str, judged: Judged, error: float, floor95: float) -> str:
+def _figures(status: str, judged: Judged, found: Evidence) -> str:
+    error, floor95 = found.error, found.floor95
+    by_floor, by_interval = beyond_chance(error, floor95, found.low)
+    interval = "" if found.low is None else f"{found.low:.3f} to {found.high:.3f}"
     if status == "unclear":
         count = len(np.unique(judged.documents))
-        beyond = "; that is more, but of so few scores" if error > floor95 else ""
+        beyond = "; that is more, but of so few scores" if by_floor and found.few else ""
+        wide = f"; the 95 % interval by document is {interval}" if interval and not found.few else ""
         return (
             f"{len(judged.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} show a calibrated error of {error:.3f}, "
-            f"where chance alone would show up to {floor95:.3f}{beyond}"
+            f"where chance alone would show up to {floor95:.3f}{beyond}{wide}"
         )
-    compared = "within what chance would show" if error <= floor95 else "more than chance would show"
-    return f"calibrated error {error:.3f}, {compared} ({floor95:.3f})"
+    if by_floor == by_interval:
+        compared = "more than chance would show" if by_floor else "within what chance would show"
+        return f"calibrated error {error:.3f}, {compared} ({floor95:.3f})"
+    if by_floor:
+        return (
+            f"calibrated error {error:.3f}; were documents alike, chance would show no more than {floor95:.3f}, but they differ, and its 95 % "
+            f"interval, {interval}, holds 0"
+        )
+    return f"calibrated error {error:.3f}, within what chance would show ({floor95:.3f}), though its 95 % interval, {interval}, leaves out 0"
 
 
 def _before(judged: Judged, overall: dict[str, Any], error: float) -> str:
@@ -139,7 +217,7 @@ def _before(judged: Judged, overall: dict[str, Any], error: float) -> str:
 def _of_groups(rows: list[dict[str, Any]]) -> list[str]:
     """How the groups fare, where there are several with pairs."""
     held = [row for row in rows if row["calibrated"] is not None]
-    beyond = [row for row in held if row["calibrated"] > row["floor95"]]
+    beyond = [row for row in held if all(beyond_chance(row["calibrated"], row["floor95"], row["true_low"]))]
     if len(held) < 2:
         return []
     if not beyond:

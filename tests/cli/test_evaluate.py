@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus
 
@@ -13,7 +14,7 @@ from spacy_calib.metrics.calibration_error import smce
 from spacy_calib.report.tables import calibration_table
 from spacy_calib.scorers import judge, judge_spans
 from tests.cli.conftest import SPANS_KEY, calib, entity_docs, refuses, save_docs, save_gold, spacy_command, spacy_process
-from tests.conftest import gold_doc
+from tests.conftest import gold_doc, made_up_sentences
 
 # srsly writes ten digits behind the point.
 WRITTEN = 1e-9
@@ -84,7 +85,7 @@ def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_fi
     outcome = calib("evaluate", calibrated, test_file)
     assert outcome.code == 0
     n_groups = len(spacy.load(calibrated).get_pipe("calib").maps.groups)
-    assert "Group Tags Pairs Raw Calibrated 95 % interval Floor Floor 95 %" in outcome.text
+    assert "Group Tags Pairs Raw Calibrated Debiased 95 % interval Floor Floor 95 %" in outcome.text
     firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
     rows = firsts[firsts.index("all") :]
     assert rows[: n_groups + 2] == ["all", *(str(i + 1) for i in range(n_groups)), "mean"]
@@ -94,7 +95,18 @@ def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_fi
 def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated, test_file, tmp_path):
     assert calib("evaluate", calibrated, test_file, "--silent", "--output", tmp_path / "new" / "table.json").code == 0
     result = figures(tmp_path / "new" / "table.json")["calib"]
-    assert set(result) == {"component", "seen", "bins", "tokens", "pairs", "accuracy", "errors", "scores"}
+    assert set(result) == {
+        "component",
+        "seen",
+        "bins",
+        "tokens",
+        "pairs",
+        "accuracy",
+        "errors",
+        "scores",
+        "change",
+        "never_right",
+    }
     assert all(type(leaf) in (str, bool, int, float, type(None)) for leaf in leaves(result))
     expected = scored_by_spacy(calibrated, test_file)
     assert all(
@@ -219,7 +231,18 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
     assert calib("evaluate", calibrated_ner, entity_test, "--silent", "-o", tmp_path / "table.json").code == 0
     result = figures(tmp_path / "table.json")["calib"]
     entities = result["entities"]
-    assert set(entities) == {"event", "bins", "accepted", "tokens", "pairs", "accuracy", "errors", "scores"}
+    assert set(entities) == {
+        "event",
+        "bins",
+        "accepted",
+        "tokens",
+        "pairs",
+        "accuracy",
+        "errors",
+        "scores",
+        "change",
+        "never_right",
+    }
     assert (entities["event"], entities["bins"], result["component"]) == ("exact", 10, "ner")
     assert all(type(leaf) in (str, bool, int, float, type(None)) for leaf in leaves(result))
 
@@ -344,3 +367,19 @@ def test_the_calib_pipe_is_disabled_in_the_config(calibrated_ner, entity_test, t
     nlp.disable_pipe("calib")
     nlp.to_disk(tmp_path / "disabled")
     refuses(calib("evaluate", tmp_path / "disabled", entity_test, "--silent"), "disabled")
+
+
+def test_calibrated_worse_than_raw_and_labels_that_are_never_right_are_said(model, test_file, tmp_path):
+    """Fitted on gold in which every tag is another one, the scores of right tags are low; judged without any VERB, no VERB is right."""
+    vocab = Language().vocab
+    other = {"DET": "NOUN", "NOUN": "VERB", "VERB": "ADJ", "ADJ": "PUNCT", "PUNCT": "DET"}
+    wrong = [[(word, other[tag]) for word, tag in sentence] for sentence in made_up_sentences(60, 31)]
+    fit_on = save_docs(tmp_path / "wrong.spacy", [gold_doc(vocab, sentence) for sentence in wrong])
+    assert calib("fit", model, fit_on, tmp_path / "m", "--method", "isotonic", "--silent").code == 0
+    outcome = calib("evaluate", tmp_path / "m", test_file, "--output", tmp_path / "e.json")
+    change = figures(tmp_path / "e.json")["calib"]["change"]["nll"]
+    assert 0 < change["low"] < change["value"] < change["high"]
+    assert (
+        f"WORSE than raw ones on this data: log loss {change['value']:+.4f} (95 % interval {change['low']:+.4f}" in outcome.text
+    )
+    assert "Predicted and never right: " in calib("evaluate", tmp_path / "m", fit_on).text

@@ -42,7 +42,7 @@ def test_the_figures_are_those_of_evaluate(calibrated, test_file, tmp_path):
     assert outcome.code == 0, outcome.text
     (of_pipe,) = json.loads((tmp_path / "e.json").read_text()).values()
     (view,) = report(str(calibrated), test_file, format="json")["views"]
-    for key in ("tokens", "pairs", "accuracy", "errors", "scores"):
+    for key in ("tokens", "pairs", "accuracy", "errors", "scores", "change"):
         assert view["table"][key] == of_pipe[key]
     assert view["bins"] == of_pipe["bins"]
 

@@ -208,7 +208,7 @@ def verdict_of(move, n=4000, n_bins=10):
     corpus = corpus_of(tokens, ("N", "V"), docs=[i // 20 for i in range(n)])
     judged = judged_of(corpus, 1, n_bins)
     table = calibration_table(judged.pairs, judged.calibrated, judged.groups, n_bins, 0, judged.documents)
-    return verdict(judged, table["errors"], "tagger")
+    return verdict(judged, table, "tagger")
 
 
 @pytest.mark.parametrize(
@@ -256,9 +256,10 @@ def test_few_pairs_give_no_verdict():
 def test_frequent_tags_do_not_speak_for_the_groups(error, groups_error, status):
     """Within chance on the whole; but the mean of the groups is more than twice what chance would show."""
     judged = judged_of(random_corpus(4, 3000), 1)
-    row = {"group": "all", "raw": 0.1, "calibrated": error, "floor95": 0.012}
+    row = {"group": "all", "raw": 0.1, "calibrated": error, "floor95": 0.012, "true_low": None, "true_high": None}
     group = {**row, "group": "1", "calibrated": groups_error, "floor95": 0.03}
-    found = verdict(judged, [row, group, {**group, "group": "2"}, {**group, "group": "mean"}], "tagger")
+    rows = [row, group, {**group, "group": "2"}, {**group, "group": "mean"}]
+    found = verdict(judged, {"errors": rows, "change": {"nll": dict.fromkeys(("value", "low", "high"))}}, "tagger")
     assert (found["status"], found["heading"]) == (status, HEADINGS[status])
     assert (", all together:" in found["sentence"]) == status.endswith("uneven")
     assert ("within what chance" in found["sentence"]) == (error < 0.012)

@@ -82,10 +82,36 @@ def test_with_documents_the_rows_hold_the_intervals_of_the_true_error(pairs):
     # The scores are true: the interval comes near 0, where sampling the bins cannot.
     assert whole["true_low"] < whole["low"]
     # All else is the same with and without.
-    drop = ("true_low", "true_high")
+    drop = ("debiased", "true_low", "true_high")
+    assert (whole["debiased"], mean["debiased"]) == (of_all.corrected, of_mean.corrected)
     for row, bare in zip([whole, *groups, mean], without, strict=True):
         assert {k: v for k, v in row.items() if k not in drop} == {k: v for k, v in bare.items() if k not in drop}
         assert (bare["true_low"], bare["true_high"]) == (None, None)
+
+
+def test_the_interval_is_around_the_debiased_error():
+    """True scores in few pairs of many groups: the measured mean error lies above its interval, the debiased one in it."""
+    rng = np.random.default_rng(5)
+    scores = rng.random(400)
+    pairs = make_pairs(scores, rng.random(400) < scores, tags=np.arange(400) % 10)
+    alone = Groups(tuple("abcdefghij"), np.arange(10))
+    mean = calibration_table(pairs, scores, alone, documents=np.repeat(np.arange(40), 10))["errors"][-1]
+    assert mean["true_low"] <= mean["debiased"] <= mean["true_high"] < mean["calibrated"]
+
+
+@pytest.mark.parametrize(("change", "is_worse"), [(lambda scores: scores**2, True), (np.sqrt, False)])
+def test_the_change_has_an_interval_by_document(change, is_worse):
+    rng = np.random.default_rng(6)
+    true = rng.random(2000)
+    raw = true if is_worse else true**2
+    pairs = make_pairs(raw, rng.random(2000) < true, tags=np.zeros(2000, dtype=int))
+    documents = np.repeat(np.arange(100), 20)
+    made = calibration_table(pairs, change(raw), GROUPS, documents=documents)
+    for name, of in made["change"].items():
+        assert of["value"] == pytest.approx(made["scores"][name]["calibrated"] - made["scores"][name]["raw"])
+        assert (of["low"] > 0) if is_worse else (of["high"] < 0)
+    alone = calibration_table(pairs, change(raw), GROUPS)["change"]["nll"]
+    assert (alone["value"] > 0, alone["low"], alone["high"]) == (is_worse, None, None)
 
 
 def test_a_single_document_says_nothing_of_the_true_error(pairs):
@@ -111,6 +137,7 @@ def test_no_pairs_at_all():
     assert (made["tokens"], made["pairs"], made["accuracy"]) == (2, 0, 0.0)
     assert {value for row in made["errors"] for key, value in row.items() if key not in ("group", "tags", "pairs")} == {None}
     assert made["scores"] == {name: {"raw": None, "calibrated": None} for name in ("ece", "brier", "nll")}
+    assert made["change"] == {name: dict.fromkeys(("value", "low", "high")) for name in ("nll", "brier")}
 
 
 def plain(value) -> bool:
