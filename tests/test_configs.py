@@ -17,7 +17,7 @@ from spacy.tokens import DocBin
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
 from weasel.schemas import ProjectConfigSchema, validate
 
-from spacy_calib.cli.fit import fit, pipe_settings
+from spacy_calib.cli.fit import fit, pipe_settings, settings_from_file
 from spacy_calib.recalibrators.histogram import HistogramBinning
 from spacy_calib.recalibrators.isotonic import IsotonicRegression
 from spacy_calib.recalibrators.scaling_binning import ScalingBinning
@@ -81,7 +81,7 @@ def test_calib_config_fits(trained, tmp_path, name):
 def test_calib_config_says_what_the_options_say(name):
     """The file and the options --groups and --method give the same pipe, so the README may name either."""
     grouping, method = name.split("_", 1)
-    _, from_file = pipe_settings(CONFIGS / f"{name}.cfg", {})
+    _, from_file = pipe_settings(settings_from_file(CONFIGS / f"{name}.cfg"), {})
     _, from_options = pipe_settings(None, {"method": method.replace("_", "-")})
     assert from_file.pop("normalize") is False
     assert from_file["source"].pop("@calib_sources") == "spacy-calib.Softmax.v1"  # the options leave it to the component
@@ -92,7 +92,7 @@ def test_calib_config_says_what_the_options_say(name):
 
 
 def test_component_and_attr_replace_what_a_config_says():
-    name, settings = pipe_settings(CONFIGS / "tfg_isotonic.cfg", {"component": "senter", "attr": "sure"})
+    name, settings = pipe_settings(settings_from_file(CONFIGS / "tfg_isotonic.cfg"), {"component": "senter", "attr": "sure"})
     assert (name, settings["attr"], settings["source"]["component"]) == ("sure", "sure", "senter")
 
 

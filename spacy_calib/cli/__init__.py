@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import typer
 from spacy.cli._util import app
+from typer.core import TyperCommand
 
 from ..about import __url__
+from ._overrides import WithOverrides
 from .evaluate import evaluate_cli
 from .expect import expect_cli
 from .fit import fit_cli
@@ -24,15 +26,20 @@ fit them on held-out gold, judge them, and use them. Begin with fit.
 
 
 class Command(NamedTuple):
-    """run: What typer calls. does (str): What the list of commands says of it. example (str): The end of a command line that works."""
+    """run: What typer calls. does (str): What the list of commands says of it. example (str): The end of a command line that works.
+    kind: How its command line is read.
+    """
 
     run: Callable[..., Any]
     does: str
     example: str
+    kind: type[TyperCommand] = TyperCommand
 
 
 COMMANDS = {
-    "fit": Command(fit_cli, "Learn calibrated probabilities from held-out gold", "en_core_web_sm dev.spacy ./calibrated"),
+    "fit": Command(
+        fit_cli, "Learn calibrated probabilities from held-out gold", "en_core_web_sm dev.spacy ./calibrated", WithOverrides
+    ),
     "evaluate": Command(
         evaluate_cli, "Show on gold how true the probabilities are: a table", "./calibrated test.spacy --output metrics.json"
     ),
@@ -75,5 +82,5 @@ calib_cli = typer.Typer(
     rich_markup_mode=None,
 )
 for name, command in COMMANDS.items():
-    calib_cli.command(name, short_help=command.does, epilog=epilog(name))(command.run)
+    calib_cli.command(name, cls=command.kind, short_help=command.does, epilog=epilog(name))(command.run)
 app.add_typer(calib_cli, name="calib")

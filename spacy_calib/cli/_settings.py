@@ -1,12 +1,14 @@
-"""The config of a calib pipe, from the options of `spacy calib fit` or a config file."""
+"""The config of a calib pipe: from the options of `spacy calib fit`, a config file, and the block that the pipeline has already."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import calib_error
 from ._common import check_option, reason
+from ._overrides import override, override_path
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -30,18 +32,30 @@ SCALINGS = {
 # Words of --normalize, and the setting that each stands for.
 NORMALIZE = {"none": False, "kept": True, "other": "other"}
 _BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
-_DEFAULTS: dict[str, Any] = {
-    "component": "tagger",
-    "groups": 5,
-    "method": "isotonic",
-    "bins": 10,
+# Settings that are a block with a registered function, or null.
+BLOCKS = {
+    "source": "@calib_sources",
+    "grouping": "@calib_groupings",
+    "scaling": "@calib_scalings",
+    "recalibrator": "@calib_recalibrators",
+    "pooling": "@calib_poolings",
+    "selection": "@calib_selections",
+    "sets": "@calib_sets",
+    "scorer": "@scorers",
+}
+# What counts where neither an option, nor a config, nor a pipe in the pipeline says otherwise.
+DEFAULTS: dict[str, Any] = {
+    "attr": "calib",
     "threshold": 0.01,
     "event": "exact",
+    "source": {"component": "tagger"},
+    "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
+    "recalibrator": {"@calib_recalibrators": METHODS["isotonic"]},
+    "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": 10},
 }
-_NOT_BESIDE_CONFIG = (
-    "groups", "method", "scaling", "bins", "threshold", "tag_offsets", "event", "normalize", "intervals", "sets", "coverage",
-    "allow_empty_sets",
-)  # fmt: skip
+# What --method auto chooses: the options, and the blocks of the config.
+_CHOSEN_OPTIONS = ("groups", "tag_offsets", "scaling")
+_CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
 _OWN_SOURCES = {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"}
 # Settings of a recognizer's source.
 _OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
@@ -52,110 +66,141 @@ def _flag(option: str) -> str:
     return "--" + option.replace("_", "-")
 
 
-def pipe_settings(config: Path | None, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """(name of the pipe, its config) from the command's options or a config file.
+def pipe_settings(
+    base: tuple[str, dict[str, Any]] | None, options: dict[str, Any], overrides: Mapping[str, Any] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """(name of the pipe, its config): an option counts before a dotted setting, and that before what the base says.
 
-    RAISES C056: an option out of range. C057: an option beside a config. C058: the config cannot be read.
+    base (tuple | None): Name and block of a config file or of a pipe in the pipeline; None takes the defaults.
+    overrides (dict | None): Dotted settings, see `_overrides`.
+    RAISES C056: an option out of range, or one beside --method auto. C063: a setting that is no block. C170: a dotted setting of something else.
     """
+    check_options(options)
+    name, settings = (DEFAULTS["attr"], DEFAULTS) if base is None else base
+    if options.get("attr", settings.get("attr", DEFAULTS["attr"])) != settings.get("attr", DEFAULTS["attr"]):
+        name = options["attr"]
+    settings = override(name, settings, overrides or {})
+    _check_blocks(settings)
+    by_hand = {_flag(option): options[option] for option in _CHOSEN_OPTIONS if option in options}
+    parts = {setting: override_path(name, setting)[0] for setting in overrides or {}}
+    by_hand |= {f"--{setting}": (overrides or {})[setting] for setting, part in parts.items() if part in _CHOSEN_BLOCKS}
+    asked = options.get("method") == "auto" or ("selection" in parts.values() and settings["selection"] is not None)
+    for option, given in by_hand.items():
+        check_option(option, not asked, "left out beside --method auto, which chooses it", given)
+    settings |= _plain_settings(settings, options)
+    settings |= _method_settings(settings, options, chosen=not by_hand)
+    return name, settings | _promise_settings(settings, options)
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """RAISES C056: an option out of range by itself."""
+    from ..conformal import COVERAGES
     from ..entities.events import EVENTS
-
-    if config is not None:
-        for option in _NOT_BESIDE_CONFIG:
-            if option in options:
-                raise calib_error("C057", option=_flag(option))
-        return settings_from_file(config, options)
-    chosen = {**_DEFAULTS, **options}
-    check_option("--component", bool(chosen["component"]), "the name of a component", "an empty string")
-    check_option("--groups", chosen["groups"] >= 1, "at least 1", chosen["groups"])
-    check_option("--bins", chosen["bins"] >= 1, "at least 1", chosen["bins"])
-    check_option("--threshold", 0 <= chosen["threshold"] < 1, "at least 0 and below 1", chosen["threshold"])
-    check_option("--event", chosen["event"] in EVENTS, f"one of {', '.join(EVENTS)}", repr(chosen["event"]))
-    name = chosen.get("attr", "calib")
-    settings = {
-        "attr": name,
-        "threshold": chosen["threshold"],
-        "event": chosen["event"],
-        "source": {"component": chosen["component"]},
-        "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": chosen["groups"]},
-        **method_settings(chosen["method"], chosen["bins"], options),
-        **promise_settings(options),
-        "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": chosen["bins"]},
-    }
-    return name, settings
-
-
-def method_settings(method: str, bins: int, options: dict[str, Any]) -> dict[str, Any]:
-    """The blocks recalibrator, pooling and selection.
-
-    RAISES C056: no such method, or an option beside `auto`, which chooses by itself.
-    """
-    if method == "auto":
-        for option in ("groups", "tag_offsets", "scaling"):
-            check_option(
-                _flag(option), option not in options, "left out beside --method auto, which chooses it", options.get(option)
-            )
-        return {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}
-    settings = {"recalibrator": recalibrator_settings(method, bins)}
-    if options.get("tag_offsets"):
-        settings["pooling"] = {"@calib_poolings": "spacy-calib.TagOffsets.v1"}
-    if "scaling" in options:
-        settings["scaling"] = scaling_settings(options["scaling"])
-    return settings
-
-
-def scaling_settings(scaling: str) -> dict[str, Any]:
-    """RAISES C056: no such scaling."""
     from ..registry import registry
 
-    registered = SCALINGS.get(scaling, scaling)
-    known = registered in registry.calib_scalings
-    check_option("--scaling", known, f"one of {', '.join(SCALINGS)} or a registered scaling", repr(scaling))
-    return {"@calib_scalings": registered}
+    def check(option: str, ok: Callable[[Any], bool], wanted: str) -> None:
+        given = options.get(option)
+        if given is not None:
+            check_option(_flag(option), ok(given), wanted, repr(given) if isinstance(given, str) else given)
+
+    check("component", bool, "the name of a component")
+    check("groups", lambda number: number >= 1, "at least 1")
+    check("bins", lambda number: number >= 1, "at least 1")
+    check("threshold", lambda score: 0 <= score < 1, "at least 0 and below 1")
+    check("sets", lambda share: 0 < share < 1, "above 0 and below 1")
+    for option, words in (("event", EVENTS), ("normalize", NORMALIZE), ("coverage", COVERAGES)):
+        check(option, words.__contains__, f"one of {', '.join(words)}")
+    methods, scalings = registry.calib_recalibrators, registry.calib_scalings
+    named = f"one of auto, {', '.join(METHODS)} or a registered recalibrator"
+    check("method", lambda method: method == "auto" or METHODS.get(method, method) in methods, named)
+    named = f"one of {', '.join(SCALINGS)} or a registered scaling"
+    check("scaling", lambda scaling: SCALINGS.get(scaling, scaling) in scalings, named)
 
 
-def promise_settings(options: dict[str, Any]) -> dict[str, Any]:
+def _check_blocks(settings: Mapping[str, Any]) -> None:
+    """RAISES C063: a setting that is neither a block with a registered function nor null. Of a source that may be left out."""
+    for setting, key in BLOCKS.items():
+        block = settings.get(setting)
+        is_block = isinstance(block, Mapping) and (key in block or setting == "source")
+        if not is_block and (block is not None or setting == "source"):
+            raise calib_error("C063", why=f"{setting} is {block!r}, but a block with {key} is wanted")
+
+
+def _block(kind: str, registered: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A block of this function: with the settings that it has already where it is the same function."""
+    key, held = BLOCKS[kind], settings.get(kind) or {}
+    return dict(held) if held.get(key) == registered else {key: registered}
+
+
+def _plain_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The settings that options give as they are, and those of source, groups and scorer."""
+    changed: dict[str, Any] = {key: options[key] for key in ("attr", "threshold", "event") if key in options}
+    if "component" in options:
+        changed["source"] = {**settings["source"], "component": options["component"]}
+    if "groups" in options:
+        changed["grouping"] = {**_block("grouping", "spacy-calib.TFG.v1", settings), "n_groups": options["groups"]}
+    if "bins" in options:
+        changed["scorer"] = {**_block("scorer", "spacy-calib.Scorer.v1", settings), "n_bins": options["bins"]}
+    return changed
+
+
+def _method_settings(settings: Mapping[str, Any], options: dict[str, Any], chosen: bool) -> dict[str, Any]:
+    """The blocks recalibrator, pooling, scaling and selection.
+
+    chosen (bool): Whether a selection that the settings hold stays: not where what it chooses is given by hand.
+    """
+    method = options.get("method")
+    if method == "auto":
+        return {"selection": _block("selection", "spacy-calib.Auto.v1", settings)}
+    changed: dict[str, Any] = {}
+    if settings.get("selection") is not None and (method is not None or not chosen):
+        changed["selection"] = None
+    if method is not None or "bins" in options:
+        changed["recalibrator"] = _recalibrator(settings, method, options.get("bins"))
+    if options.get("tag_offsets"):
+        changed["pooling"] = _block("pooling", "spacy-calib.TagOffsets.v1", settings)
+    if "scaling" in options:
+        changed["scaling"] = _block("scaling", SCALINGS.get(options["scaling"], options["scaling"]), settings)
+    return changed
+
+
+def _recalibrator(settings: Mapping[str, Any], method: str | None, bins: int | None) -> dict[str, Any]:
+    """The block of a method, or of the one before; the number of bins, where it has one, is that of the option, else its own, else the scorer's."""
+    key = BLOCKS["recalibrator"]
+    held = settings.get("recalibrator") or DEFAULTS["recalibrator"]
+    block = _block("recalibrator", held[key] if method is None else METHODS.get(method, method), settings)
+    if block[key] not in _BINNED or (bins is None and {"n_bins", "bin_size"} & set(block)):
+        return block
+    block.pop("bin_size", None)
+    scorer = settings.get("scorer") or DEFAULTS["scorer"]
+    return {**block, "n_bins": bins or scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])}
+
+
+def _promise_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The settings normalize, intervals and sets, as far as they were asked for.
 
-    RAISES C056: an option out of range, or --coverage or --allow-empty-sets without --sets.
+    RAISES C056: --coverage or --allow-empty-sets without sets.
     """
-    from ..conformal import COVERAGES
-
-    settings: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     if "normalize" in options:
-        given = options["normalize"]
-        check_option("--normalize", given in NORMALIZE, f"one of {', '.join(NORMALIZE)}", repr(given))
-        settings["normalize"] = NORMALIZE[given]
+        changed["normalize"] = NORMALIZE[options["normalize"]]
     if options.get("intervals"):
-        settings["intervals"] = True
-    coverage = options.get("coverage", COVERAGES[0])
-    check_option("--coverage", coverage in COVERAGES, f"one of {', '.join(COVERAGES)}", repr(coverage))
+        changed["intervals"] = True
+    with_sets = "sets" in options or settings.get("sets") is not None
     for option in ("coverage", "allow_empty_sets"):
-        check_option(_flag(option), "sets" in options or option not in options, "given beside --sets", "it alone")
-    if "sets" in options:
-        check_option("--sets", 0 < options["sets"] < 1, "above 0 and below 1", options["sets"])
-        settings["sets"] = {
-            "@calib_sets": "spacy-calib.ConformalSets.v1",
-            "alpha": options["sets"],
-            "coverage": coverage,
-            "nonempty": not options.get("allow_empty_sets", False),
-        }
-    return settings
+        check_option(_flag(option), with_sets or option not in options, "given beside --sets", "it alone")
+    given = {key: options[option] for key, option in (("alpha", "sets"), ("coverage", "coverage")) if option in options}
+    if options.get("allow_empty_sets"):
+        given["nonempty"] = False
+    if given:
+        changed["sets"] = {**_block("sets", "spacy-calib.ConformalSets.v1", settings), **given}
+    return changed
 
 
-def recalibrator_settings(method: str, bins: int) -> dict[str, Any]:
-    """RAISES C056: no such method."""
-    from ..registry import registry
+def settings_from_file(path: Path) -> tuple[str, dict[str, Any]]:
+    """Name and settings of the first block of factory "calib" in a config file.
 
-    registered = METHODS.get(method, method)
-    known = registered in registry.calib_recalibrators
-    check_option("--method", known, f"one of auto, {', '.join(METHODS)} or a registered recalibrator", repr(method))
-    return {"@calib_recalibrators": registered, **({"n_bins": bins} if registered in _BINNED else {})}
-
-
-def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The first block of factory "calib" in a config file; --component and --attr replace what it says.
-
-    RAISES C058: no such file, no config, or no such block. C063: a source that is no block.
+    RAISES C058: no such file, no config, or no such block.
     """
     from thinc.api import Config
 
@@ -169,13 +214,7 @@ def settings_from_file(path: Path, options: dict[str, Any]) -> tuple[str, dict[s
         raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib"')
     name, block = next(iter(blocks.items()))
     settings = {key: value for key, value in block.items() if key != "factory"}
-    source = settings.setdefault("source", {"component": _DEFAULTS["component"]})
-    if not isinstance(source, dict):
-        raise calib_error("C063", why=f"source is {source!r}, but a block with @calib_sources is wanted")
-    if "component" in options:
-        settings["source"] = {**source, "component": options["component"]}
-    if "attr" in options:
-        name = settings["attr"] = options["attr"]
+    settings.setdefault("source", DEFAULTS["source"])
     return name, settings
 
 

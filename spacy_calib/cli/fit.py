@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,26 +13,25 @@ from ..entities.events import EVENTS
 from ..errors import calib_error
 from ..outputs import check_pipeline_folder
 from ._common import (
-    INLINE_FACTORIES,
     check_format,
     check_option,
     data_files,
     import_user_code,
     load_pipeline,
-    load_with_factories,
     number,
     print_json,
     print_table,
     read_examples,
-    reason,
     run_pipes,
     use_gpu,
     user_errors,
     warn,
 )
+from ._fitted_pipe import add_calib, own_block, with_inline_recognizer
 from ._options import Code, Force, Format, GoldPreproc, GpuId, Silent, one_of
+from ._overrides import overrides_of
 from ._promises import warn_of_promises
-from ._settings import METHODS, NORMALIZE, SCALINGS, complete_source, pipe_settings
+from ._settings import METHODS, NORMALIZE, SCALINGS, check_options, complete_source, pipe_settings, settings_from_file
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
 def fit_cli(
     # fmt: off
+    ctx: typer.Context,
     model: str = typer.Argument(..., metavar="MODEL", help="Pipeline to calibrate: package name or path"),
     data: Path = typer.Argument(..., metavar="DATA", help="Held-out gold: a .spacy file or a folder of them"),
     output: Path = typer.Argument(..., metavar="OUTPUT", help="Folder to write the calibrated pipeline to"),
@@ -66,7 +66,7 @@ def fit_cli(
     ),
     tag_offsets: bool = typer.Option(False, "--tag-offsets", help="Correct each tag by itself too, pooled towards its group"),
     config: Path = typer.Option(
-        None, "--config", help="Config with a [components.calib] block, instead of the options above and below"
+        None, "--config", help="Config with a [components.calib] block, in place of the one that the pipeline may have"
     ),
     bins: int = typer.Option(None, "--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10"),
     threshold: float = typer.Option(None, "--threshold", help="Scores below it take no part", show_default="0.01"),
@@ -118,6 +118,11 @@ def fit_cli(
     Learn calibrated probabilities for a component of a trained pipeline from
     held-out gold, and write the whole pipeline with them to OUTPUT. Use data
     that the pipeline was not trained on.
+
+    Any setting of the pipe can be given as in `spacy train`, for instance
+    --components.calib.grouping.n_groups 3. An option counts before such a
+    setting, that before --config, that before the calib pipe that the pipeline
+    has already, and that before the defaults named here.
     """
     with user_errors():
         given = {
@@ -126,7 +131,7 @@ def fit_cli(
             "sets": sets, "coverage": coverage, "allow_empty_sets": allow_empty_sets or None, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
         }  # fmt: skip
         fit(
-            model, data, output, train_data=train_data, config=config, second_pass=second_pass, gold_preproc=gold_preproc,
+            model, data, output, train_data=train_data, config=config, overrides=overrides_of(ctx), second_pass=second_pass, gold_preproc=gold_preproc,
             format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent, **{key: value for key, value in given.items() if value is not None},
         )  # fmt: skip
 
@@ -138,6 +143,7 @@ def fit(
     *,
     train_data: Path | None = None,
     config: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
     gold_preproc: bool = False,
     format: str = "table",
@@ -149,21 +155,32 @@ def fit(
     **options: Any,
 ) -> Calibrator:
     """What the command does. options: component, groups, method, scaling, tag_offsets, bins, threshold, normalize, intervals, sets,
+<<<<<<< HEAD
     coverage, allow_empty_sets, attr, event, granularity, beam_width, beam_density, as on the command line.
+=======
+    coverage, attr, event, granularity, beam_width, beam_density, as on the command line. overrides (dict | None): Dotted settings.
+>>>>>>> edfe0cd (fit: the pipeline's own calib pipe is the default; dotted settings)
 
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
     """
+    from wasabi import msg
+
     from ..atomic import write_folder
 
     check_format(format)
     check_option("--n-process", n_process >= 1, "at least 1", n_process)
     import_user_code(code)
-    name, settings = pipe_settings(config, options)
+    check_options(options)
+    base = None if config is None else settings_from_file(config)
     read = [path for given in (data, train_data) if given is not None for path in (given, *data_files(given))]
     check_pipeline_folder(output, force, inputs=[*read, config, code], model=model)
     use_gpu(gpu_id)
-    nlp = load_to_fit(model, settings["source"], inline=not second_pass)
+    nlp = load_pipeline(model)
+    own = own_block(nlp, options.get("attr"), options.get("component")) if base is None else None
+    name, settings = pipe_settings(base or own, options, overrides)
+    if not second_pass:
+        nlp = with_inline_recognizer(nlp, model, settings["source"])
     complete_source(nlp, settings, options, second_pass)
     calib = add_calib(nlp, name, settings)
     splits = calib.source.layer(calib.source_pipe()).name == "sent"
@@ -178,47 +195,10 @@ def fit(
     if not silent and format == "json":
         print_json({"output": str(output), "pipe": name, **calib.fit_info})
     elif not silent:
+        if own is not None:
+            msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own[0]}'")
         show_fit(calib, output)
     return calib
-
-
-def load_to_fit(model: str, source: dict[str, Any], inline: bool) -> Language:
-    """The pipeline, with a recognizer that keeps its probabilities in place of spaCy's if that is to be calibrated.
-
-    inline (bool): False leaves the recognizer as it is. RAISES C050, C010 to C020: see `load_pipeline`.
-    """
-    nlp = load_pipeline(model)
-    name = source.get("component", "")
-    factory = nlp.get_pipe_meta(name).factory if name in nlp.component_names else ""
-    if not inline or factory not in INLINE_FACTORIES:
-        return nlp
-    return load_with_factories(model, {name: INLINE_FACTORIES[factory]})
-
-
-def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
-    """Put a new calib pipe directly after the component that it reads; an older one for the same component makes way.
-
-    RAISES C021: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
-    """
-    from ..component import Calibrator
-    from ..errors import CalibError
-
-    component = settings["source"].get("component", "")
-    if component and component not in nlp.component_names:
-        raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "no components")
-    if name in nlp.component_names:
-        older = nlp.get_pipe(name)
-        if not isinstance(older, Calibrator) or older.source.component != component:
-            owner = f"it calibrates '{older.source.component}'" if isinstance(older, Calibrator) else "it is no calib pipe"
-            raise calib_error("C059", name=name, owner=owner)
-        nlp.remove_pipe(name)
-    try:
-        place = {"after": component} if component else {"last": True}
-        return nlp.add_pipe("calib", name=name, config=settings, **place)  # type: ignore[return-value]
-    except CalibError:
-        raise
-    except Exception as error:
-        raise calib_error("C063", why=reason(error)) from None
 
 
 class GoldCounts(NamedTuple):

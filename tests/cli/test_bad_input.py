@@ -299,13 +299,6 @@ def test_the_config_is_missing_or_a_folder(model, dev, tmp_path, out):
     refuses(calib("fit", model, dev, out, "--config", tmp_path), "Is a directory")
 
 
-@pytest.mark.parametrize("options", [["--method", "histogram"], ["--bins", 5], ["--groups", 2], ["--threshold", 0.1]])
-def test_an_option_stands_beside_a_config(options, model, dev, tmp_path, out):
-    (tmp_path / "fit.cfg").write_text(BLOCK)
-    outcome = calib("fit", model, dev, out, "--config", tmp_path / "fit.cfg", *options)
-    refuses(outcome, f"Option {options[0]} cannot be combined with --config; set it in the config file.")
-
-
 # The name of the pipe
 
 
@@ -631,12 +624,6 @@ def test_an_option_of_recognizers_for_another_component(options, given, ner_mode
 @pytest.mark.parametrize("options", [["--beam-width", "wide"], ["--beam-density", "low"], ["--second-pass=maybe"]])
 def test_typer_rejects_an_option_of_recognizers(options, ner_model, entity_dev, out):
     refuses(calib("fit", ner_model, entity_dev, out, "-C", "ner", *options), options[0].split("=")[0], code=2)
-
-
-def test_an_event_beside_a_config(ner_model, entity_dev, tmp_path, out):
-    (tmp_path / "fit.cfg").write_text(BLOCK)
-    outcome = calib("fit", ner_model, entity_dev, out, "--config", tmp_path / "fit.cfg", "-C", "ner", "--event", "type")
-    refuses(outcome, "Option --event cannot be combined with --config; set it in the config file.")
 
 
 SOURCE = '[components.calib.source]\n@calib_sources = "spacy-calib.Ner.v1"\ncomponent = "ner"\n'

@@ -357,21 +357,15 @@ min_tokens = 5
 """
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        ["--scaling", "vector"],
-        ["--normalize", "kept"],
-        ["--intervals"],
-        ["--sets", 0.1],
-        ["--coverage", "tag"],
-        ["--tag-offsets"],
-    ],
-)
-def test_beside_a_config_they_are_refused(option, model, dev, tmp_path):
+def test_an_option_counts_before_the_config(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
-    sentence = f"Option {option[0]} cannot be combined with --config; set it in the config file."
-    refuses(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *option), sentence)
+    options = ["--scaling", "vector", "--normalize", "kept", "--sets", 0.1, "--tag-offsets", "--silent"]
+    assert calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *options).code == 0
+    pipe = loaded(tmp_path / "out").get_pipe("calib")
+    assert pipe.calibration.scaling.registered == "spacy-calib.VectorScaling.v1"
+    assert (pipe.calibration.sets.alpha, pipe.calibration.sets.coverage, pipe.normalize) == (0.1, "tag", True)
+    assert pipe.pooling is not None
+    assert pipe.calibration.intervals is not None
 
 
 def test_a_config_sets_them(model, dev, tmp_path):

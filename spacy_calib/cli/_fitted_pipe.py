@@ -1,0 +1,71 @@
+"""The calib pipe that `spacy calib fit` fits: what the pipeline has of it already, and its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CalibError, calib_error
+from ._common import INLINE_FACTORIES, load_with_factories, reason
+from ._settings import DEFAULTS
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..component import Calibrator
+
+
+def own_block(nlp: Language, attr: str | None = None, component: str | None = None) -> tuple[str, dict[str, Any]] | None:
+    """Name and settings of the calib pipe that the pipeline has already for what is to be fitted, None where it has none.
+
+    attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
+        the pipe with the prefix that a new one would have, or the first that reads the default component.
+    """
+    from ..component import Calibrator
+
+    pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
+    wanted = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
+    if attr is None:
+        reading = component or DEFAULTS["source"]["component"]
+        of_component = [name for name, pipe in pipes.items() if pipe.source.component == reading]
+        wanted = of_component if component is not None else wanted + of_component
+    if not wanted:
+        return None
+    block = nlp.get_pipe_config(wanted[0]).copy()
+    return wanted[0], {key: value for key, value in block.items() if key != "factory"}
+
+
+def with_inline_recognizer(nlp: Language, model: str, source: dict[str, Any]) -> Language:
+    """The pipeline, loaded anew with a recognizer that keeps its probabilities in place of spaCy's if that is to be calibrated.
+
+    RAISES C050, C010 to C020: see `load_pipeline`.
+    """
+    name = source.get("component", "")
+    factory = nlp.get_pipe_meta(name).factory if name in nlp.component_names else ""
+    if factory not in INLINE_FACTORIES:
+        return nlp
+    return load_with_factories(model, {name: INLINE_FACTORIES[factory]})
+
+
+def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
+    """Put a new calib pipe directly after the component that it reads; an older one for the same component makes way.
+
+    RAISES C021: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
+    """
+    from ..component import Calibrator
+
+    component = settings["source"].get("component", "")
+    if component and component not in nlp.component_names:
+        raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "no components")
+    if name in nlp.component_names:
+        older = nlp.get_pipe(name)
+        if not isinstance(older, Calibrator) or older.source.component != component:
+            owner = f"it calibrates '{older.source.component}'" if isinstance(older, Calibrator) else "it is no calib pipe"
+            raise calib_error("C059", name=name, owner=owner)
+        nlp.remove_pipe(name)
+    try:
+        place = {"after": component} if component else {"last": True}
+        return nlp.add_pipe("calib", name=name, config=settings, **place)  # type: ignore[return-value]
+    except CalibError:
+        raise
+    except Exception as error:
+        raise calib_error("C063", why=reason(error)) from None
