@@ -33,7 +33,7 @@ TARGET_WHOLE, TARGET_SECOND_PASS = 1.0, 0.7
 def calibrated_pipeline(texts: list[str], factory: str, **source: Any) -> Language:
     """The model with a fitted calib pipe behind its recognizer, which is made by this factory."""
     nlp = spacy.load(MODEL, config={"components": {"ner": {"factory": factory}}})
-    calib = nlp.add_pipe("calib", after="ner", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", **source}})
+    calib: Any = nlp.add_pipe("calib", after="ner", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", **source}})
     upstream = nlp.pipe_names[: nlp.pipe_names.index("ner")] + (["ner"] if factory == "calib_ner" else [])
     rng = random.Random(0)
     with nlp.select_pipes(enable=upstream):

@@ -33,6 +33,7 @@ from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.component import Calibrator
+from spacy_calib.marginals.ner import NerSource
 
 BATCH = 128
 
@@ -144,11 +145,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=float, default=1.0, help="Growth after the warm-up that counts as flat, %%")
     options = parser.parse_args(arguments)
     nlp = spacy.load(options.model)
-    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and hasattr(pipe.source, "beam_width")]
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and isinstance(pipe.source, NerSource)]
     if not pipes or pipes[0].source.component not in nlp.pipe_names:
         raise SystemExit(f"{options.model} has no calibrated recognizer; make it with `spacy calib fit --component ner`.")
     words = word_lists(options.data, nlp)
-    pipes[0].source.beam_width = options.beam_width
+    source = pipes[0].source
+    assert isinstance(source, NerSource)
+    source.beam_width = options.beam_width
     run = (
         stock_runner(nlp, pipes[0].source.component, options.beam_width)
         if options.mode == "stock"

@@ -142,7 +142,7 @@ def main() -> int:
     parser.add_argument("--profile", action="store_true", help="Show where the pipe's own time goes, instead")
     options = parser.parse_args()
     nlp = spacy.load(MODEL)
-    calib = nlp.add_pipe("calib", after="tagger")
+    calib: Any = nlp.add_pipe("calib", after="tagger")
     if os.environ.get("SPACY_CALIB_DATA"):
         texts = ewt_texts(options.cache, options.unit)
         fit(nlp, calib, list(DocBin().from_disk(ewt_file("dev", options.cache)).get_docs(nlp.vocab)))

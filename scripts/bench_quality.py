@@ -198,10 +198,10 @@ def markdown(result: dict[str, Any]) -> str:
     kinds = [(one["coverage"], one["alpha"]) for one in rows[0]["promises"]]
     text += head("set", *(f"{coverage}, {100 * (1 - alpha):g} %" for coverage, alpha in kinds))
     for row in rows:
-        cells = (
+        cells = [
             f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f}); {one['size']:.2f}; {100 * one['out_of_reach']:.0f} %"
             for one in row["promises"]
-        )
+        ]
         text.append(line(row["name"] + (" (shift)" if row["shift"] else ""), *cells))
     text.append("")
     for row in rows:

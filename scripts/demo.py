@@ -18,7 +18,7 @@ import time
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import spacy
 import typer
@@ -110,7 +110,7 @@ def train_pipeline(corpus: Path, output: Path, max_steps: int | None) -> Path:
     """Train with the project's config. RETURNS (Path): The best pipeline."""
     from spacy.cli.train import train
 
-    overrides = {"paths.train": str(corpus / "train.spacy"), "paths.dev": str(corpus / "dev.spacy")}
+    overrides: dict[str, Any] = {"paths.train": str(corpus / "train.spacy"), "paths.dev": str(corpus / "dev.spacy")}
     if max_steps is not None:
         overrides |= {"training.max_steps": max_steps, "training.eval_frequency": max_steps}
     train(CONFIG, output, overrides=overrides)
@@ -119,7 +119,7 @@ def train_pipeline(corpus: Path, output: Path, max_steps: int | None) -> Path:
 
 def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
     """Run the calibrated pipeline over gold; pairs of (token, label), with the raw and the calibrated score."""
-    pipe = nlp.get_pipe("calib")
+    pipe: Any = nlp.get_pipe("calib")
     examples = read_examples(nlp, path, gold_preproc=False)
     return judge(run_pipes(nlp, examples, nlp.pipe_names, silent=False, what=path.stem), pipe.attr, pipe.fitted_labels)
 
@@ -227,7 +227,7 @@ def main(
     )
     step("4. Reading the scores on the fit part and the three test sets")
     nlp = spacy.load(calibrated)
-    pipe = nlp.get_pipe("calib")
+    pipe: Any = nlp.get_pipe("calib")
     judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in ("fit", *TESTS)}
     step("5. Raw scores against six maps fitted on the fit part")
     groups = pipe.maps.groups

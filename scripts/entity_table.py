@@ -43,7 +43,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_calib.cli._common import load_pipeline, read_examples, run_pipes
-from spacy_calib.cli.fit import load_to_fit
+from spacy_calib.cli._fitted_pipe import with_inline_recognizer
 from spacy_calib.entities.recalibration import fit_spans
 from spacy_calib.errors import CalibError
 from spacy_calib.fitting import FitData, collect_fit_data, span_pairs
@@ -149,7 +149,7 @@ class Runner:
 
     def __init__(self, given: Pipeline):
         self.given = given
-        self.nlp: Language = load_to_fit(given.model, {"component": given.component}, inline=True)
+        self.nlp: Language = with_inline_recognizer(load_pipeline(given.model), given.model, given.component)
         self.ours: Any = self.nlp.get_pipe(given.component)
         self.stock: Any = load_pipeline(given.model).get_pipe(given.component)
         self.n_tokens = self.n_differ = 0

@@ -134,7 +134,8 @@ class Scored:
 
     @classmethod
     def of(cls, corpus: ScoredCorpus, labels: Sequence[str], gold: Ints) -> Scored:
-        return cls(tokens_of(corpus, labels), spans_of(corpus), corpus.right[corpus.counted], corpus.spans.right, gold)
+        right = corpus.right[corpus.counted].astype(np.intp)
+        return cls(tokens_of(corpus, labels), spans_of(corpus), right, corpus.spans.right.astype(np.intp), gold)
 
     def take(self, documents: Ints) -> Scored:
         """Some documents of it."""
@@ -245,6 +246,8 @@ def held_of_splits(pipe: Any, pairs: Pairs, documents: Ints, n_fit: int, draws: 
         record = record_fit(own.take(kept), calibration.held_out(data, way), data.documents[kept], n_docs, pipe.fitted_labels)
         new = pairs.take(test_part)
         top = np.sort(top_pairs(new))
+        assert calibration.maps is not None
+        assert record is not None
         scores = calibration.maps.predict(new.scores[top], new.tags[top])
         found = expected_accuracy(record.tokens, token_sums(scores, documents[test_part][top], n_docs))
         held.append(found.low <= new.hits[top].mean() <= found.high)
@@ -280,7 +283,7 @@ def run(name: str, cache: Path, folder: Path, draws: int) -> tuple[dict[str, tup
     fit(experiment.model(cache), fit_file, output, component=experiment.component, silent=True)
     nlp, pipe = open_pipeline(str(output), None, code=None, gpu_id=-1)
     assert pipe.record is not None
-    results = {}
+    results: dict[str, tuple[Scored, FitRecord]] = {}
     for title, documents in experiment.tests.items():
         file = folder / f"{name}_test_{len(results)}.spacy"
         write_docs(documents(), file)

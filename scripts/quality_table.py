@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def ewt_file(split: str, cache: Path) -> Path:
     return made
 
 
-def read_pairs(nlp, file: Path) -> tuple[Pairs, Counter[str]]:
+def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
     """The tagger's pairs on a .spacy file with gold words and spaces, and the gold tag counts."""
     from spacy.tokens import Doc, DocBin
     from spacy.training import Example
@@ -92,7 +93,7 @@ def read_pairs(nlp, file: Path) -> tuple[Pairs, Counter[str]]:
     with nlp.select_pipes(enable=["tok2vec"]):
         predicted = list(nlp.pipe(bare(gold) for gold in references))
     examples = (Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
-    data = collect_fit_data(SoftmaxSource("tagger"), nlp.get_pipe("tagger"), examples, threshold=0.01)
+    data = collect_fit_data(SoftmaxSource("tagger"), nlp.get_pipe("tagger"), examples, lowest=0.01)
     return data.pairs, data.counts
 
 
@@ -116,7 +117,7 @@ def ewt(cache: Path) -> DataSet:
     """EWT with the tagger of en_core_web_sm (DESIGN section 7)."""
     import spacy
 
-    nlp = spacy.load(MODEL)
+    nlp: Any = spacy.load(MODEL)
     fit, counts = read_pairs(nlp, ewt_file("dev", cache))
     test, _ = read_pairs(nlp, ewt_file("test", cache))
     return DataSet(
@@ -156,8 +157,9 @@ def write_brown(documents: list[list[list[tuple[str, str]]]], file: Path) -> Non
     for document in documents:
         for start in range(0, len(document), 10):
             chunk = document[start : start + 10]
-            words, tags = zip(*(pair for sentence in chunk for pair in sentence), strict=True)
-            starts = [i == 0 for sentence in chunk for i in range(len(sentence))]
+            words = [word for sentence in chunk for word, _ in sentence]
+            tags = [tag for sentence in chunk for _, tag in sentence]
+            starts: list[bool | int | None] = [i == 0 for sentence in chunk for i in range(len(sentence))]
             docs.append(Doc(vocab, words=words, tags=tags, sent_starts=starts))
     file.parent.mkdir(parents=True, exist_ok=True)
     DocBin(docs=docs).to_disk(file)
@@ -194,7 +196,7 @@ def brown(cache: Path, n_documents: int, max_steps: int) -> DataSet:
     from spacy.tokens import DocBin
 
     folder = train_brown(cache, n_documents, max_steps)
-    nlp = spacy.load(folder / "model-best")
+    nlp: Any = spacy.load(folder / "model-best")
     gold = DocBin().from_disk(folder / "train.spacy").get_docs(nlp.vocab)
     counts = Counter(token.tag_ for doc in gold for token in doc)
     fit, _ = read_pairs(nlp, folder / "dev.spacy")
@@ -216,7 +218,7 @@ class Row:
     name: str
     smce: tuple[float, float]
     mean_gmce: tuple[float, float]
-    per_group: list[float]
+    per_group: list[float | None]
     last_gmce: tuple[float, float]
     brier: float
     log_loss: float
@@ -242,18 +244,21 @@ def judge(name: str, pairs: Pairs, groups: Groups, scores: Floats) -> Row:
     slices = group_slices(pairs, groups)
     per_group = gmce(pairs, groups, scores)
 
+    def figure(value: float | None) -> float:
+        return float("nan") if value is None else value
+
     def floor(values: Floats) -> float:
         simulated = noise_floor(values, n_samples=N_SIMULATED)
-        return simulated.q95 if simulated else float("nan")
+        return figure(simulated.q95 if simulated else None)
 
     return Row(
         name,
-        (smce(pairs, scores), floor(scores)),
-        (mean_of(per_group), mean_gmce_floor(scores, slices)),
+        (figure(smce(pairs, scores)), floor(scores)),
+        (figure(mean_of(per_group)), mean_gmce_floor(scores, slices)),
         per_group,
-        (per_group[-1], floor(scores[slices[-1]])),
-        brier(scores, pairs.hits),
-        log_loss(scores, pairs.hits),
+        (figure(per_group[-1]), floor(scores[slices[-1]])),
+        figure(brier(scores, pairs.hits)),
+        figure(log_loss(scores, pairs.hits)),
     )
 
 

@@ -56,7 +56,8 @@ def sources_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
             value = float(strength or 0)
         except ValueError:
             parser.error(f"--truth wants MAP or MAP:STRENGTH with a number, but {words!r} was given")
-        sources[words] = Synthetic(*options.beta, map=name, strength=value)
+        first, second = options.beta
+        sources[words] = Synthetic(first, second, map=name, strength=value)
     return sources
 
 

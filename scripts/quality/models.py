@@ -22,7 +22,8 @@ from quality.readers import Documents
 from quality_table import ROOT, say
 
 from spacy_calib.atomic import write_folder
-from spacy_calib.cli.fit import load_to_fit
+from spacy_calib.cli._common import load_pipeline
+from spacy_calib.cli._fitted_pipe import with_inline_recognizer
 from spacy_calib.layers import columns_of, label_hashes
 from spacy_calib.marginals.base import LogitScores, Source
 from spacy_calib.marginals.ner import NerSource
@@ -150,7 +151,7 @@ class Head:
 
 def load_head(model: str | Path, component: str) -> Head:
     """A recognizer is loaded as one that keeps its probabilities (calib_ner)."""
-    nlp = load_to_fit(str(model), {"component": component}, inline=True)
+    nlp = with_inline_recognizer(load_pipeline(str(model)), str(model), component)
     return Head(nlp, NerSource(component, granularity="type") if component == "ner" else SoftmaxSource(component))
 
 

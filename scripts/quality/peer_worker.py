@@ -31,6 +31,7 @@ import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def two_columns(scores: np.ndarray) -> np.ndarray:
 # predict(logits, probabilities) -> calibrated matrix of the shape of logits; gold is a column of it for each row.
 
 
-def scikit_learn_prefit(outputs: str, method: str):
+def scikit_learn_prefit(outputs: str, method: str) -> Any:
     """A CalibratedClassifierCV of this method over a prefit classifier whose `outputs` (the method that scikit-learn asks) are its input."""
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.calibration import CalibratedClassifierCV
@@ -100,7 +101,7 @@ def scikit_learn_prefit(outputs: str, method: str):
     given.__name__ = outputs  # scikit-learn goes by it
     setattr(Handed, outputs, given)
 
-    def fit(X: np.ndarray, gold: np.ndarray):
+    def fit(X: np.ndarray, gold: np.ndarray) -> Any:
         handed = Handed()
         handed.classes_, handed.n_features_in_ = np.arange(X.shape[1]), X.shape[1]
         return CalibratedClassifierCV(FrozenEstimator(handed), method=method).fit(X, gold)
@@ -133,7 +134,7 @@ def scikit_learn_multiclass(method: str) -> Fit:
     return fit
 
 
-def netcal_make(method: str):
+def netcal_make(method: str) -> Any:
     """What makes an unfitted netcal object, and the keywords of its fit (by itself the scaling writes TensorBoard logs)."""
     from netcal import binning, scaling
 
@@ -215,7 +216,7 @@ def probcal_segments(method: str) -> Fit:
     return fit
 
 
-def probmetrics_make(method: str):
+def probmetrics_make(method: str) -> Any:
     """What makes an unfitted calibrator: its factory's name, with its mixture (Laplace smoothing) or not, or a class."""
     from probmetrics import calibrators
 
@@ -309,7 +310,7 @@ class Clock:
     def __init__(self) -> None:
         self.fit = self.predict = 0.0
 
-    def timed(self, what: str, function: Callable[..., object], *arguments: np.ndarray):
+    def timed(self, what: str, function: Callable[..., Any], *arguments: np.ndarray) -> Any:
         start = time.perf_counter()
         made = function(*arguments)
         setattr(self, what, getattr(self, what) + time.perf_counter() - start)

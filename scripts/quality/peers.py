@@ -315,9 +315,11 @@ def run_peers(folder: Path, cache: Path, out: Path, only: Sequence[str] | None =
             if result is None and python is None:
                 result = PeerResult(name, method, how, "", None, 0.0, failure, {})
             elif result is None:
+                assert python is not None
                 say(f"{folder.name}: {name}, {method}, {how} ...")
                 result, late = run_once(python, folder, file, (name, kind, method, how), limit)
                 keep(file, key, result, limit if late else None)
+            assert result is not None
             results.append(result)
     return results
 

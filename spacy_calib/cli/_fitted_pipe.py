@@ -34,12 +34,11 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
     return wanted[0], {key: value for key, value in block.items() if key != "factory"}
 
 
-def with_inline_recognizer(nlp: Language, model: str, source: dict[str, Any]) -> Language:
-    """The pipeline, loaded anew with a recognizer that keeps its probabilities in place of spaCy's if that is to be calibrated.
+def with_inline_recognizer(nlp: Language, model: str, name: str) -> Language:
+    """The pipeline, loaded anew with a recognizer that keeps its probabilities in place of spaCy's, if it is one.
 
-    RAISES C050, C010 to C020: see `load_pipeline`.
+    name (str): The component that is to be calibrated. RAISES C050, C010 to C020: see `load_pipeline`.
     """
-    name = source.get("component", "")
     factory = nlp.get_pipe_meta(name).factory if name in nlp.component_names else ""
     if factory not in INLINE_FACTORIES:
         return nlp

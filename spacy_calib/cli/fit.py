@@ -180,7 +180,7 @@ def fit(
     own = own_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     name, settings = pipe_settings(base or own, options, overrides)
     if not second_pass:
-        nlp = with_inline_recognizer(nlp, model, settings["source"])
+        nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""))
     complete_source(nlp, settings, options, second_pass)
     calib = add_calib(nlp, name, settings)
     splits = calib.source.layer(calib.source_pipe()).name == "sent"
