@@ -190,8 +190,8 @@ def _promise_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> d
     for option in ("coverage", "allow_empty_sets"):
         check_option(_flag(option), with_sets or option not in options, "given beside --sets", "it alone")
     given = {key: options[option] for key, option in (("alpha", "sets"), ("coverage", "coverage")) if option in options}
-    if options.get("allow_empty_sets"):
-        given["nonempty"] = False
+    if options.get("allow_empty_sets") or (given and settings.get("sets") is None):
+        given["nonempty"] = not options.get("allow_empty_sets", False)
     if given:
         changed["sets"] = {**_block("sets", "spacy-calib.ConformalSets.v1", settings), **given}
     return changed

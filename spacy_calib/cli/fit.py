@@ -155,11 +155,8 @@ def fit(
     **options: Any,
 ) -> Calibrator:
     """What the command does. options: component, groups, method, scaling, tag_offsets, bins, threshold, normalize, intervals, sets,
-<<<<<<< HEAD
-    coverage, allow_empty_sets, attr, event, granularity, beam_width, beam_density, as on the command line.
-=======
-    coverage, attr, event, granularity, beam_width, beam_density, as on the command line. overrides (dict | None): Dotted settings.
->>>>>>> edfe0cd (fit: the pipeline's own calib pipe is the default; dotted settings)
+    coverage, allow_empty_sets, attr, event, granularity, beam_width, beam_density, as on the command line. overrides (dict | None): Dotted
+    settings, by name.
 
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.

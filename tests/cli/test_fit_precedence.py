@@ -128,8 +128,11 @@ def test_sets_of_the_pipe_can_be_given_another_promise():
     held = {**OWN, "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "tag", "min_tokens": 5}}
     assert settings_of({"coverage": "group"}, base=held)["sets"] == {**held["sets"], "coverage": "group"}
     assert settings_of({"sets": 0.1}, base=held)["sets"] == {**held["sets"], "alpha": 0.1}
-    with pytest.raises(CalibError, match="Option --coverage must be given beside --sets"):
-        settings_of({"coverage": "group"})
+    assert settings_of({"allow_empty_sets": True}, base=held)["sets"]["nonempty"] is False
+    assert settings_of({"sets": 0.1})["sets"]["nonempty"] is True
+    for option in ("coverage", "allow_empty_sets"):
+        with pytest.raises(CalibError, match=f"Option --{option.replace('_', '-')} must be given beside --sets"):
+            settings_of({option: "group"})
 
 
 @pytest.mark.parametrize(
