@@ -81,6 +81,7 @@ _MESSAGES = {
     "C100": "The output {path} lies in the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
+    "C103": "Cannot write to the standard output: {why}.",
     # Analysis
     "C085": "No two consecutive tokens of one sentence have gold tags with a product of scores of at least {threshold}; give annotated documents, or a lower threshold.",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",

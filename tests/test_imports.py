@@ -20,6 +20,7 @@ MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path i
 CORE = [
     "about",
     "errors",
+    "visible",
     "types",
     "collapsing",
     "binning",

@@ -9,6 +9,7 @@ from typer.core import TyperCommand
 
 from ..about import __url__
 from ._overrides import WithOverrides
+from ._session import CalibGroup
 from .evaluate import evaluate_cli
 from .expect import expect_cli
 from .fit import fit_cli
@@ -75,6 +76,7 @@ def epilog(command: str) -> str:
 
 
 calib_cli = typer.Typer(
+    cls=CalibGroup,
     name="calib",
     help=HELP,
     epilog=f"`calib COMMAND --help` has an example of each. Documentation: {__url__}",

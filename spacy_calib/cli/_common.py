@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from ..errors import CalibError, calib_error
 from ..outputs import Output
+from ..visible import visible
 from ._options import FORMATS
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
     """Print a CalibError as one sentence, on the standard error, and exit with 1."""
-    from wasabi import msg
+    from ._screen import msg
 
     try:
         yield
@@ -38,7 +37,7 @@ def user_errors() -> Iterator[None]:
 
 def warn(sentence: str) -> None:
     """On the standard error, where it does not get among the results."""
-    from wasabi import msg
+    from ._screen import msg
 
     with contextlib.redirect_stdout(sys.stderr):
         msg.warn(sentence)
@@ -259,12 +258,21 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 
 def print_json(result: Any) -> None:
     """On the standard output, which holds nothing else then."""
-    typer.echo(to_json(result))
+    print_exact(to_json(result) + "\n", json=True)
+
+
+def print_exact(text: str, json: bool) -> None:
+    """Print the text of a file as it is, which typer does not; but on a terminal with control characters made visible.
+
+    json (bool): Whether escapes are to be those of JSON.
+    """
+    unusual = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
+    sys.stdout.write(visible(text, keep="\n", json=json) if unusual else text)
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
     """Columns are as wide as what they hold: wasabi's end at 30 characters, and what is longer shifts those after it."""
-    from wasabi import msg
+    from ._screen import msg
 
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 

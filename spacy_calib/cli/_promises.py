@@ -22,7 +22,7 @@ def warn_of_promises(info: dict[str, Any]) -> None:
 
 def warn_of_sets(sets: dict[str, Any]) -> None:
     """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty."""
-    from wasabi import msg
+    from ._screen import msg
 
     share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
     tags = sets["unreached"]
@@ -51,7 +51,7 @@ def warn_of_sets(sets: dict[str, Any]) -> None:
 
 def warn_of_offsets(scaling: dict[str, Any] | None) -> None:
     """Say that tag offsets were asked for and are all 0."""
-    from wasabi import msg
+    from ._screen import msg
 
     biased = scaling is not None and scaling.get("biased")
     why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"

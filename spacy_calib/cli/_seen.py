@@ -36,9 +36,8 @@ def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | N
 
 def show_seen(seen: dict[str, Any] | None) -> None:
     """Say in red that this is no test."""
-    from wasabi import msg
-
     from ..seen import warning_of
+    from ._screen import msg
 
     warning = warning_of(seen)
     if warning:

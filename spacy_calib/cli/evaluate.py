@@ -178,7 +178,7 @@ def accepted_entities(found: JudgedSpans, cutoffs: Cutoffs) -> dict[str, Any]:
 
 def show_table(name: str, table: dict[str, Any]) -> None:
     """Print one pipe's tables."""
-    from wasabi import msg
+    from ._screen import msg
 
     msg.divider(f"{name} ({table['component'] or 'Doc'})")
     if not table["pairs"]:
@@ -209,7 +209,7 @@ def show_table(name: str, table: dict[str, Any]) -> None:
 
 
 def _show_accepted(accepted: dict[str, Any] | None) -> None:
-    from wasabi import msg
+    from ._screen import msg
 
     if accepted is not None:
         share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
@@ -220,10 +220,9 @@ def _show_accepted(accepted: dict[str, Any] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str) -> None:
-    from wasabi import msg
-
     from ..report.never_right import warning_of
     from ..report.verdict import worse_of
+    from ._screen import msg
 
     rows = [
         (

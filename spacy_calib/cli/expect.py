@@ -129,7 +129,7 @@ def _counting(examples: Iterable[Example], layer: Layer, counts: list[int]) -> I
 
 def show(result: dict[str, Any]) -> None:
     """Print what is to be expected, the documents, and the verdict."""
-    from wasabi import msg
+    from ._screen import msg
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
     msg.text(f"{result['documents']:,} documents, {result['tokens']:,} tokens")
@@ -145,7 +145,7 @@ def show(result: dict[str, Any]) -> None:
 
 def show_estimates(result: dict[str, Any]) -> None:
     """Print the table of shares."""
-    from wasabi import msg
+    from ._screen import msg
 
     entities = result["entities"] or {}
     given = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
@@ -192,7 +192,7 @@ def _range(estimate: dict[str, Any]) -> str:
 
 def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
     """Print the documents that are expected to be worst."""
-    from wasabi import msg
+    from ._screen import msg
 
     msg.divider("Documents, the worst to be expected first")
     worst = sorted(documents, key=lambda one: one["expected"])[:_SHOWN]
@@ -216,9 +216,8 @@ def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
 
 def show_drift(drift: dict[str, Any]) -> None:
     """Print the comparison with the fit data, and what follows."""
-    from wasabi import msg
-
     from ..drift import DIFFERENT, LIKE
+    from ._screen import msg
 
     msg.divider("Are these texts like the fit data?")
     rows = [

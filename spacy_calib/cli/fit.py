@@ -161,9 +161,8 @@ def fit(
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
     """
-    from wasabi import msg
-
     from ..atomic import write_folder
+    from ._screen import msg
 
     check_format(format)
     check_option("--n-process", n_process >= 1, "at least 1", n_process)
@@ -267,7 +266,7 @@ def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) 
 
 def show_fit(calib: Calibrator, output: Path) -> None:
     """Print what was fitted, and the errors on the fit data."""
-    from wasabi import msg
+    from ._screen import msg
 
     info = calib.fit_info
     msg.good(f"Calibrated {info['component'] or 'the source'} on {info['tokens']:,} tokens ({info['pairs']:,} pairs): {output}")
@@ -286,7 +285,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
 
 def print_fit_tables(info: dict[str, Any]) -> None:
     """The rows of `summarize_fit`, and of `summarize_span_fit` where there are spans."""
-    from wasabi import msg
+    from ._screen import msg
 
     print_fit_table(info["table"], "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
     spans = info.get("spans")
@@ -299,7 +298,7 @@ def print_fit_tables(info: dict[str, Any]) -> None:
 
 def print_fit_table(table: list[dict[str, Any]], title: str) -> None:
     """One table under a title."""
-    from wasabi import msg
+    from ._screen import msg
 
     rows = [
         (

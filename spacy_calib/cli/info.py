@@ -101,7 +101,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 def show(name: str, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds."""
-    from wasabi import msg
+    from ._screen import msg
 
     msg.divider(name)
     facts = {
@@ -136,7 +136,7 @@ def show(name: str, held: dict[str, Any], everything: bool) -> None:
 
 def show_selection(selection: dict[str, Any], everything: bool) -> None:
     """Print what a method was chosen from: the best candidates and the chosen one, or all of them."""
-    from wasabi import msg
+    from ._screen import msg
 
     msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
     rows = [

@@ -290,7 +290,7 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
 
 def show_files(targets: Mapping[str, Path], seen: dict[str, Any] | None) -> None:
     """Say where the pictures are."""
-    from wasabi import msg
+    from ._screen import msg
 
     show_seen(seen)
 

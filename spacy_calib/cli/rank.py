@@ -13,7 +13,18 @@ import typer
 from ..errors import calib_error
 from ..outputs import Output, check_files
 from ..uncertainty import DOUBTS
-from ._common import check_format, check_option, number, print_json, print_table, shorten, to_json, user_errors, write_text
+from ._common import (
+    check_format,
+    check_option,
+    number,
+    print_exact,
+    print_json,
+    print_table,
+    shorten,
+    to_json,
+    user_errors,
+    write_text,
+)
 from ._options import FORMATS, Calibrated, Code, FirstAttr, ForceFile, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_seen, watch_for
@@ -229,9 +240,8 @@ def deliver_queue(
 
     shown (int): Rows of the table at most.
     """
-    from wasabi import msg
-
     from ..review.formats import WRITERS, label_studio_config
+    from ._screen import msg
 
     text = to_json(result) + "\n" if format == "json" else WRITERS[format](tasks) if format in WRITERS else ""
     if output is not None:
@@ -247,12 +257,12 @@ def deliver_queue(
         if output is not None and format == "label-studio":
             msg.good(f"Labeling config: {labels_file(output)}")
     else:
-        typer.echo(text, nl=False)
+        print_exact(text, json=format != "csv")
 
 
 def show_ranking(result: dict[str, Any], output: Path | None, shown: int = _SHOWN) -> None:
     """Print the first units and what is known of the order. shown (int): How many units."""
-    from wasabi import msg
+    from ._screen import msg
 
     show_seen(result["seen"])
 
@@ -286,7 +296,7 @@ def _cells(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _show_signals(result: dict[str, Any]) -> None:
-    from wasabi import msg
+    from ._screen import msg
 
     def share(value: float | None) -> str:
         return number(None if value is None else 100 * value, 1)

@@ -286,7 +286,7 @@ def _fit_line(pipe: Calibrator) -> str:
 
 def show(contents: dict[str, Any], path: Path | None) -> None:
     """Print the verdicts and the figures, and where the page is."""
-    from wasabi import msg
+    from ._screen import msg
 
     for view in contents["views"]:
         msg.divider(view["name"])

@@ -340,7 +340,7 @@ def _for_each(value: Any, n: int) -> bool:
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:
     """Print the first rows, and what the batch is in all."""
-    from wasabi import msg
+    from ._screen import msg
 
     msg.divider(f"{result['unit'].capitalize()}s to label, by {result['by']} ({result['signal']} scores)")
     if result["tags"]:

@@ -55,9 +55,8 @@ def stock(
     RETURNS (Language): The stock pipeline.
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
-    from wasabi import msg
-
     from ..atomic import write_folder
+    from ._screen import msg
 
     check_format(format)
     import_user_code(code)

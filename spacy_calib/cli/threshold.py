@@ -197,7 +197,7 @@ def find_rows(
 
 def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
     """Print the cut-offs."""
-    from wasabi import msg
+    from ._screen import msg
 
     percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
     msg.divider(f"Cut-offs for a precision of {percent} (event: {result['event']})")

@@ -1,0 +1,148 @@
+"""What all commands need of the process: a clean end at SIGTERM, and a standard output that may be closed, full, or read no further."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, TextIO
+
+from typer.core import TyperGroup
+
+from ..errors import calib_error
+from ..visible import visible
+from ._common import user_errors
+
+# As shells tell of a process that a signal ended.
+_ENDED_BY = 128
+_SIGPIPE = 13
+
+
+class CalibGroup(TyperGroup):
+    """The group of our commands; their help is printed inside it too."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with session():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with session():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def session() -> Iterator[None]:
+    """For the time of a command. What cannot be printed is a sentence and exit code 1; a reader that went away ends the command quietly."""
+    with _sigterm_ends(), _visible_warnings(), user_errors():
+        guarded = GuardedOutput(sys.stdout)
+        with contextlib.redirect_stdout(guarded):
+            try:
+                yield
+            finally:
+                if not guarded.failed:
+                    guarded.flush()
+
+
+class GuardedOutput:
+    """The standard output; what the system says against it is an error of ours.
+
+    stream (TextIO | None): None where it was closed before Python started.
+    """
+
+    def __init__(self, stream: TextIO | None):
+        self._stream = stream
+        self._fault: BaseException | None = calib_error("C103", why="it is closed") if stream is None else None
+
+    def write(self, text: str) -> int:
+        """RAISES C103: it is closed or full. SystemExit: nobody reads on."""
+        with self._sentence():
+            assert self._stream is not None
+            return self._stream.write(_encodable(text, self._stream.encoding))
+
+    def flush(self) -> None:
+        """RAISES C103, SystemExit: as `write`."""
+        with self._sentence():
+            assert self._stream is not None
+            self._stream.flush()
+
+    @property
+    def failed(self) -> bool:
+        """Whether that was said already."""
+        return self._fault is not None
+
+    @contextlib.contextmanager
+    def _sentence(self) -> Iterator[None]:
+        """Once it failed it always fails: typer tries a stream before it prints, and swallows what that raises."""
+        if self._fault is not None:
+            raise self._fault
+        try:
+            yield
+        except BrokenPipeError:
+            self._fault = SystemExit(_ENDED_BY + _SIGPIPE)
+        except OSError as error:
+            self._fault = calib_error("C103", why=error.strerror or error)
+        if self._fault is not None:
+            self._give_up()
+            raise self._fault
+
+    def _give_up(self) -> None:
+        """What waits in the buffer goes nowhere, or Python would complain of it at its end."""
+        if self._stream is sys.__stdout__ and self._stream is not None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+    def isatty(self) -> bool:
+        return self._stream is not None and self._stream.isatty()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _encodable(text: str, encoding: str | None) -> str:
+    """What a terminal's encoding lacks is escaped, where Python would fail."""
+    encoding = encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+@contextlib.contextmanager
+def _sigterm_ends() -> Iterator[None]:
+    """SIGTERM ends the command as SystemExit does, so that what it was writing is removed; where somebody else
+    handles the signal, that stays. Worker processes end at once, as without us."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    owner = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == owner:
+            raise SystemExit(_ENDED_BY + number)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def _visible_warnings() -> Iterator[None]:
+    """Warnings name labels and texts too."""
+    before = warnings.formatwarning
+
+    def formatted(*args: Any, **kwargs: Any) -> str:
+        return visible(before(*args, **kwargs), keep="\n")
+
+    warnings.formatwarning = formatted
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
