@@ -15,8 +15,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from .attributes import DocCalib, doc_view, token_values
+from .documents import DocumentNumbers
 from .entities.events import span_hits
 from .layers import Hashes, Layer, label_hashes
+from .reading import document_of
 from .scored import UNKNOWN, ScoredCorpus, ScoredSpans
 from .types import Floats, Ints
 
@@ -77,6 +79,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, layer: Layer, labels: 
     scores: list[_Columns] = []
     spans: list[_Columns] = []
     origins: list[dict[str, Any]] = []
+    documents, doc_documents = DocumentNumbers(), []
     n_tokens = 0
     for number, example in enumerate(examples):
         view = doc_view(example.predicted, attr)
@@ -88,12 +91,15 @@ def scored_corpus(examples: Iterable[Example], attr: str, layer: Layer, labels: 
         if view is not None and view.ents:
             spans.append(_spans_of(number, example, view, layer, names))
         n_tokens += len(example.predicted)
+        doc_documents.append(documents.number(document_of(example)))
         origins.append(example.reference.user_data.get(ORIGIN, {}))
     return ScoredCorpus(
         names=tuple(names.numbers),
         n_docs=len(tokens),
         spans=ScoredSpans(**_joined(spans, _SPANS)),
         origins=tuple(origins) if any(origins) else (),
+        doc_documents=np.array(doc_documents, dtype=np.intp),
+        unit=documents.unit,
         **_joined(tokens, _TOKENS),
         **_joined(scores, _SCORES),
     )

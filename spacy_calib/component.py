@@ -379,6 +379,7 @@ class Calibrator(Pipe):
             "layer": self.source.layer(pipe).name,
             "threshold": self.threshold,
             "docs": data.n_docs,
+            "unit": data.unit,
             "tokens": data.pairs.n_units,
             "unknown_gold": data.n_unknown,
             "pairs": len(kept),

@@ -54,6 +54,10 @@ _MESSAGES = {
     # doc_tensor
     "C040": "The array at {where} has shape {given}, but {wanted} is wanted: one row per token, one column per label.",
     "C041": "The array at {where} holds {given}, but probabilities lie in [0, 1]; apply a softmax first.",
+    # Documents of the source
+    "C160": "The Doc that begins {text!r} in {path} names no document: its user data has {given} under '{key}', but a text or a number is wanted; "
+    "give another --doc-key, and save the file with DocBin(store_user_data=True).",
+    "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); save it as UTF-8, with ten columns between tabs.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
     "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",

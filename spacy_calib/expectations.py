@@ -26,12 +26,13 @@ def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
     columns[corpus.rows[own]] = corpus.columns[own]
     pairs = zip(columns[counted].tolist(), corpus.labels[counted].tolist(), strict=True)
     named = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
-    return Labelled(corpus.docs[counted], corpus.n_docs, named, corpus.raw[counted], corpus.calibrated[counted])
+    return Labelled(corpus.documents[counted], corpus.n_documents, named, corpus.raw[counted], corpus.calibrated[counted])
 
 
 def spans_of(corpus: ScoredCorpus) -> Labelled:
     """The entities."""
-    return Labelled(corpus.spans.docs, corpus.n_docs, None, corpus.spans.raw, corpus.spans.calibrated)
+    documents = corpus.documents_of(corpus.spans.docs)
+    return Labelled(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
 
 def expectations(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spacy import util
 from spacy.training import Example
 
+from .documents import DocumentNumbers
 from .entities.events import span_hits
 from .entities.recalibration import SpanRecalibrator
 from .errors import calib_error
@@ -20,6 +21,7 @@ from .grouped import GroupedRecalibrator, GroupFit
 from .layers import Layer, label_hashes
 from .marginals.base import Source, stack
 from .metrics.calibration_error import calibration_error, group_slices
+from .reading import document_of
 from .token_calibration import TokenData, silent_tokens
 from .types import Floats, Groups, Ints, Marginals, Pairs, Spans, stack_spans
 
@@ -31,12 +33,12 @@ class FitData:
     """What the examples gave.
 
     pairs (Pairs): Those that reach the lowest score asked for; rows are tokens. gold (Ints): Column of each token's gold label, as
-        `pair_up` wants it. documents (Ints): The example of each pair, ascending. counts (Counter): Gold frequency of each label.
-    n_docs (int): Documents with scores. n_unknown (int): Tokens whose gold label the component does not know.
+        `pair_up` wants it. documents (Ints): The document of each pair. counts (Counter): Gold frequency of each label.
+    n_docs (int): Documents with scores. unit (str): What they are, see `documents`. n_unknown (int): Tokens whose gold label the component does not know.
     n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
     spans (Spans | None): Spans found, None for a source of token labels alone. span_hits (Ints): For each, whether the event holds: 1, 0,
         or -1 where the gold is not known. span_counts (Counter): Gold frequency of each span label.
-    span_documents (Ints): The example of each span, ascending. gold_spans (Ints): Gold spans of each document, shape (n_docs,).
+    span_documents (Ints): The document of each span. gold_spans (Ints): Gold spans of each document, shape (n_docs,).
     """
 
     pairs: Pairs
@@ -52,6 +54,7 @@ class FitData:
     span_counts: Counter[str]
     span_documents: Ints
     gold_spans: Ints
+    unit: str
 
     def check(self, layer: str, component: str, threshold: float, min_pairs: int) -> None:
         """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C003, C005: too few pairs."""
@@ -88,8 +91,9 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     found: list[Spans] = []
     hits: list[Ints] = []
     span_documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
-    gold_spans: list[int] = []
-    n_docs = n_unknown = n_gold = n_with_gold = 0
+    gold_spans: Counter[int] = Counter()
+    numbers = DocumentNumbers()
+    n_unknown = n_gold = n_with_gold = 0
     why_missing = ""
     for batch in util.minibatch(examples, size=_BATCH):
         given = [eg for eg in batch if len(eg.predicted)]
@@ -111,13 +115,14 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         golds.append(spoken_of)
         n_with_gold += int(np.count_nonzero(gold.columns != -2))
         token_hits.append(_hits_of(layer, readable, marginals, gold.columns, labels))
-        documents.append(np.repeat(np.arange(n_docs, n_docs + len(readable)), [len(eg.predicted) for eg in readable]))
+        of_example = np.array([numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
+        documents.append(np.repeat(of_example, [len(eg.predicted) for eg in readable]))
         if scores.spans is not None:
             found.append(scores.spans)
             hits.append(hits_of_spans(layer, readable, scores.spans, source.span_labels(pipe), event))
-            span_documents.append(n_docs + _example_of(readable, scores.spans))
-            gold_spans += [len(layer.spans_on(eg.reference)) for eg in readable]
-        n_docs += len(readable)
+            span_documents.append(of_example[_example_of(readable, scores.spans)])
+            for document, eg in zip(of_example.tolist(), readable, strict=True):
+                gold_spans[document] += len(layer.spans_on(eg.reference))
         n_gold += gold.n_gold
         n_unknown += gold.n_unknown
     every, gold_of = stack(parts), np.concatenate(golds)
@@ -129,7 +134,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         gold_of,
         np.concatenate(documents)[rows],
         counts,
-        n_docs,
+        len(numbers),
         n_unknown,
         n_gold,
         why_missing,
@@ -137,7 +142,8 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         np.concatenate([np.zeros(0, dtype=np.intp), *hits]),
         span_counts,
         np.concatenate(span_documents),
-        np.array(gold_spans, dtype=np.intp),
+        np.array([gold_spans[document] for document in range(len(numbers))] if found else [], dtype=np.intp),
+        numbers.unit,
     )
 
 

@@ -8,23 +8,23 @@ from .types import Ints
 
 
 def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
-    """The fold of each pair: documents that follow one another share a fold, and folds hold about equally many pairs.
+    """The fold of each pair: documents that follow one another by number share a fold, and folds hold about equally many pairs.
 
     So parts of one text that a converter cut into several documents seldom stand on both sides.
 
-    documents (Ints): Of the pairs, ascending.
+    documents (Ints): Of the pairs; parts of one document need not follow one another.
     """
-    _, starts, counts = np.unique(documents, return_index=True, return_counts=True)
-    middle = starts + counts / 2
+    _, codes, counts = np.unique(documents, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
     of_document = np.minimum((middle * n_folds / max(1, len(documents))).astype(np.intp), n_folds - 1)
     _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
-    return np.repeat(of_document, counts)
+    return of_document[codes]
 
 
 def thin_out(documents: Ints, most: float) -> Ints:
     """Index of at most about this many pairs: those of whole documents at equal distances, of two documents at least.
 
-    documents (Ints): Of the pairs, ascending.
+    documents (Ints): Of the pairs.
     """
     if len(documents) <= most:
         return np.arange(len(documents))

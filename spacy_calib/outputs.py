@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .errors import calib_error
 
 # What data files end in.
-READABLE = (".spacy", ".jsonl", ".txt")
+READABLE = (".spacy", ".conllu", ".jsonl", ".txt")
 _STANDARD_STREAMS = (1, 2)
 
 

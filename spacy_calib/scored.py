@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .documents import DOCUMENT
 from .types import Floats, Ints, Pairs
 
 # Right, wrong, and nothing known.
@@ -42,6 +43,8 @@ class ScoredCorpus:
 
     names (tuple[str, ...]): The labels that were met.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs looked at, with or without tokens.
+    doc_documents (Ints | None): Number of the document of the source that each Doc is a part of, from 0, shape (n_docs,); None where each
+        is one by itself. unit (str): What such a document is, see `documents`.
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
     labels (Ints): The label that it carries, as a place in names; -1 where none.
@@ -73,6 +76,8 @@ class ScoredCorpus:
     hits: NDArray[np.int8]
     spans: ScoredSpans
     origins: tuple[dict[str, Any], ...] = ()
+    doc_documents: Ints | None = None
+    unit: str = DOCUMENT
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -80,6 +85,20 @@ class ScoredCorpus:
     def origin(self, doc: int) -> dict[str, Any]:
         """Where a Doc came from; empty where that is not known."""
         return self.origins[doc] if self.origins else {}
+
+    @cached_property
+    def documents(self) -> Ints:
+        """Number of each token's document, shape (n,): what is resampled and split as a whole."""
+        return self.documents_of(self.docs)
+
+    def documents_of(self, docs: Ints) -> Ints:
+        """The document of each of these Docs."""
+        return docs if self.doc_documents is None else self.doc_documents[docs]
+
+    @property
+    def n_documents(self) -> int:
+        """Documents looked at, with or without tokens."""
+        return self.n_docs if self.doc_documents is None else int(self.doc_documents.max(initial=-1)) + 1
 
     @cached_property
     def doc_starts(self) -> Ints:
@@ -113,13 +132,13 @@ class ScoredCorpus:
         return bool((self.right[self.counted] != UNKNOWN).any())
 
     def pairs(self) -> tuple[Pairs, Floats, Ints]:
-        """(pairs, calibrated score of each, Doc of each): the scores of tokens with gold (DESIGN section 2)."""
+        """(pairs, calibrated score of each, document of each): the scores of tokens with gold (DESIGN section 2)."""
         keep = self.hits != UNKNOWN
         known = np.zeros(len(self), dtype=bool)
         known[self.rows[keep]] = True
         rows = self.rows[keep]
         pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(known.sum()))
-        return pairs, self.tag_calibrated[keep], self.docs[rows]
+        return pairs, self.tag_calibrated[keep], self.documents[rows]
 
     def span_pairs(self, labels: Sequence[str]) -> tuple[Pairs, Floats, Ints]:
         """The same for the spans with gold, each a unit of its own.
@@ -131,7 +150,7 @@ class ScoredCorpus:
         of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
         tags = of_name[spans.labels[keep]]
         pairs = Pairs(np.arange(len(keep)), tags, spans.raw[keep], spans.right[keep] == RIGHT, len(keep))
-        return pairs, spans.calibrated[keep], spans.docs[keep]
+        return pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep])
 
     def text(self, first: int, last: int) -> str:
         """The text of the tokens from `first` to before `last`, without white space at its ends."""

@@ -12,22 +12,27 @@ from spacy.training import Example
 
 from .attributes import ScoredSpan, doc_view
 from .binning import check_count
+from .documents import DocumentNumbers
 from .entities.events import span_hits
 from .grouping.tag_frequency import regroup_by_frequency
 from .layers import columns_of, get_layer, label_hashes
 from .metrics.calibration_error import ece, gmce, mean_of, smce
 from .metrics.proper import brier, log_loss
 from .pairs import concatenate
+from .reading import document_of
 from .types import Floats, Groups, Ints, Pairs
 
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair. documents (Ints): The example of each."""
+    """pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair. documents (Ints): The document of each.
+    unit (str): What a document is, see `documents`.
+    """
 
     pairs: Pairs
     calibrated: Floats
     documents: Ints
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
     parts: list[Pairs] = []
     calibrated: list[Floats] = [np.zeros(0)]
     documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
-    for number, example in enumerate(examples):
+    numbers = DocumentNumbers()
+    for example in examples:
         view = doc_view(example.predicted, attr)
         if view is None:
             continue
@@ -59,8 +65,8 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
         n_units = int(np.count_nonzero((gold != 0) & view.scored))
         parts.append(Pairs(view.rows[keep], columns[keep], view.raw[keep], hits, n_units))
         calibrated.append(view.calibrated[keep])
-        documents.append(np.full(int(keep.sum()), number))
-    return JudgedPairs(concatenate(parts), np.concatenate(calibrated), np.concatenate(documents))
+        documents.append(np.full(int(keep.sum()), numbers.number(document_of(example))))
+    return JudgedPairs(concatenate(parts), np.concatenate(calibrated), np.concatenate(documents), numbers.unit)
 
 
 def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> JudgedSpans:
@@ -70,12 +76,14 @@ def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -
     """
     column = {label: i for i, label in enumerate(labels)}
     found: list[tuple[ScoredSpan, int, int]] = []
-    for number, example in enumerate(examples):
+    numbers = DocumentNumbers()
+    for example in examples:
         view = doc_view(example.predicted, attr)
         if view is None or not view.ents:
             continue
         keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
         hits = span_hits(example, get_layer(view.layer), keys, view.ents[0].event).tolist()
+        number = numbers.number(document_of(example))
         found += [(span, hit, number) for span, hit in zip(view.ents, hits, strict=True) if hit >= 0]
     spans = [span for span, _, _ in found]
     tags = np.array([column.get(span.label, -1) for span in spans], dtype=np.intp)
@@ -84,6 +92,7 @@ def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -
         Pairs(np.arange(len(spans)), tags, np.array([span.raw for span in spans]), hits, len(spans)),
         np.array([span.score for span in spans], dtype=np.float64),
         np.array([number for _, _, number in found], dtype=np.intp),
+        numbers.unit,
         np.array([-1 if span.accept is None else int(span.accept) for span in spans], dtype=np.intp),
     )
 

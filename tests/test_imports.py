@@ -21,6 +21,7 @@ CORE = [
     "about",
     "errors",
     "visible",
+    "documents",
     "types",
     "collapsing",
     "binning",

@@ -39,21 +39,22 @@ def choose(
     max_words: int | None = None,
     per_doc: int | None = None,
     excluded: Collection[str] = (),
+    documents: Ints | None = None,
 ) -> Ints:
     """The units to be labelled, most urgent first.
 
     scores (Floats): Priority of each unit; those of -inf are never chosen. Equal ones: the shorter first (Mejer & Crammer 2010, section 6),
         then in the order of the text. keys (Sequence[str]): `text_key` of each unit: one text is chosen once. n (int | None): At most
         that many units. max_words (int | None): At most that many words; a unit that fits no more is passed over. per_doc (int | None):
-        At most that many units of one Doc, round robin: the best one of every Doc, then the second best ones, and so on.
-    excluded (Collection[str]): Keys of texts that are labelled already.
+        At most that many units of one document, round robin: the best one of each, then the second best ones, and so on.
+    excluded (Collection[str]): Keys of texts that are labelled already. documents (Ints | None): Of each unit; None takes its Doc.
     RETURNS (Ints): Places in `units`.
     """
     order = np.lexsort((np.arange(len(units)), units.words, -scores))
     order = order[np.isfinite(scores[order])]
     order = _new_texts(order, keys, excluded)
     if per_doc is not None:
-        order = _round_robin(order, units.docs[order], per_doc)
+        order = _round_robin(order, (units.docs if documents is None else documents)[order], per_doc)
     return _within(order, units.words[order], n, max_words)
 
 
@@ -69,7 +70,7 @@ def _new_texts(order: Ints, keys: Sequence[str], excluded: Collection[str]) -> I
 
 
 def _round_robin(order: Ints, docs: Ints, per_doc: int) -> Ints:
-    """docs (Ints): The Doc of each one in the order."""
+    """docs (Ints): The document of each one in the order."""
     by_doc = np.argsort(docs, kind="stable")
     _, first, sizes = np.unique(docs[by_doc], return_index=True, return_counts=True)
     turn = np.empty(len(order), dtype=np.intp)

@@ -119,40 +119,52 @@ def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable
 
 
 def data_files(path: Path) -> list[Path]:
-    """The .spacy files at a path.
+    """The gold files at a path, see `reading.gold_files`.
 
-    RAISES C051: the path does not exist. C052: a folder without .spacy files. C053: an empty file, or one of another kind.
+    RAISES C051: the path does not exist. C052: a folder without such files. C053: an empty file, or one of another kind.
     """
+    from ..reading import GOLD_SUFFIXES, gold_files
+
     if not path.exists():
         raise calib_error("C051", path=path)
     if path.is_dir():
-        files = sorted(f for f in path.rglob("*.spacy") if not any(part.startswith(".") for part in f.relative_to(path).parts))
+        files = gold_files(path)
         if not files:
             raise calib_error("C052", path=path)
         return files
-    if path.suffix != ".spacy":
-        raise calib_error("C053", path=path, why="its name does not end in .spacy")
+    if path.suffix not in GOLD_SUFFIXES:
+        raise calib_error("C053", path=path, why=f"its name does not end in {' or '.join(GOLD_SUFFIXES)}")
     return [path]
 
 
-def read_examples(nlp: Language, path: Path, gold_preproc: bool) -> list[Example]:
-    """The examples of a .spacy file or a folder of them, as `spacy evaluate` reads them.
+def read_examples(nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None) -> list[Example]:
+    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `reading.GoldReader`.
 
-    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents.
+    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161: see `read_gold`.
     """
-    from spacy.training import Corpus
-
     examples: list[Example] = []
     for file in data_files(path):
-        if not file.stat().st_size:
-            raise calib_error("C053", path=file, why="it is empty")
-        try:
-            examples += Corpus(file, gold_preproc=gold_preproc)(nlp)
-        except Exception as error:
-            raise calib_error("C053", path=file, why=reason(error)) from None
+        examples += read_gold(nlp, file, gold_preproc, doc_key)
     if not examples:
         raise calib_error("C052", path=path)
     return examples
+
+
+def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
+    """The examples of one gold file, one by one, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
+
+    RAISES C053: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
+    """
+    from ..reading import GoldReader, arrays_read
+
+    if not file.stat().st_size:
+        raise calib_error("C053", path=file, why="it is empty")
+    try:
+        yield from GoldReader(gold_preproc, doc_key, arrays_read(nlp)).examples(nlp, file)
+    except CalibError:
+        raise
+    except Exception as error:
+        raise calib_error("C053", path=file, why=reason(error)) from None
 
 
 def run_pipes(

@@ -20,10 +20,10 @@ def one_of(words: Iterable[str]) -> dict[str, Any]:
 
 
 FORMATS = ("table", "json")
-TEXTS = '.spacy (with gold or without), .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
+TEXTS = '.spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
 
 Calibrated = Annotated[str, typer.Argument(..., metavar="MODEL", help="Calibrated pipeline: package name or path")]
-Gold = Annotated[Path, typer.Argument(..., metavar="DATA", help="Gold: a .spacy file or a folder of them")]
+Gold = Annotated[Path, typer.Argument(..., metavar="DATA", help="Gold: a .spacy or .conllu file, or a folder of them")]
 Texts = Annotated[Path, typer.Argument(..., metavar="DATA", help=f"Texts: {TEXTS}")]
 FirstAttr = Annotated[str | None, typer.Option("--attr", help="The calib pipe with this prefix; else the first")]
 OnlyAttr = Annotated[str | None, typer.Option("--attr", help="Only the calib pipe with this prefix; else all of them")]
@@ -34,6 +34,10 @@ NGroups = Annotated[
 FloorSeed = Annotated[int, typer.Option("--seed", help="Seed of the simulated noise floor and intervals")]
 Format = Annotated[str, typer.Option("--format", help="What is printed", **one_of(FORMATS))]
 GoldPreproc = Annotated[bool, typer.Option("--gold-preproc", "-G", help="Use gold sentences and tokens")]
+DocKey = Annotated[
+    str | None,
+    typer.Option("--doc-key", help="Key of Doc.user_data that names the document of the source", show_default="calib_document"),
+]
 NProcess = Annotated[int, typer.Option("--n-process", help="Worker processes")]
 GpuId = Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")]
 Code = Annotated[Path | None, typer.Option("--code", "-c", help="Python file with registered functions")]

@@ -14,6 +14,7 @@ from ._common import (
     import_user_code,
     load_pipeline,
     pipes_named,
+    read_gold,
     reason,
     run_pipes,
     use_gpu,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ..component import Calibrator
     from ..scored import ScoredCorpus
 
-# .spacy: a DocBin, with gold or without. .jsonl: {"text": ...} on each line. .txt: a text on each line.
+# .spacy: a DocBin, with gold or without. .conllu: CoNLL-U. .jsonl: {"text": ...} on each line. .txt: a text on each line.
 SUFFIXES = READABLE
 
 
@@ -58,48 +59,52 @@ def text_files(path: Path) -> list[Path]:
 
     RAISES C051: the path does not exist. C073: a folder without such files, or a file of another kind.
     """
+    from ..reading import GOLD_SUFFIXES, gold_files
+
     if not path.exists():
         raise calib_error("C051", path=path)
     if not path.is_dir():
         files = [path] if path.suffix in SUFFIXES else []
     else:
-        found = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}"))
-        files = sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+        found = (file for suffix in SUFFIXES if suffix not in GOLD_SUFFIXES for file in path.rglob(f"*{suffix}"))
+        plain = (file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+        files = sorted([*gold_files(path), *plain])
     if not files:
         raise calib_error("C073", path=path, suffixes=", ".join(SUFFIXES))
     return files
 
 
-def stream_examples(nlp: Language, path: Path, *, gold_preproc: bool = False, required: bool = True) -> Iterator[Example]:
-    """The examples of all files at a path, one by one: those of a .spacy file as `spacy evaluate` reads them, the others without gold.
+def stream_examples(
+    nlp: Language, path: Path, *, gold_preproc: bool = False, doc_key: str | None = None, required: bool = True
+) -> Iterator[Example]:
+    """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
 
-    required (bool): False lets there be no documents. RAISES C051, C073: see `text_files`. C053, C074: a file cannot be read. C052: there
-        are no documents.
+    required (bool): False lets there be no documents. RAISES C051, C073: see `text_files`. C053, C074, C160, C161: a file cannot be read.
+        C052: there are no documents.
     """
     n_examples = 0
     files = text_files(path)
     for file in files:
         named = {"file": str(file.relative_to(path))} if len(files) > 1 else {}
-        for example in _examples_of(nlp, file, gold_preproc, named):
+        for example in _examples_of(nlp, file, gold_preproc, doc_key, named):
             n_examples += 1
             yield example
     if required and not n_examples:
         raise calib_error("C052", path=path)
 
 
-def _examples_of(nlp: Language, file: Path, gold_preproc: bool, named: dict[str, Any]) -> Iterator[Example]:
+def _examples_of(
+    nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None, named: dict[str, Any]
+) -> Iterator[Example]:
     """named (dict): Put before what is known of the origin of a text."""
-    from spacy.training import Corpus, Example
+    from spacy.training import Example
 
     from ..collect import ORIGIN
+    from ..documents import TEXT, SourceDocument
+    from ..reading import DOC_KEY, GOLD_SUFFIXES
 
-    if file.suffix == ".spacy":
-        if not file.stat().st_size:
-            raise calib_error("C053", path=file, why="it is empty")
-        try:
-            yield from Corpus(file, gold_preproc=gold_preproc)(nlp)
-        except Exception as error:
-            raise calib_error("C053", path=file, why=reason(error)) from None
+    if file.suffix in GOLD_SUFFIXES:
+        yield from read_gold(nlp, file, gold_preproc, doc_key)
     else:
         for text, origin in read_texts(file):
             try:
@@ -107,6 +112,7 @@ def _examples_of(nlp: Language, file: Path, gold_preproc: bool, named: dict[str,
             except ValueError as error:  # longer than nlp.max_length
                 raise calib_error("C074", path=file, why=reason(error)) from None
             example.reference.user_data[ORIGIN] = {**named, **origin}
+            example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (str(file), origin["line"]))
             yield example
 
 

@@ -31,6 +31,7 @@ from ._common import (
 from ._options import (
     Calibrated,
     Code,
+    DocKey,
     FloorSeed,
     ForceFile,
     Format,
@@ -65,6 +66,7 @@ def evaluate_cli(
     seed: FloorSeed = 0,
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -79,7 +81,7 @@ def evaluate_cli(
     """
     with user_errors():
         evaluate(
-            model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, format=format,
+            model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, doc_key=doc_key, format=format,
             n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
@@ -94,6 +96,7 @@ def evaluate(
     groups: int | None = None,
     seed: int = 0,
     gold_preproc: bool = False,
+    doc_key: str | None = None,
     format: str = "table",
     n_process: int = 1,
     gpu_id: int = -1,
@@ -119,7 +122,7 @@ def evaluate(
     pipes = pipes_named(nlp, attr)
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    examples = read_examples(nlp, data, gold_preproc)
+    examples = read_examples(nlp, data, gold_preproc, doc_key)
     order = nlp.pipe_names
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
     done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))
@@ -151,7 +154,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     def table_of(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(own, names)
-        table = calibration_table(judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents)
+        table = calibration_table(judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit)
         # Edit trees do not name the lemma that they give.
         never = [] if pipe.fit_info["layer"] == "lemma" else never_right(judged.pairs, judged.calibrated, names)
         return {"bins": scorer.n_bins, **table, "never_right": never}
@@ -178,6 +181,7 @@ def accepted_entities(found: JudgedSpans, cutoffs: Cutoffs) -> dict[str, Any]:
 
 def show_table(name: str, table: dict[str, Any]) -> None:
     """Print one pipe's tables."""
+    from ..documents import by_unit
     from ._screen import msg
 
     msg.divider(f"{name} ({table['component'] or 'Doc'})")
@@ -203,8 +207,8 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     )
     msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
     msg.text(
-        "The interval holds the calibrated error that endless data would show, without the noise in the bins; by document. It is around the "
-        "debiased error, from which that noise is taken: the measured one may lie above it."
+        "The interval holds the calibrated error that endless data would show, without the noise in the bins; "
+        f"{by_unit(**table['by'])}. It is around the debiased error, from which that noise is taken: the measured one may lie above it."
     )
 
 

@@ -11,7 +11,7 @@ import typer
 from ..errors import calib_error
 from ..outputs import check_files
 from ._common import check_format, check_option, deliver, number, print_table, user_errors, wanted_output
-from ._options import Calibrated, Code, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
+from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_seen, watch_for
 
@@ -39,6 +39,7 @@ def expect_cli(
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the result"),
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -54,7 +55,7 @@ def expect_cli(
     with user_errors():
         expect(
             model, data, attr=attr, confidence=confidence, per_doc=per_doc, check=check, seed=seed, output=output, format=format,
-            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+            gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -70,6 +71,7 @@ def expect(
     output: Path | None = None,
     format: str = "table",
     gold_preproc: bool = False,
+    doc_key: str | None = None,
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
@@ -78,7 +80,7 @@ def expect(
 ) -> dict[str, Any]:
     """What the command does.
 
-    RETURNS (dict): "pipe", "component", "layer", "documents", "tokens", "confidence", "trusted", and what `expectations` gives; on
+    RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence", "trusted", and what `expectations` gives; on
         request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
         `seen.SeenShare`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
@@ -95,7 +97,7 @@ def expect(
     layer = get_layer(pipe.fit_info["layer"])
     gold: list[int] = []
     watch = watch_for(pipe)
-    examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc), layer, gold))
+    examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key), layer, gold))
     corpus = score(nlp, pipe, examples, n_process=n_process, silent=silent)
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=layer.name, component=pipe.source.component)
@@ -103,7 +105,8 @@ def expect(
         "pipe": pipe.name,
         "component": pipe.source.component,
         "layer": layer.name,
-        "documents": corpus.n_docs,
+        "documents": corpus.n_documents,
+        "by": corpus.unit,
         "tokens": int(corpus.counted.sum()),
         "confidence": confidence,
         **expectations(tokens_of(corpus, pipe.source_labels()), spans_of(corpus), pipe.record, pipe.event, confidence, seed),
@@ -129,10 +132,11 @@ def _counting(examples: Iterable[Example], layer: Layer, counts: list[int]) -> I
 
 def show(result: dict[str, Any]) -> None:
     """Print what is to be expected, the documents, and the verdict."""
+    from ..documents import counted
     from ._screen import msg
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
-    msg.text(f"{result['documents']:,} documents, {result['tokens']:,} tokens")
+    msg.text(f"{counted(result['by'], result['documents'])}, {result['tokens']:,} tokens")
     show_seen(result.get("seen"))
     show_estimates(result)
     if "per_doc" in result:

@@ -28,7 +28,7 @@ from ._common import (
     warn,
 )
 from ._fitted_pipe import add_calib, own_block, with_inline_recognizer
-from ._options import Code, Force, Format, GoldPreproc, GpuId, Silent, one_of
+from ._options import Code, DocKey, Force, Format, GoldPreproc, GpuId, Silent, one_of
 from ._overrides import overrides_of
 from ._promises import warn_of_promises
 from ._settings import METHODS, NORMALIZE, SCALINGS, check_options, complete_source, pipe_settings, settings_from_file
@@ -107,6 +107,7 @@ def fit_cli(
     attr: str = typer.Option(None, "--attr", help="Name of the pipe and prefix of its attributes", show_default="calib"),
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
     n_process: int = typer.Option(1, "--n-process", help="Worker processes; recognizers are read in one"),
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -131,7 +132,7 @@ def fit_cli(
             "sets": sets, "coverage": coverage, "allow_empty_sets": allow_empty_sets or None, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
         }  # fmt: skip
         fit(
-            model, data, output, train_data=train_data, config=config, overrides=overrides_of(ctx), second_pass=second_pass, gold_preproc=gold_preproc,
+            model, data, output, train_data=train_data, config=config, overrides=overrides_of(ctx), second_pass=second_pass, gold_preproc=gold_preproc, doc_key=doc_key,
             format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent, **{key: value for key, value in given.items() if value is not None},
         )  # fmt: skip
 
@@ -146,6 +147,7 @@ def fit(
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
     gold_preproc: bool = False,
+    doc_key: str | None = None,
     format: str = "table",
     n_process: int = 1,
     gpu_id: int = -1,
@@ -181,7 +183,7 @@ def fit(
     calib = add_calib(nlp, name, settings)
     splits = calib.source.layer(calib.source_pipe()).name == "sent"
     check_option("--gold-preproc", not (gold_preproc and splits), "left out for a component that finds sentences", "it")
-    examples = read_examples(nlp, data, gold_preproc)
+    examples = read_examples(nlp, data, gold_preproc, doc_key)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
     fit_pipe(nlp, calib, examples, counts, counted_on=str(train_data and train_data.name), silent=silent, n_process=n_process)
     write_folder(output, lambda folder: nlp.to_disk(folder), force)

@@ -101,6 +101,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 def show(name: str, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds."""
+    from ..documents import DOCUMENT, counted
     from ._screen import msg
 
     msg.divider(name)
@@ -116,7 +117,7 @@ def show(name: str, held: dict[str, Any], everything: bool) -> None:
         "Normalized": {False: "no", True: "yes"}.get(held["normalize"], held["normalize"]),
         "Intervals": "Venn-Abers" if held.get("intervals") else "none",
         "Sets": _sets_line(held.get("sets")),
-        "Fitted on": f"{held['docs']:,} documents, {held['tokens']:,} tokens, {held['pairs']:,} pairs",
+        "Fitted on": f"{counted(held.get('unit', DOCUMENT), held['docs'])}, {held['tokens']:,} tokens, {held['pairs']:,} pairs",
         "Frequencies": f"counted on {held['counted_on']}",
         "Versions": ", ".join(f"{package} {version}" for package, version in held["versions"].items()),
     }

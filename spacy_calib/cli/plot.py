@@ -16,6 +16,7 @@ from ._options import (
     FORMATS,
     Calibrated,
     Code,
+    DocKey,
     FirstAttr,
     FloorSeed,
     ForceFile,
@@ -68,6 +69,7 @@ def plot_cli(
         "table", "--format", help="What is printed: the files, or the numbers behind the pictures", **one_of(FORMATS)
     ),
     gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -83,7 +85,7 @@ def plot_cli(
     with user_errors():
         plot(
             model, data, output=output, kind=kind, tags=tag, attr=attr, of=of, bins=bins, groups=groups, seed=seed, image=image,
-            dpi=dpi, format=format, gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+            dpi=dpi, format=format, gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -103,6 +105,7 @@ def plot(
     dpi: int = 150,
     format: str = "table",
     gold_preproc: bool = False,
+    doc_key: str | None = None,
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
@@ -132,7 +135,7 @@ def plot(
     unit = unit_of(pipe, of)
     labels = pipe.source_labels() if unit == "tokens" else pipe.source_span_labels()
     _check_tags(tags, labels, pipe)
-    examples = read_examples(nlp, data, gold_preproc)
+    examples = read_examples(nlp, data, gold_preproc, doc_key)
     done = list(run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=silent, what="Scoring", n_process=n_process))
     scorer = scorer_like(pipe.scorer, bins, groups)
     n_bins = scorer.n_bins
@@ -258,7 +261,7 @@ def picture_numbers(
     if "groups" in kinds:
         numbers["groups"] = group_panels(pairs, calibrated, groups, labels, n_bins, what)
     if "errors" in kinds:
-        numbers["errors"] = calibration_table(pairs, calibrated, groups, n_bins, seed, judged.documents)["errors"]
+        numbers["errors"] = calibration_table(pairs, calibrated, groups, n_bins, seed, judged.documents, judged.unit)["errors"]
     if tags:
         numbers["tags"] = tag_panels(pairs, calibrated, labels, tags, n_bins)
     return numbers

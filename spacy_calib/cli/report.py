@@ -30,6 +30,7 @@ from ._options import (
     FORMATS,
     Calibrated,
     Code,
+    DocKey,
     FloorSeed,
     ForceFile,
     Gold,
@@ -70,6 +71,7 @@ def report_cli(
         "table", "--format", help="What is printed: a verdict, or all that the page shows", **one_of(FORMATS)
     ),
     gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -85,7 +87,7 @@ def report_cli(
     with user_errors():
         report(
             model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, title=title, date=date, format=format,
-            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+            gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -102,6 +104,7 @@ def report(
     date: str | None = None,
     format: str = "table",
     gold_preproc: bool = False,
+    doc_key: str | None = None,
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
@@ -128,7 +131,7 @@ def report(
     views: list[dict[str, Any]] = []
     for pipe in pipes:
         found, missing = pipe_views(
-            nlp, pipe, data, bins, groups, seed, gold_preproc=gold_preproc, n_process=n_process, silent=silent
+            nlp, pipe, data, bins, groups, seed, gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, silent=silent
         )
         views += found
         skipped += missing
@@ -199,6 +202,7 @@ def pipe_views(
     seed: int,
     *,
     gold_preproc: bool,
+    doc_key: str | None,
     n_process: int,
     silent: bool,
 ) -> tuple[list[dict[str, Any]], list[str]]:
@@ -206,7 +210,7 @@ def pipe_views(
     from ..report.contents import view_contents
 
     watch = watch_for(pipe)
-    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc))
+    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
     facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch)}
     views, skipped = [], []
@@ -255,6 +259,8 @@ def how_made(
     nlp: Language, pipes: list[Calibrator], model: str, data: Path, views: list[dict[str, Any]], seed: int, date: str | None
 ) -> dict[str, str]:
     """Name -> text."""
+    from ..documents import by_unit
+
     packages = ["spacy-calib", "spacy", "numpy", "altair"]
     held = {}
     for package in packages:
@@ -262,21 +268,29 @@ def how_made(
             held[package] = version(package)
     made = {
         "Pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}, given as {Path(model).name}",
-        "Data": f"{data.name}, {max(view['documents'] for view in views):,} documents with scores",
+        "Data": f"{data.name}, {_documents_line(views)} with scores",
         **{f"Pipe {pipe.name}": _fit_line(pipe) for pipe in pipes},
-        "Judged with": f"{views[0]['bins']} adaptive bins, seed {seed}; intervals by bootstrap over documents",
+        "Judged with": f"{views[0]['bins']} adaptive bins, seed {seed}; intervals by bootstrap {by_unit(**views[0]['table']['by'])}",
         "Versions": ", ".join(f"{name} {number}" for name, number in held.items()) + f", python {platform.python_version()}",
     }
     return {**made, "Date": date} if date else made
 
 
+def _documents_line(views: list[dict[str, Any]]) -> str:
+    from ..documents import counted
+
+    return counted(**max((view["table"]["by"] for view in views), key=lambda by: by["n"]))
+
+
 def _fit_line(pipe: Calibrator) -> str:
+    from ..documents import DOCUMENT, counted
+
     info = pipe.fit_info
     scaling = info.get("scaling")
     parts = [
         f"calibrates {info['component'] or 'scores on the Doc'}",
         f"method {info['method']}" + (f" after {scaling['name']}" if scaling else ""),
-        f"fitted on {info['docs']:,} documents, {info['tokens']:,} tokens",
+        f"fitted on {counted(info.get('unit', DOCUMENT), info['docs'])}, {info['tokens']:,} tokens",
         f"scores from {info['threshold']:g}",
     ]
     if pipe.span_maps is not None:

@@ -235,7 +235,10 @@ def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], g
     scores = priorities(corpus, units, values, settings.by, settings.seed)
     if settings.divides:
         scores = scores / units.words.clip(1)
-    chosen = _chosen(units, scores, keys, settings, labelled, f"score for {', '.join(tags)}" if tags else "scored token")
+    of_unit = corpus.documents_of(units.docs)
+    chosen = _chosen(
+        units, of_unit, scores, keys, settings, labelled, f"score for {', '.join(tags)}" if tags else "scored token"
+    )
     rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=settings.unit == "doc", tags=tags)
     result = {
         "by": settings.by,
@@ -250,11 +253,15 @@ def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], g
     return Found(units, chosen, result)
 
 
-def _chosen(units: Units, scores: Floats, keys: list[str], settings: Settings, labelled: set[str], what: str) -> Ints:
+def _chosen(
+    units: Units, documents: Ints, scores: Floats, keys: list[str], settings: Settings, labelled: set[str], what: str
+) -> Ints:
     """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
     from ..active.batch import choose
 
-    within = partial(choose, units, scores, keys, n=settings.limit, per_doc=settings.per_doc, excluded=labelled)
+    within = partial(
+        choose, units, scores, keys, n=settings.limit, per_doc=settings.per_doc, excluded=labelled, documents=documents
+    )
     chosen = within(max_words=settings.max_words)
     if len(chosen):
         return chosen

@@ -28,7 +28,7 @@ from ._common import (
     wanted_output,
     write_json,
 )
-from ._options import Calibrated, Code, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
+from ._options import Calibrated, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
 from ._seen import seen_in, show_seen
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def threshold_cli(
     apply: Path = typer.Option(None, "--apply", "-a", help="Folder for the pipeline with the cut-offs in it"),
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -65,7 +66,7 @@ def threshold_cli(
     with user_errors():
         threshold(
             model, data, precision=precision, per=per, confidence=confidence, attr=attr, output=output, apply=apply,
-            gold_preproc=gold_preproc, format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+            gold_preproc=gold_preproc, doc_key=doc_key, format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -80,6 +81,7 @@ def threshold(
     output: Path | None = None,
     apply: Path | None = None,
     gold_preproc: bool = False,
+    doc_key: str | None = None,
     format: str = "table",
     n_process: int = 1,
     gpu_id: int = -1,
@@ -109,11 +111,28 @@ def threshold(
     use_gpu(gpu_id)
     nlp = load_pipeline(model)
     pipe = span_pipe(nlp, attr)
-    rows, seen = find_rows(
-        nlp, pipe, data, precision, confidence, per, gold_preproc=gold_preproc, n_process=n_process, silent=silent
+    rows, seen, by = find_rows(
+        nlp,
+        pipe,
+        data,
+        precision,
+        confidence,
+        per,
+        gold_preproc=gold_preproc,
+        doc_key=doc_key,
+        n_process=n_process,
+        silent=silent,
     )
     cutoffs = Cutoffs(precision, confidence, per, {row["key"]: row["cutoff"] for row in rows})
-    result = {"pipe": pipe.name, "attr": pipe.attr, "event": pipe.event, **cutoffs.to_dict(), "seen": seen, "rows": rows}
+    result = {
+        "pipe": pipe.name,
+        "attr": pipe.attr,
+        "event": pipe.event,
+        **cutoffs.to_dict(),
+        "by": by,
+        "seen": seen,
+        "rows": rows,
+    }
     if output is not None:
         write_json(output, result)
     if apply is not None:
@@ -146,19 +165,22 @@ def find_rows(
     per: str,
     *,
     gold_preproc: bool,
+    doc_key: str | None,
     n_process: int,
     silent: bool,
-) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """(a row for each key: what its cut-off keeps; how much of the data the fit has seen).
+) -> tuple[list[dict[str, Any]], dict[str, Any] | None, dict[str, Any]]:
+    """(a row for each key: what its cut-off keeps; how much of the data the fit has seen; what was drawn as a whole: "unit" and "n").
 
     RAISES C030: the data has no gold entities.
     """
+    import numpy as np
+
     from ..entities.cutoffs import keys_of
     from ..entities.thresholds import find_thresholds
     from ..layers import get_layer
     from ..scorers import judge_spans
 
-    examples = read_examples(nlp, data, gold_preproc)
+    examples = read_examples(nlp, data, gold_preproc, doc_key)
     order = nlp.pipe_names
     done = list(
         run_pipes(
@@ -192,11 +214,12 @@ def find_rows(
                 "high": one.high,
             }
         )
-    return rows, seen_in(pipe, done)
+    return rows, seen_in(pipe, done), {"unit": judged.unit, "n": len(np.unique(judged.documents))}
 
 
 def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
     """Print the cut-offs."""
+    from ..documents import by_unit
     from ._screen import msg
 
     percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
@@ -221,9 +244,9 @@ def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
         msg.warn(f"No cut-off reaches {percent} with this confidence: ask for less, or give more gold.{applied}")
         return
     msg.text(
-        f"In documents of the same source the entities kept are right at least {percent} of the time. Of all data sets on which this "
+        f"In texts of the same source ({by_unit(**result['by'])}) the entities kept are right at least {percent} of the time. Of all data sets on which this "
         f"command may be run, that claim is true for {sure}, and so is the interval under Elsewhere: where the precision of as many "
-        "entities kept from other documents lies."
+        "entities kept from others lies."
     )
     if apply is not None:
         msg.good(f"The pipeline with these cut-offs (Span._.{result['attr']}_accept): {apply}")

@@ -30,6 +30,7 @@ class DocTensorSource(Source):
         self._labels = tuple(labels)
         self._layer = get_layer(layer)
         self.key = key
+        self.user_data_key = "" if key == "tensor" else key
 
     @property
     def _where(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..analysis.decomposition import decompose
 from ..binning import make_binner
+from ..documents import by_unit
 from ..metrics.bootstrap import error_interval, mean_gmce_interval, resample_means
 from ..metrics.proper import log_losses, squared_losses
 from ..pairs import top_pairs
@@ -37,18 +38,19 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
 
     judged (Judged): Not empty. facts (Mapping): "layer", "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
         about the pipe.
-    RETURNS (dict): facts, and "unit", "bins", "documents", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
+    RETURNS (dict): facts, and "unit", "bins", "documents", "by", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
         "figures", "curves", "groups", "tags", "worst", "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
-    table = calibration_table(pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents)
+    table = calibration_table(pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents, corpus.unit)
     never = never_right(pairs, calibrated, judged.labels) if judged.named else []
     return {
         **facts,
         "unit": judged.unit,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": judged.n_bins,
-        "documents": len(np.unique(judged.documents)),
+        "documents": table["by"]["n"],
+        "by": by_unit(**table["by"]),
         "verdict": verdict(judged, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,
         "accuracy": accuracy_interval(corpus, judged, table["accuracy"]),
@@ -86,7 +88,7 @@ def _unit_hits(corpus: ScoredCorpus, judged: Judged) -> tuple[Floats, Ints]:
     top = top_pairs(pairs)
     right = np.zeros(len(units))
     right[own.reshape(-1)[top]] = pairs.hits[top]
-    return right, corpus.docs[units]
+    return right, corpus.documents[units]
 
 
 def figures(judged: Judged, table: dict[str, Any]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..documents import DOCUMENT
 from ..metrics.bootstrap import error_interval, mean_gmce_interval, paired_difference
 from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
 from ..metrics.intervals import calibration_error_interval
@@ -99,11 +100,12 @@ def calibration_table(
     n_bins: int = 10,
     seed: int = 0,
     documents: Ints | None = None,
+    unit: str = DOCUMENT,
 ) -> dict[str, Any]:
     """Everything that `spacy calib evaluate` shows, as plain data.
 
-    documents (Ints | None): Of each pair, for the intervals of the true error.
-    RETURNS (dict): "tokens", "pairs", "accuracy"; "errors": rows as in ErrorRow for all, each group and the mean;
+    documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What they are, see `documents`.
+    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known; "errors": rows as in ErrorRow for all, each group and the mean;
         "scores": name -> {"raw", "calibrated"} for ece, brier and nll; "change": see `changes`.
     """
     judging = Judging(n_bins, seed, documents)
@@ -118,6 +120,7 @@ def calibration_table(
         "tokens": pairs.n_units,
         "pairs": len(pairs),
         "accuracy": accuracy(pairs),
+        "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
         "errors": [asdict(row) for row in rows],
         "scores": {
             "ece": {key: ece(pairs, values, n_bins) for key, values in both.items()},

@@ -127,7 +127,7 @@ def test_the_data_cannot_be_read(sentence, model, dev, calibrated, tmp_path, out
 def test_the_data_has_another_suffix(model, dev, tmp_path, out):
     path = tmp_path / "gold.conllu"
     path.write_bytes(dev.read_bytes())
-    refuses(calib("fit", model, path, out), "is not a readable DocBin (its name does not end in .spacy)")
+    refuses(calib("fit", model, path, out), "is not a readable DocBin (its name does not end in .spacy or .conllu)")
 
 
 def test_the_data_is_a_folder_without_spacy_files(model, calibrated, tmp_path, out):

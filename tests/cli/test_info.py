@@ -20,7 +20,7 @@ def test_info_says_what_the_pipe_holds(calibrated):
         "Method spacy-calib.Isotonic.v1",
         "Threshold 0.01",
         "Normalized no",
-        f"120 documents, {n_tokens} tokens",
+        f"120 sentences, {n_tokens} tokens",
         "Frequencies counted on the fit data",
         f"spacy-calib {__version__}, spacy {spacy.__version__}",
         "on the FIT data",

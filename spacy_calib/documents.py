@@ -1,0 +1,54 @@
+"""Which document of the source a text belongs to: the unit of folds and intervals. Knows names and numbers, never Docs.
+
+Parts of one document are alike. Where they are resampled as if each were a document of its own, intervals come out too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+# What a text may be a part of, from the best known to the least.
+DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
+
+
+class SourceDocument(NamedTuple):
+    """unit (str): What is known of it: a document of the source, a sentence, a text, or no more than a Doc of the file.
+    key (Hashable): Tells it from the others of its unit.
+    """
+
+    unit: str
+    key: Hashable
+
+
+class DocumentNumbers:
+    """Documents as small numbers, in the order in which they are met: parts of one document need not follow one another."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[SourceDocument, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, document: SourceDocument) -> int:
+        """The number of a document, a new one where it was not met before."""
+        return self._numbers.setdefault(document, len(self._numbers))
+
+    @property
+    def unit(self) -> str:
+        """What the numbers count. A file of Docs among which some hold one sentence alone is not one of sentences."""
+        units = {document.unit for document in self._numbers}
+        if DOC in units:
+            units.discard(SENTENCE)
+        return " or ".join(sorted(units)) or DOC
+
+
+def counted(unit: str, n: int) -> str:
+    """So many of them: "1 document", "208 Docs of the file"."""
+    first, *rest = unit.split(" ")
+    return f"{n:,} {' '.join([first if n == 1 else first + 's', *rest])}"
+
+
+def by_unit(unit: str, n: int) -> str:
+    """How a table names what its intervals resample: "by document (20)"."""
+    return f"by {unit} ({n:,})"

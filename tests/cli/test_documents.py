@@ -1,0 +1,78 @@
+"""The commands resample the documents of the source, and name what they resample."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_calib.cli._common import read_examples
+from spacy_calib.cli._scoring import stream_examples
+from tests.cli.conftest import calib
+
+N_ARTICLES = 7
+
+
+@pytest.fixture(scope="module")
+def articles(test_file, tmp_path_factory):
+    """The Docs of test.spacy as parts of a few articles, not one after the other."""
+    docs = list(DocBin().from_disk(test_file).get_docs(spacy.blank("xx").vocab))
+    for number, doc in enumerate(docs):
+        doc.user_data["article"] = f"a{number % N_ARTICLES}"
+    path = tmp_path_factory.mktemp("articles") / "articles.spacy"
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    return path
+
+
+def test_evaluate_resamples_the_documents_that_the_key_names(calibrated, articles, tmp_path):
+    tables = {}
+    for name, options in (("sentences", []), ("articles", ["--doc-key", "article"])):
+        path = tmp_path / f"{name}.json"
+        outcome = calib("evaluate", calibrated, articles, *options, "--output", path)
+        assert outcome.code == 0, outcome.text
+        tables[name] = next(iter(json.loads(path.read_text()).values()))
+        by = tables[name]["by"]
+        assert f"by {by['unit']} ({by['n']:,})" in outcome.text
+    assert tables["articles"]["by"] == {"unit": "document", "n": N_ARTICLES}
+    assert tables["sentences"]["by"]["unit"] == "sentence"
+    assert tables["sentences"]["by"]["n"] > N_ARTICLES
+    # The same pairs and errors, other intervals.
+    whole = {name: table["errors"][0] for name, table in tables.items()}
+    assert whole["articles"]["calibrated"] == whole["sentences"]["calibrated"]
+    assert whole["articles"]["true_high"] != whole["sentences"]["true_high"]
+
+
+def test_the_other_commands_count_them_too(calibrated, articles, model, tmp_path):
+    out = tmp_path / "expect.json"
+    assert calib("expect", calibrated, articles, "--doc-key", "article", "--silent", "--output", out).code == 0
+    found = json.loads(out.read_text())
+    assert (found["documents"], found["by"]) == (N_ARTICLES, "document")
+
+    fitted = calib("fit", model, articles, tmp_path / "fitted", "--method", "isotonic", "--doc-key", "article", "--silent")
+    assert fitted.code == 0, fitted.text
+    pipe = spacy.load(tmp_path / "fitted").get_pipe("calib")
+    assert (pipe.fit_info["docs"], pipe.fit_info["unit"]) == (N_ARTICLES, "document")
+    assert f"{N_ARTICLES} documents" in calib("info", tmp_path / "fitted").text
+
+    wrong = calib("evaluate", calibrated, articles, "--doc-key", "chapter")
+    assert wrong.code == 1
+    assert "nothing under 'chapter'" in wrong.text
+
+
+def test_texts_of_a_conllu_file(calibrated, tmp_path):
+    file = tmp_path / "a.conllu"
+    row = "{0}\t{1}\t_\t{2}\t{2}\t_\t{3}\tdep\t_\t_\n"
+    sentence = row.format(1, "the", "DET", 2) + row.format(2, "dog", "NOUN", 3) + row.format(3, "eats", "VERB", 0)
+    file.write_text(f"# newdoc id = a\n{sentence}\n{sentence}\n# newdoc id = b\n{sentence}", encoding="utf-8")
+    outcome = calib("evaluate", calibrated, file, "--bins", 2)
+    assert outcome.code == 0, outcome.text
+    assert "9 tokens" in outcome.text
+    assert "by document (2)" in outcome.text
+    nlp = spacy.blank("xx")
+    assert (
+        len(read_examples(nlp, tmp_path, gold_preproc=True))
+        == len(list(stream_examples(nlp, tmp_path, gold_preproc=True)))
+        == 3
+    )
