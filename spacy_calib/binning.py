@@ -19,10 +19,16 @@ from .types import BinTable, Floats, Ints
 Binner = Callable[..., Floats]
 
 
+# No count of anything comes near it; arrays of so many would not fit into memory, and larger ones not into an integer.
+MOST_COUNTED = 1_000_000_000
+
+
 def check_count(name: str, value: int) -> int:
-    """RAISES C001: value is not an integer of at least 1."""
+    """RAISES C001: value is not an integer of at least 1, or more than can be counted."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise calib_error("C001", name=name, wanted="a whole number of at least 1", given=repr(value))
+    if value > MOST_COUNTED:
+        raise calib_error("C001", name=name, wanted=f"a whole number of at most {MOST_COUNTED:,}", given=repr(value))
     return int(value)
 
 

@@ -38,6 +38,7 @@ from .layers import Layer, columns_of, label_hashes
 from .lookup import Fitted, Found, check_loaded, find_component, look_for_fault, look_up
 from .marginals.base import Scores, Source
 from .pairs import check_threshold
+from .pipe_state import PipeState
 from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
 from .scaling import Scaling
@@ -511,47 +512,26 @@ class Calibrator(Pipe):
 
     # Saving
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "labels": list(self.fitted_labels),
-            "kind": self.fitted_kind,
-            "fit_info": self.fit_info,
-            **self.calibration.state(),
-            "span_maps": None if self.span_maps is None else [one.state() for one in self.span_maps],
-            "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
-            "record": None if self.record is None else self.record.state(),
-            "seen": None if self.seen is None else self.seen.state(),
-            "fault": look_for_fault(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), self._sourced),
-        }
+    def _state(self) -> PipeState:
+        return PipeState(
+            self.calibration, self.fitted_labels, self.fitted_kind, self.span_maps, self.cutoffs, self.record, self.seen,
+            self.fit_info, look_for_fault(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), self._sourced),
+        )  # fmt: skip
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
-        state = saved.load(data, name=self.name, path=path)
-        try:
-            state["maps"]  # every format has had it
-            self.calibration = TokenCalibration.from_state(
-                state, self.normalize, lambda one: saved.load_part(one, name=self.name)
-            )
-            spans, cutoffs = state.get("span_maps"), state.get("cutoffs")
-            self.span_maps = (
-                None if spans is None else (SpanRecalibrator.from_state(spans[0]), SpanRecalibrator.from_state(spans[1]))
-            )
-            self.cutoffs = None if cutoffs is None else Cutoffs.from_dict(cutoffs)
-            record, seen = state.get("record"), state.get("seen")  # states saved before they existed do not name them
-            self.record = None if record is None else FitRecord.from_state(record)
-            self.seen = None if seen is None else SeenTexts.from_state(seen)
-            self.fitted_labels = tuple(state["labels"])
-            self.fitted_kind = state["kind"]
-            self.fit_info = state["fit_info"]
-        except (KeyError, TypeError, AttributeError) as error:
-            raise calib_error("C010", name=self.name, path=path, why=f"a part is missing: {error!r}") from None
-        self._sourced = bool(state.get("fault"))  # states saved before it existed do not name it
-        if not self._sourced and self.maps is not None:
-            check_loaded(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels))
+        """Take over a saved state, all of it or (where it is refused) nothing."""
+        held = saved.read(data, name=self.name, path=path, normalize=self.normalize)
+        if not held.fault and held.calibration.maps is not None:
+            check_loaded(self._home, self.source, Fitted(held.kind, held.labels))
+        self.calibration, self.span_maps, self.cutoffs = held.calibration, held.span_maps, held.cutoffs
+        self.fitted_labels, self.fitted_kind = held.labels, held.kind
+        self.record, self.seen, self.fit_info = held.record, held.seen, held.fit_info
+        self._sourced = bool(held.fault)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The fitted state as bytes."""
-        return saved.dump(self._state())
+        return saved.dump(self._state().to_dict())
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Calibrator:
         """Take over the state that `to_bytes` gave.
@@ -564,7 +544,7 @@ class Calibrator(Pipe):
         """Write the fitted state into a folder."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _FILE).write_bytes(saved.dump(self._state()))
+        (folder / _FILE).write_bytes(saved.dump(self._state().to_dict()))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Calibrator:
         """Take over the state that `to_disk` wrote.

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .binning import check_count
 from .errors import calib_error
-from .types import Floats, Groups, Ints, as_probabilities
+from .schema import floats, lengths, number, optional, record, wholes
+from .types import GROUPS, Floats, Groups, Ints, as_probabilities
 
 COVERAGES = ("marginal", "group", "tag")
 
@@ -27,6 +28,25 @@ class Cuts:
 
     values: Floats
     tokens: Ints
+
+
+def _learned_agrees(held: dict[str, Any]) -> str:
+    groups, cuts = held["groups"], held["cuts"]
+    wanted = {"pooled": 1, "of_group": len(groups["names"]) + 1, "of_tag": len(groups["of_tag"])}
+    return lengths(wanted, {name: cuts[name]["values"] for name in wanted})
+
+
+# The saved form of Cuts, and of what ConformalSets learns.
+_CUTS = record({"values": floats(0.0, 1.0), "tokens": wholes()}, lambda held: lengths({"tokens": len(held["values"])}, held))
+_LEARNED = record(
+    {
+        "groups": GROUPS,
+        "cuts": record({"pooled": _CUTS, "of_group": _CUTS, "of_tag": _CUTS}),
+        "out_of_reach": number(0.0, 1.0),
+        "empty": optional(number(0.0, 1.0), 0.0),
+    },
+    _learned_agrees,
+)
 
 
 class ConformalSets:
@@ -237,14 +257,18 @@ class ConformalSets:
         }
 
     def load_learned(self, learned: dict[str, Any]) -> ConformalSets:
-        """Take over the learned part of a saved state."""
-        self.groups = Groups.from_state(learned["groups"])
-        for name, held in learned["cuts"].items():
-            cuts = Cuts(np.array(held["values"], dtype=np.float64), np.array(held["tokens"], dtype=np.intp))
-            setattr(self, f"{name}_", cuts)
-        self.out_of_reach_ = float(learned["out_of_reach"])
-        self.empty_ = float(learned.get("empty", 0.0))  # states saved before it was counted do not name it
+        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        held = _LEARNED(learned, "learned")
+        self.groups = Groups.from_state(held["groups"])
+        for name, cuts in held["cuts"].items():
+            setattr(self, f"{name}_", Cuts(**cuts))
+        self.out_of_reach_, self.empty_ = float(held["out_of_reach"]), float(held["empty"])
         return self
+
+    @property
+    def n_tags(self) -> int:
+        """Number of tags that it was fitted to; 0 before."""
+        return 0 if self.groups is None else len(self.groups.of_tag)
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ConformalSets:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .expect import sum_by
+from .schema import floats, lengths, listed, record, text
 from .types import Floats, Ints
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
@@ -77,6 +78,34 @@ class Drift:
     @property
     def trusted(self) -> bool:
         return self.verdict == LIKE
+
+
+def _profile_agrees(held: dict[str, Any]) -> str:
+    n, bins = len(held["calibrated"]), len(held["span_edges"])
+    sizes = {
+        "scores": (n, len(held["edges"]) + 1),
+        "label_counts": (n, len(held["labels"]) + 1),
+        "spans": (n, bins + 1 if bins else 0),
+    }
+    wrong = lengths(sizes, held)
+    if not wrong and (not n or held["scores"].sum(axis=1).min() <= 0):
+        wrong = "a document has no tokens"
+    return wrong
+
+
+# The saved form of DriftProfile.
+PROFILE = record(
+    {
+        "edges": floats(0.0, 1.0, rising="rises"),
+        "labels": listed(text),
+        "scores": floats(0.0, ndim=2),
+        "label_counts": floats(0.0, ndim=2),
+        "calibrated": floats(0.0),
+        "span_edges": floats(0.0, 1.0, rising="rises"),
+        "spans": floats(0.0, ndim=2),
+    },
+    _profile_agrees,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +216,8 @@ class DriftProfile:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> DriftProfile:
-        """Rebuild from `state`."""
-        arrays = {name: np.array(state[name], dtype=np.float64) for name in state if name != "labels"}
-        return cls(labels=tuple(state["labels"]), **arrays)
+        """Rebuild from a state that PROFILE has read."""
+        return cls(**{**state, "labels": tuple(state["labels"])})
 
 
 def _edges(raw: Floats) -> Floats:

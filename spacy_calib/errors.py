@@ -4,16 +4,22 @@ from __future__ import annotations
 
 
 class CalibError(ValueError):
-    """A fault that the user can mend. `code` names the message, `str()` is the sentence that the CLI prints."""
+    """A fault that the user can mend. `code` names the message, `str()` is the sentence that the CLI prints; `pipe` is the name of the
+    pipe whose saved state cannot be read, "" for any other fault.
+    """
 
-    def __init__(self, code: str, message: str):
+    def __init__(self, code: str, message: str, pipe: str = ""):
         super().__init__(f"[{code}] {message}")
         self.code = code
         self.message = message
+        self.pipe = pipe
 
     def __reduce__(self):
-        return CalibError, (self.code, self.message)
+        return CalibError, (self.code, self.message, self.pipe)
 
+
+# The saved state of a pipe cannot be read: such a pipe can only be fitted anew.
+UNREADABLE = ("C010", "C011", "C012")
 
 _MESSAGES = {
     # Arrays and settings
@@ -118,4 +124,5 @@ def calib_error(code: str, **values: object) -> CalibError:
     values: What the sentence names.
     RETURNS (CalibError): The error, to be raised by the caller.
     """
-    return CalibError(code, _MESSAGES[code].format(**values))
+    pipe = str(values["name"]) if code in UNREADABLE else ""
+    return CalibError(code, _MESSAGES[code].format(**values), pipe)

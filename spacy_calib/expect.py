@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import calib_error
+from .schema import Form, floats, lengths, number, record, whole
 from .types import Floats, Ints
 
 # Neighbouring documents are alike (parts of one text, texts of one source) up to this distance: Newey and West (1987).
@@ -39,6 +40,23 @@ class Sums(NamedTuple):
     expected: Floats
     independent: Floats
     units: Floats
+
+
+def residuals_form(k: int) -> Form:
+    """The saved form of Residuals of k kinds of events."""
+    sizes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
+    return record(
+        {
+            "docs": whole(1),
+            "units": number(1.0),
+            "squares": number(1.0),
+            "residual": floats(),
+            "independent": floats(0.0),
+            "moment": floats(ndim=2),
+            "neighbours": floats(ndim=2),
+        },
+        lambda held: lengths(sizes, held),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +115,8 @@ class Residuals:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Residuals:
-        """Rebuild from `state`."""
-        arrays = {key: np.array(state[key]) for key in ("residual", "independent", "moment", "neighbours")}
-        return cls(state["docs"], state["units"], state["squares"], **arrays)
+        """Rebuild from a state that its form has read."""
+        return cls(**state)
 
 
 def _neighbours(residual: Floats) -> Floats:
@@ -179,6 +196,10 @@ class EntitySums(NamedTuple):
         return self.predicted - self.right
 
 
+# The saved form of EntityModel.
+ENTITY_MODEL = record({"per_wrong": number(0.0), "per_outside": number(0.0), "residuals": residuals_form(2)})
+
+
 @dataclass(frozen=True, eq=False)
 class EntityModel:
     """How many gold entities there are beside the right ones among those found, and the residuals of both numbers on the fit data.
@@ -221,7 +242,7 @@ class EntityModel:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> EntityModel:
-        """Rebuild from `state`."""
+        """Rebuild from a state that ENTITY_MODEL has read."""
         return cls(state["per_wrong"], state["per_outside"], Residuals.from_state(state["residuals"]))
 
 

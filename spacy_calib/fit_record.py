@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drift import DriftProfile, Labelled
+from .drift import PROFILE, DriftProfile, Labelled
 from .entities.recalibration import SpanRecalibrator
-from .expect import EntityModel, EntitySums, Residuals, sum_by, token_sums
+from .expect import ENTITY_MODEL, EntityModel, EntitySums, Residuals, residuals_form, sum_by, token_sums
 from .folds import contiguous_folds
 from .pairs import top_pairs
+from .schema import maybe, number, record
 from .types import OUTSIDE, Floats, Groups, Ints, Pairs, Spans
 
 _FOLDS = 5
@@ -35,6 +36,12 @@ class SpanFit:
     groups: Groups
 
 
+# The saved form of FitRecord.
+RECORD = record(
+    {"tokens": residuals_form(1), "accuracy": number(0.0, 1.0), "entities": maybe(ENTITY_MODEL), "profile": PROFILE}
+)
+
+
 @dataclass(frozen=True)
 class FitRecord:
     """tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
@@ -53,7 +60,7 @@ class FitRecord:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> FitRecord:
-        """Rebuild from `state`."""
+        """Rebuild from a state that RECORD has read."""
         entities = None if state["entities"] is None else EntityModel.from_state(state["entities"])
         profile = DriftProfile.from_state(state["profile"])
         return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile)

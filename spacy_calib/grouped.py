@@ -10,11 +10,12 @@ import numpy as np
 
 from .collapsing import WeightedPairs, collapse_groups
 from .errors import calib_error
-from .pooling import TagOffsets
-from .recalibrators.base import Joined, Recalibrator
+from .pooling import OFFSETS, TagOffsets
+from .recalibrators.base import MAP, Joined, Recalibrator
 from .recalibrators.identity import Identity
 from .recalibrators.logistic import sigmoid
-from .types import Floats, Groups, Ints, Pairs, as_probabilities
+from .schema import Misfit, lengths, listed, maybe, optional, record, text, whole
+from .types import GROUPS, Floats, Groups, Ints, Pairs, as_probabilities
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,25 @@ class GroupFit:
     pairs: int
     hits: int
     fallback: str = ""
+
+
+# The saved forms of GroupFit and GroupedRecalibrator.
+_FIT = record(
+    {"pairs": whole(), "hits": whole(), "fallback": text},
+    lambda held: "there are more hits than pairs" if held["hits"] > held["pairs"] else "",
+)
+GROUPED = record(
+    {
+        "prototype": MAP,
+        "groups": GROUPS,
+        "pooled": MAP,
+        "pooled_fit": _FIT,
+        "maps": listed(maybe(MAP)),
+        "fits": listed(_FIT),
+        "pooling": optional(maybe(OFFSETS)),
+    },
+    lambda held: lengths({"maps": len(held["groups"]["names"]), "fits": len(held["groups"]["names"])}, held),
+)
 
 
 class GroupedRecalibrator:
@@ -141,19 +161,28 @@ class GroupedRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
-        """Rebuild from `state`.
+        """Rebuild from a state that GROUPED has read.
 
         load (Callable): Rebuilds one recalibrator or pooling from its state (the registry knows how).
+        RAISES Misfit: a map or the pooling is not fitted, or not to as many groups.
         """
         made = cls(load(state["prototype"]), Groups.from_state(state["groups"]))
-        if state.get("pooling") is not None:
+        if state["pooling"] is not None:
             made.pooling = load(state["pooling"])
-        made.pooled_ = load(state["pooled"])
+            if made.pooling.sizes() != (len(made.groups.of_tag), len(made.groups)):
+                raise Misfit("pooling", "fitted to these tags and groups")
+        made.pooled_ = _fitted(load(state["pooled"]))
         made.pooled_fit_ = GroupFit(**state["pooled_fit"])
-        made.maps_ = [None if m is None else load(m) for m in state["maps"]]
+        made.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
         made.fits_ = [GroupFit(**fit) for fit in state["fits"]]
         made._joined = made._join()
         return made
+
+
+def _fitted(part: Recalibrator) -> Recalibrator:
+    if not part.fitted:
+        raise Misfit("learned", "there")
+    return part
 
 
 def _why_not(n: int, n_hits: int, min_pairs: int) -> str:

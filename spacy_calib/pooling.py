@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .errors import calib_error
 from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
+from .schema import floats, maybe, number, record, registered
 from .types import Floats, Ints
 
 # No offset moves the log-odds farther: without a penalty that of a tag whose pairs all hit would have no end.
@@ -135,6 +136,12 @@ class _Problem:
         return offsets, float(evidence)
 
 
+# The saved form of a pooling, and of what TagOffsets learns.
+OFFSETS = registered("@calib_poolings")
+_UNITS = maybe(record({"values": floats(), "strength": number(0.0, np.inf)}))
+_LEARNED = record({"tags": _UNITS, "groups": _UNITS})
+
+
 class TagOffsets:
     """After the map of a group: log-odds + offset of the group + offset of the tag.
 
@@ -149,7 +156,8 @@ class TagOffsets:
 
     def __init__(self, strength: float | None = None, group_strength: float | None = None):
         for name, value in (("strength", strength), ("group_strength", group_strength)):
-            if value is not None and not value >= 0:
+            is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if value is not None and not (is_number and value >= 0):
                 raise calib_error("C001", name=name, wanted="a number of at least 0", given=repr(value))
         self.strength = strength
         self.group_strength = group_strength
@@ -228,12 +236,14 @@ class TagOffsets:
         return {"@calib_poolings": self.registered, "settings": settings, "learned": learned}
 
     def load_learned(self, learned: dict[str, Any]) -> TagOffsets:
-        """Take over the learned part of a saved state."""
-        for name in ("tags", "groups"):
-            held = learned[name]
-            one = None if held is None else Offsets(np.array(held["values"], dtype=np.float64), float(held["strength"]))
-            setattr(self, f"{name}_", one)
+        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        for name, held in _LEARNED(learned, "learned").items():
+            setattr(self, f"{name}_", None if held is None else Offsets(held["values"], float(held["strength"])))
         return self
+
+    def sizes(self) -> tuple[int, int] | None:
+        """(tags, groups) that it was fitted to; None before."""
+        return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
 
 
 def _of(values: Floats, units: Ints) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .schema import digests, record
 from .types import Floats, Ints
 
 # A pipe keeps at most so many digests, of eight bytes each.
@@ -62,6 +63,10 @@ class SeenShare:
         return {**asdict(self), "many": self.many}
 
 
+# The saved form of SeenTexts.
+SEEN = record({"digests": digests})
+
+
 @dataclass(frozen=True, eq=False)
 class SeenTexts:
     """digests (Digests): Of the documents and sentences of the fit data, ascending; of very many the MOST lowest, which are a fair sample."""
@@ -101,8 +106,8 @@ class SeenTexts:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SeenTexts:
-        """Rebuild from `state`."""
-        return cls(np.asarray(state["digests"], dtype=np.uint64))
+        """Rebuild from a state that SEEN has read."""
+        return cls(state["digests"])
 
 
 def warning_of(seen: dict[str, Any] | None) -> str | None:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from .conformal import ConformalSets
 from .errors import calib_error
 from .folds import contiguous_folds
-from .grouped import GroupedRecalibrator
+from .grouped import GROUPED, GroupedRecalibrator
 from .pooling import TagOffsets
 from .recalibrators import Platt, Recalibrator
+from .recalibrators.base import MAP
 from .scaling import Scaling
+from .schema import Form, Misfit, Optional, maybe, optional, registered
 from .types import Floats, Grouping, Groups, Ints, Marginals, Pairs
 from .venn_abers import GroupedVennAbers
 
@@ -95,6 +97,16 @@ class CalibratedEntries:
     scores: Floats
     low: Floats | None = None
     high: Floats | None = None
+
+
+# The saved form of TokenCalibration. What scaling and sets learned is read by their classes.
+TOKENS: dict[str, Form | Optional] = {
+    "maps": maybe(GROUPED),
+    "scaling": optional(maybe(registered("@calib_scalings"))),
+    "other": optional(maybe(MAP)),
+    "intervals": optional(maybe(GROUPED)),
+    "sets": optional(maybe(registered("@calib_sets"))),
+}
 
 
 class TokenCalibration:
@@ -248,16 +260,16 @@ class TokenCalibration:
     def from_state(
         cls, state: dict[str, Any], normalize: bool | str, load: Callable[[dict[str, Any]], Any]
     ) -> TokenCalibration:
-        """Rebuild from `state`.
+        """Rebuild from a state that TOKENS has read.
 
         load (Callable): Rebuilds one part from its state by its registered name.
+        RAISES Misfit: a part is not fitted, or not to as many tags as the maps.
         """
 
         def part(name: str, rebuild: Callable[[dict[str, Any]], Any]) -> Any:
-            held = state.get(name)  # states saved before a part existed do not name it
-            return None if held is None else rebuild(held)
+            return None if state[name] is None else rebuild(state[name])
 
-        return cls(
+        made = cls(
             part("maps", lambda held: GroupedRecalibrator.from_state(held, load)),
             scaling=part("scaling", load),
             normalize=normalize,
@@ -265,6 +277,22 @@ class TokenCalibration:
             intervals=part("intervals", GroupedVennAbers.from_state),
             sets=part("sets", load),
         )
+        made._check_loaded()
+        return made
+
+    def _check_loaded(self) -> None:
+        """RAISES Misfit: see `from_state`."""
+        if self.other is not None and not self.other.fitted:
+            raise Misfit("other", "fitted")
+        n_tags = None if self.maps is None else len(self.maps.groups.of_tag)
+        tags = {
+            "scaling": None if self.scaling is None else self.scaling.n_tags,
+            "intervals": None if self.intervals is None else len(self.intervals.groups.of_tag),
+            "sets": None if self.sets is None else self.sets.n_tags,
+        }
+        for name, n in tags.items():
+            if n is not None and n != n_tags:
+                raise Misfit(name, f"fitted to as many tags as the maps ({n_tags})")
 
 
 def lowest_score(threshold: float, *scalings: Scaling | None) -> float:

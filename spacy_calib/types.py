@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import calib_error
+from .schema import listed, optional, record, text, whole, wholes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -247,18 +248,30 @@ class Groups:
         return members[np.argsort(-self.counts[members], kind="stable")]
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
+        """Plain data and arrays, of GROUPS: what `from_state` needs."""
         return {"names": list(self.names), "of_tag": self.of_tag, "counts": self.counts, "alone": self.alone}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Groups:
-        """Rebuild from `state`."""
-        return cls(tuple(state["names"]), np.array(state["of_tag"]), np.array(state["counts"]), state.get("alone", 0))
+        """Rebuild from a state that GROUPS has read."""
+        return cls(tuple(state["names"]), state["of_tag"], state["counts"], state["alone"])
 
     @property
     def sizes(self) -> list[int]:
         """Number of tags in each group."""
         return np.bincount(self.of_tag[self.of_tag >= 0], minlength=len(self.names)).tolist()
+
+
+def _groups_agree(held: dict[str, Any]) -> str:
+    if len(held["counts"]) != len(held["of_tag"]):
+        return f"{len(held['of_tag'])} tags have groups, {len(held['counts'])} have counts"
+    if held["of_tag"].max(initial=-1) >= len(held["names"]) or held["alone"] > len(held["names"]):
+        return f"there are {len(held['names'])} groups"
+    return ""
+
+
+# The saved form of Groups.
+GROUPS = record({"names": listed(text), "of_tag": wholes(-1), "counts": wholes(), "alone": optional(whole(), 0)}, _groups_agree)
 
 
 @dataclass(frozen=True, eq=False)

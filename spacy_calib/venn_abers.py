@@ -11,7 +11,14 @@ from .errors import calib_error
 from .grouped import GroupedRecalibrator
 from .recalibrators.base import Recalibrator
 from .recalibrators.isotonic import masses
+from .schema import Misfit, floats, lengths, record
 from .types import Floats, Groups, Ints, Pairs, as_probabilities
+
+
+def _steps_agree(held: dict[str, Any]) -> str:
+    if not len(held["low_x_"]) or not len(held["high_x_"]):
+        return "there are no steps"
+    return lengths({"low_": len(held["low_x_"]), "high_": len(held["high_x_"])}, held)
 
 
 class VennAbers(Recalibrator):
@@ -27,6 +34,15 @@ class VennAbers(Recalibrator):
 
     registered = "spacy-calib.VennAbers.v1"
     _learned = ("low_x_", "low_", "high_x_", "high_")
+    learned_form = record(
+        {
+            "low_x_": floats(0.0, 1.0, rising="rises"),
+            "low_": floats(0.0, 1.0, rising="never falls"),
+            "high_x_": floats(0.0, 1.0, rising="rises"),
+            "high_": floats(0.0, 1.0, rising="never falls"),
+        },
+        _steps_agree,
+    )
     low_x_: Floats
     low_: Floats
     high_x_: Floats
@@ -36,6 +52,15 @@ class VennAbers(Recalibrator):
     def min_pairs(self) -> int:
         """0: a single pair is enough, and so are pairs that all hit; few pairs give wide intervals."""
         return 0
+
+    def load_learned(self, learned: dict[str, Any]) -> Recalibrator:
+        """RAISES Misfit: not of the form declared, or `low` passes `high`."""
+        super().load_learned(learned)
+        if self.fitted:
+            low, high = self.interval(np.concatenate([self.low_x_, self.high_x_]))
+            if (low > high).any():
+                raise Misfit("learned.low_", "at most 'high_' everywhere")
+        return self
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
         x, mass, hit_mass = masses(scores, hits, weights)
@@ -197,7 +222,7 @@ class GroupedVennAbers:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> GroupedVennAbers:
-        """Rebuild from `state`."""
+        """Rebuild from a state that GROUPED has read. RAISES Misfit: a predictor is not of the form declared."""
         made = cls(Groups.from_state(state["groups"]))
         made.maps = GroupedRecalibrator.from_state(state, lambda one: VennAbers().load_learned(one["learned"]))
         return made

@@ -22,6 +22,7 @@ CORE = [
     "errors",
     "visible",
     "documents",
+    "schema",
     "types",
     "collapsing",
     "binning",
@@ -47,6 +48,7 @@ CORE = [
     "drift",
     "fit_record",
     "seen",
+    "pipe_state",
     "expectations",
 ]
 # Modules of the shell that stand in a room of the core.

@@ -22,7 +22,8 @@ from spacy_calib.pairs import from_dense, pair_up
 from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from spacy_calib.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.token_calibration import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
+from spacy_calib.schema import record
+from spacy_calib.token_calibration import TOKENS, Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
 from spacy_calib.types import Groups, Marginals
 from spacy_calib.venn_abers import GroupedVennAbers
 
@@ -619,7 +620,9 @@ def restored(calibration: TokenCalibration, without: tuple[str, ...] = ()) -> To
     state = saved.load(saved.dump(calibration.state()), name="calib", path="nowhere")
     for part in without:
         assert state.pop(part) is None
-    return TokenCalibration.from_state(state, calibration.normalize, partial(saved.load_part, name="calib"))
+    return TokenCalibration.from_state(
+        record(TOKENS)(state, "state"), calibration.normalize, partial(saved.load_part, name="calib")
+    )
 
 
 def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CalibError, calib_error
-from ._common import INLINE_FACTORIES, load_with_factories, reason
+from ..errors import UNREADABLE, CalibError, calib_error
+from ._common import INLINE_FACTORIES, load_pipeline, load_with_factories, reason, warn
 from ._settings import DEFAULTS
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..component import Calibrator
+
+
+def load_readable(model: str) -> tuple[Language, list[str]]:
+    """The pipeline, and the names of those calib pipes that were left out because their saved state cannot be read: the only way to have
+    them again is to fit them, which must not fail for the same reason. Each is warned about.
+
+    RAISES C050, C020: see `load_pipeline`.
+    """
+    unreadable: list[str] = []
+    while True:
+        try:
+            return load_pipeline(model, exclude=unreadable), unreadable
+        except CalibError as error:
+            if error.code not in UNREADABLE or error.pipe in unreadable:
+                raise
+            unreadable.append(error.pipe)
+            warn(f"{error.message} It is left out of the new pipeline unless it is the one that is fitted.")
 
 
 def own_block(nlp: Language, attr: str | None = None, component: str | None = None) -> tuple[str, dict[str, Any]] | None:
@@ -34,15 +52,15 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
     return wanted[0], {key: value for key, value in block.items() if key != "factory"}
 
 
-def with_inline_recognizer(nlp: Language, model: str, name: str) -> Language:
+def with_inline_recognizer(nlp: Language, model: str, name: str, unreadable: Sequence[str] = ()) -> Language:
     """The pipeline, loaded anew with a recognizer that keeps its probabilities in place of spaCy's, if it is one.
 
-    name (str): The component that is to be calibrated. RAISES C050, C010 to C020: see `load_pipeline`.
+    name (str): The component that is to be calibrated. unreadable (Sequence[str]): See `load_readable`. RAISES C050: see `load_pipeline`.
     """
     factory = nlp.get_pipe_meta(name).factory if name in nlp.component_names else ""
     if factory not in INLINE_FACTORIES:
         return nlp
-    return load_with_factories(model, {name: INLINE_FACTORIES[factory]})
+    return load_with_factories(model, {name: INLINE_FACTORIES[factory]}, exclude=unreadable)
 
 
 def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:

@@ -17,7 +17,6 @@ from ._common import (
     check_option,
     data_files,
     import_user_code,
-    load_pipeline,
     number,
     print_json,
     print_table,
@@ -27,7 +26,7 @@ from ._common import (
     user_errors,
     warn,
 )
-from ._fitted_pipe import add_calib, own_block, with_inline_recognizer
+from ._fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
 from ._options import Code, DocKey, Force, Format, GoldPreproc, GpuId, Silent, one_of
 from ._overrides import overrides_of
 from ._promises import warn_of_promises
@@ -174,11 +173,11 @@ def fit(
     read = [path for given in (data, train_data) if given is not None for path in (given, *data_files(given))]
     check_pipeline_folder(output, force, inputs=[*read, config, code], model=model)
     use_gpu(gpu_id)
-    nlp = load_pipeline(model)
+    nlp, unreadable = load_readable(model)
     own = own_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     name, settings = pipe_settings(base or own, options, overrides)
     if not second_pass:
-        nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""))
+        nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""), unreadable)
     complete_source(nlp, settings, options, second_pass)
     calib = add_calib(nlp, name, settings)
     splits = calib.source.layer(calib.source_pipe()).name == "sent"

@@ -10,9 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
+from ..schema import choice, keyed, maybe, number, record
 from ..types import Floats, Groups, Ints
 
 PER = ("all", "group", "label")
+# The saved form of Cutoffs.
+CUTOFFS = record(
+    {
+        "precision": number(0.0, 1.0),
+        "confidence": number(0.0, 1.0),
+        "per": choice(*PER),
+        "cutoffs": keyed(maybe(number(0.0, 1.0))),
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,36 @@ from numpy.typing import ArrayLike
 
 from ..errors import calib_error
 from ..recalibrators.logistic import sigmoid
-from ..types import Floats, Groups, Spans, as_hits
-from .features import design
+from ..schema import floats, lengths, number, record, text, whole
+from ..types import GROUPS, Floats, Groups, Spans, as_hits
+from .features import NAMES, design
 
 # Fewer spans than this say nothing about eight and more coefficients: their raw scores pass through.
 MIN_SPANS = 20
+
+
+def _state_agrees(held: dict[str, Any]) -> str:
+    if held["n_hits"] > held["n_spans"]:
+        return "there are more hits than spans"
+    learned = held["n_spans"] > 0 and not held["fallback"]
+    size = len(NAMES) + 2 * len(held["groups"]["names"]) if learned else 0
+    return lengths({"center": size, "scale": size, "weights": size}, held)
+
+
+# The saved form of SpanRecalibrator.
+SPAN_MAP = record(
+    {
+        "groups": GROUPS,
+        "n_spans": whole(),
+        "n_hits": whole(),
+        "fallback": text,
+        "center": floats(),
+        "scale": floats(1e-12),
+        "weights": floats(),
+        "intercept": number(),
+    },
+    _state_agrees,
+)
 
 
 class SpanRecalibrator:
@@ -85,10 +110,10 @@ class SpanRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SpanRecalibrator:
-        """Rebuild from `state`."""
+        """Rebuild from a state that SPAN_MAP has read."""
         made = cls(Groups.from_state(state["groups"]))
         made.n_spans_, made.n_hits_, made.fallback_ = state["n_spans"], state["n_hits"], state["fallback"]
-        made.center_, made.scale_, made.weights_ = (np.array(state[key]) for key in ("center", "scale", "weights"))
+        made.center_, made.scale_, made.weights_ = state["center"], state["scale"], state["weights"]
         made.intercept_ = float(state["intercept"])
         return made
 

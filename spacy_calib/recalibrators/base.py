@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
+from ..schema import Form, floats, record, registered
 from ..types import Floats, Ints, as_hits, as_probabilities, as_weights
 
 # (scores, the number of the map of each) -> log-odds: several fitted maps as one, shape (n,) each.
 Joined = Callable[[Floats, Ints], Floats]
+
+# The saved form of a map; its settings are read by the registered function, and what it learned is read by its class (`Recalibrator.learned_form`), which the registered name tells.
+MAP = registered("@calib_recalibrators")
 
 
 class Recalibrator(ABC):
@@ -27,6 +31,8 @@ class Recalibrator(ABC):
     registered: ClassVar[str]
     monotone: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = ()
+    # The saved form of what was learned; None for one array of finite numbers each.
+    learned_form: ClassVar[Form | None] = None
 
     @property
     def min_pairs(self) -> int:
@@ -81,11 +87,14 @@ class Recalibrator(ABC):
         return {"@calib_recalibrators": self.registered, "settings": self.settings(), "learned": learned}
 
     def load_learned(self, learned: dict[str, Any]) -> Recalibrator:
-        """Take over the learned arrays of a saved state."""
-        for name in self._learned:
-            value = learned[name]
-            if value is not None:
-                setattr(self, name, np.array(value, dtype=np.float64))
+        """Take over the learned arrays of a saved state; nothing where all are None.
+
+        RAISES Misfit: they are not of the form declared.
+        """
+        if any(value is not None for value in learned.values()):
+            form = type(self).learned_form or record({name: floats() for name in self._learned})
+            for name, value in form(learned, "learned").items():
+                setattr(self, name, value)
         return self
 
     @abstractmethod

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning import assign, make_binner
+from ..schema import floats, lengths, record
 from ..types import Floats
 from .base import Recalibrator
 
@@ -28,6 +29,13 @@ def mean_per_bin(scores: Floats, values: Floats, edges: Floats, weights: Floats 
     return fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
 
 
+# What is learned of bins: their lower ends but the first (infinite where a bin holds nothing), and a probability of each.
+BINS = record(
+    {"edges_": floats(0.0, np.inf, rising="never falls"), "values_": floats(0.0, 1.0)},
+    lambda held: lengths({"values_": len(held["edges_"]) + 1}, held),
+)
+
+
 class HistogramBinning(Recalibrator):
     """Zadrozny and Elkan (2001), over adaptive bins (Kranzlein et al. 2021, section 2.2).
 
@@ -40,6 +48,7 @@ class HistogramBinning(Recalibrator):
     registered = "spacy-calib.Histogram.v1"
     monotone = False
     _learned = ("edges_", "values_")
+    learned_form = BINS
     edges_: Floats
     values_: Floats
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..collapsing import WeightedPairs, collapse
+from ..schema import floats, lengths, record
 from ..types import Floats
 from .base import Recalibrator
 
@@ -24,6 +27,10 @@ def masses(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = Non
     return x[starts], np.add.reduceat(mass, starts), np.add.reduceat(hit_mass, starts)
 
 
+def _one_value_per_point(held: dict[str, Any]) -> str:
+    return lengths({"y_": len(held["x_"])}, held) if len(held["x_"]) else "there are no points"
+
+
 class IsotonicRegression(Recalibrator):
     """Zadrozny and Elkan (2002): a piecewise linear map through the pooled points, flat beyond them.
 
@@ -32,6 +39,9 @@ class IsotonicRegression(Recalibrator):
 
     registered = "spacy-calib.Isotonic.v1"
     _learned = ("x_", "y_")
+    learned_form = record(
+        {"x_": floats(0.0, 1.0, rising="rises"), "y_": floats(0.0, 1.0, rising="never falls")}, _one_value_per_point
+    )
     x_: Floats
     y_: Floats
 

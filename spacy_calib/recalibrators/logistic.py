@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..schema import Misfit, floats
 from ..types import Floats, Ints
 from .base import Joined, Recalibrator
 from .isotonic import masses
@@ -131,6 +132,16 @@ class LogisticMap(Recalibrator):
                 coefficients[:] = 0.0
                 break
         self.coefficients_ = coefficients
+
+    def load_learned(self, learned: dict[str, Any]) -> Recalibrator:
+        """RAISES Misfit: not as many coefficients as there are functions, or the map would fall."""
+        given = learned.get("coefficients_")
+        if given is not None:
+            held = floats()(given, "learned.coefficients_")
+            if len(held) != len(self.unchanged) or (held[: self.slopes] < 0).any():
+                raise Misfit("learned.coefficients_", f"{len(self.unchanged)} numbers, the first {self.slopes} of at least 0")
+            self.coefficients_ = held
+        return self
 
     def join(self, maps: Sequence[Recalibrator]) -> Joined | None:
         """Each score takes the coefficients of its own map."""

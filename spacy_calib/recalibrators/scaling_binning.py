@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning import assign, make_binner
+from ..errors import calib_error
 from ..types import Floats
 from .base import Recalibrator
-from .histogram import mean_per_bin
+from .histogram import BINS, mean_per_bin
 from .isotonic import IsotonicRegression
 
 
@@ -21,11 +22,12 @@ class ScalingBinning(Recalibrator):
     n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
     scaling (Recalibrator | None): Prototype of the scaling map; isotonic regression where None.
     edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean scaled score per bin.
-    RAISES C001: n_bins or bin_size is not a whole number of at least 1.
+    RAISES C001: n_bins or bin_size is not a whole number of at least 1, or scaling is no recalibrator.
     """
 
     registered = "spacy-calib.ScalingBinning.v1"
     _learned = ("edges_", "values_")
+    learned_form = BINS
     edges_: Floats
     values_: Floats
 
@@ -33,6 +35,8 @@ class ScalingBinning(Recalibrator):
         self.n_bins = n_bins
         self.bin_size = bin_size
         self.scaling = IsotonicRegression() if scaling is None else scaling
+        if not isinstance(self.scaling, Recalibrator):
+            raise calib_error("C001", name="scaling", wanted="a recalibrator", given=repr(scaling))
         make_binner(n_bins, bin_size)
 
     @property

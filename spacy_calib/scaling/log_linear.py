@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..folds import contiguous_folds, thin_out
 from ..recalibrators.logistic import PRIOR
+from ..schema import floats, number, optional, record, whole, wholes
 from ..types import Floats, Ints, Pairs, as_probabilities
 from .apply import Applied
 from .entries import LEAST, Entries, lay_out
@@ -24,6 +25,27 @@ DEFAULT_RIDGE = 100.0
 RIDGES = (1000.0, 300.0, 100.0, 30.0)
 _MOST_TO_CHOOSE = 40_000
 _FOLDS_TO_CHOOSE = 3
+
+
+def _learned_agrees(held: dict[str, Any]) -> str:
+    size = held["n_tags_"] + 2
+    if len(held["factor_"]) != 1 or len(held["biases_"]) != size or len(held["weights_"]) != len(held["codes_"]):
+        return f"one factor, {size} biases and a weight for each pair of tags are wanted"
+    return "a pair names a tag that there is not" if held["codes_"].max(initial=-1) >= size * size else ""
+
+
+# The saved form of what a scaling learns. Weights as large as these still leave all sums finite.
+_LEARNED = record(
+    {
+        "ridge_": optional(number(0.0)),
+        "n_tags_": whole(0, 1 << 30),
+        "factor_": floats(),
+        "biases_": floats(),
+        "codes_": wholes(rising=True),
+        "weights_": floats(),
+    },
+    _learned_agrees,
+)
 
 
 class Scaling:
@@ -65,6 +87,11 @@ class Scaling:
     @property
     def fitted(self) -> bool:
         return len(self.factor_) > 0
+
+    @property
+    def n_tags(self) -> int:
+        """Number of tags that it was fitted to; 0 before."""
+        return self.n_tags_
 
     def clone(self) -> Scaling:
         """A new one with the same settings, not fitted."""
@@ -233,20 +260,17 @@ class Scaling:
 
     # Saving
 
-    _LEARNED: ClassVar[dict[str, type]] = {
-        "ridge_": float, "n_tags_": int, "factor_": np.float64, "biases_": np.float64, "codes_": np.intp, "weights_": np.float64,
-    }  # fmt: skip
-
     def state(self) -> dict[str, Any]:
         """Name, settings and learned arrays: what `load_learned` needs."""
-        learned = {name: copy.copy(getattr(self, name)) for name in self._LEARNED}
+        names = ("ridge_", "n_tags_", "factor_", "biases_", "codes_", "weights_")
+        learned = {name: copy.copy(getattr(self, name)) for name in names}
         return {"@calib_scalings": self.registered, "settings": self.settings(), "learned": learned}
 
     def load_learned(self, learned: dict[str, Any]) -> Scaling:
-        """Take over the learned part of a saved state."""
-        for name, kind in self._LEARNED.items():
-            value = learned.get("ridge_", self.ridge_) if name == "ridge_" else learned[name]
-            setattr(self, name, kind(value) if kind in (int, float) else np.array(value, dtype=kind))
+        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        for name, value in _LEARNED(learned, "learned").items():
+            if value is not None:
+                setattr(self, name, value)
         return self
 
 

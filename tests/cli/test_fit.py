@@ -276,3 +276,19 @@ def test_gold_tags_that_the_model_does_not_know_are_counted_aloud(model, dev, tm
     outcome = calib("fit", model, save_docs(tmp_path / "more.spacy", docs), tmp_path / "out")
     assert outcome.code == 0
     assert "2 tokens have a gold tag that the model does not know" in outcome.text
+
+
+@pytest.mark.parametrize("unreadable", [b"", b"\x80", None])
+def test_a_pipe_whose_state_cannot_be_read_is_fitted_anew(calibrated_copy, dev, tmp_path, unreadable):
+    """The sentence said "fit the pipe again", and `fit` refused to for the same reason."""
+    file = calibrated_copy / "calib" / "calibration.msgpack"
+    if unreadable is None:
+        file.unlink()
+    else:
+        file.write_bytes(unreadable)
+    refuses(calib("info", calibrated_copy), "fit the pipe again or copy the folder anew.")
+    outcome = calib("fit", calibrated_copy, dev, tmp_path / "again")
+    assert outcome.code == 0
+    assert "cannot be read" in outcome.text
+    assert "It is left out of the new pipeline unless it is the one that is fitted." in outcome.text
+    assert spacy.load(tmp_path / "again").get_pipe("calib").fitted

@@ -240,12 +240,19 @@ def test_only_the_likeliest_bear_on_the_others(pairs, seed, most):
 
 def test_worked_by_hand():
     # Tags of .64 and .32, the rest .04; a factor of 1/2 and a bias of log 2 for tag 1: .8, 2 * .5657 and .2, over their sum.
-    state = {"n_tags_": 2, "factor_": [0.5], "biases_": [0, math.log(2), 0, 0], "codes_": [], "weights_": []}
+    none = np.zeros(0, dtype=np.intp)
+    state = {
+        "n_tags_": 2,
+        "factor_": np.array([0.5]),
+        "biases_": np.array([0, math.log(2), 0, 0]),
+        "codes_": none,
+        "weights_": none,
+    }
     scaled = VectorScaling().load_learned(state).scale(np.array([0, 0]), np.array([0, 1]), np.array([0.64, 0.32]))
     whole = 0.8 + 2 * math.sqrt(0.32) + 0.2
     np.testing.assert_allclose(scaled, [0.8 / whole, 2 * math.sqrt(0.32) / whole], rtol=1e-12)
     # A weight of .5 of tag 0 on tag 1: times (.64 / .0001) ** .5 = 80.
-    state |= {"codes_": [1], "weights_": [0.5]}
+    state |= {"codes_": np.array([1]), "weights_": np.array([0.5])}
     scaled = MatrixScaling().load_learned(state).scale(np.array([0, 0]), np.array([0, 1]), np.array([0.64, 0.32]))
     whole = 0.8 + 160 * math.sqrt(0.32) + 0.2
     np.testing.assert_allclose(scaled, [0.8 / whole, 160 * math.sqrt(0.32) / whole], rtol=1e-12)
@@ -645,6 +652,7 @@ def test_what_info_shows():
     temperature = 1 / float(fitted.factor_[0])
     assert fitted.describe() == {
         "name": "spacy-calib.TemperatureScaling.v1",
+        "biased": False,
         "temperature": temperature,
         "ridge": 100.0,
         "size": 1,

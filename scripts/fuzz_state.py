@@ -1,0 +1,227 @@
+"""Load damaged calibration data whose checksum is right, predict with it and show it: every failure must be a sentence with a code.
+
+    python scripts/fuzz_state.py --cases 10000
+
+The pipelines of tests/saved (or those named) are taken apart, one to three places of their saved state are changed at random (values, types, lengths,
+keys), and the state is put back with a checksum of its own. Bad is an exception without a code, a score outside [0, 1], a refused load that leaves the
+pipe changed, an accepted one that cannot be saved again, and a garbage collector that stays off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import gc
+import io
+import json
+import random
+import sys
+import tarfile
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.language import Language
+
+from spacy_calib import CalibError, saved
+from spacy_calib.cli.info import describe, show
+
+SAVED = Path(__file__).parent.parent / "tests" / "saved"
+TEXT = "the old dog saw Jordan in New York ."
+WHEN_LOADED = ("C010", "C011", "C012")
+VALUES: list[Any] = [
+    None, True, False, 0, 1, -1, 2, 2.0, 0.5, -0.0, 1e300, -1e300, 1e-300, float("nan"), float("inf"), float("-inf"), 2**31, 2**53, 2**63 - 1,
+    -(2**63), 2**64 - 1, 10**9, "", "x", "all", "NOUN", "a" * 5000, "\ud800", "\x00", b"\x00", [], [None], ["x"], [[0.5]], {}, {"x": 1}, {1: 2},
+    np.zeros(0), np.ones(1), np.full(3, np.nan), np.array([2.0]), np.zeros((2, 2)), np.array(0.5), np.array([True]), np.array([2**31]),
+    np.array([2**63 - 1]), np.array(["x"]), np.array([1 + 2j]), np.float32(0.5), np.int64(7), np.zeros((0, 1 << 30)),
+]  # fmt: skip
+# Registered names, so that a part is taken for another one.
+NAMES = [f"spacy-calib.{name}.v1" for name in ("Identity", "Isotonic", "Histogram", "Platt", "Beta", "ScalingBinning", "VennAbers",
+         "TagOffsets", "MatrixScaling", "VectorScaling", "TemperatureScaling", "ConformalSets", "None")]  # fmt: skip
+
+
+def places(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """(container, key) of everything below a tree of dicts and lists."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in list(items):
+        yield tree, key
+        yield from places(value)
+
+
+def mutate(tree: dict[str, Any], rng: random.Random) -> None:
+    """Change one place: any of all, or one that is reached by as many choices as it lies deep (a table of trials holds most of all places)."""
+    every = list(places(tree))
+    if not every:
+        return
+    holder, key = rng.choice(every) if rng.random() < 0.4 else _descend(tree, rng)
+    value = holder[key]
+    kind = rng.random()
+    if isinstance(value, np.ndarray) and kind < 0.7:
+        holder[key] = changed_array(value, rng)
+    elif isinstance(value, (dict, list)) and kind < 0.5:
+        change_container(value, rng)
+    elif isinstance(value, str) and kind < 0.4:
+        holder[key] = rng.choice(NAMES)
+    elif kind < 0.6:
+        other, there = rng.choice(every)
+        holder[key] = copy.deepcopy(other[there])
+    else:
+        holder[key] = copy.deepcopy(rng.choice(VALUES))
+
+
+def _descend(tree: Any, rng: random.Random) -> tuple[Any, Any]:
+    """A place below a tree that is not empty."""
+    key = rng.choice(list(tree) if isinstance(tree, dict) else range(len(tree)))
+    below = tree[key]
+    if isinstance(below, (dict, list)) and below and rng.random() < 0.9:
+        return _descend(below, rng)
+    return tree, key
+
+
+def change_container(value: Any, rng: random.Random) -> None:
+    """Drop, rename, repeat or exchange what a dict or list holds, or add to it."""
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    what = rng.choice(["drop", "add", "swap", "repeat"]) if keys else "add"
+    if what == "drop":
+        del value[rng.choice(keys)]
+    elif what == "swap":
+        one, other = rng.choice(keys), rng.choice(keys)
+        value[one], value[other] = value[other], value[one]
+    elif isinstance(value, dict):
+        value[rng.choice(["x", "", "alone", "pooling", "y_"])] = rng.choice(VALUES)
+    else:
+        value.append(copy.deepcopy(value[rng.choice(keys)] if what == "repeat" else rng.choice(VALUES)))
+
+
+def changed_array(value: Any, rng: random.Random) -> Any:
+    """The array with another element, type, length, order or shape."""
+    what = rng.choice(["element", "element", "element", "type", "cut", "longer", "order", "shape", "scale"])
+    if what == "element" and value.size:
+        changed = value.copy()
+        with np.errstate(all="ignore"):
+            given = rng.choice([-1, 0, 1, 2, 0.5, 2**31, 2**53, 1e18, 1e300, -1e300, np.nan, np.inf, -np.inf])
+            changed.flat[rng.randrange(value.size)] = np.array(given).astype(value.dtype)
+        return changed
+    if what == "type":
+        with np.errstate(all="ignore"):
+            return value.astype(rng.choice(["f4", "f2", "i8", "i1", "u8", "?", "U5", "c16", "S3"]))
+    if what == "cut" and len(value):
+        return value[: rng.randrange(len(value))].copy()
+    if what == "longer" and len(value):
+        return np.concatenate([value, value[-1:]] * rng.choice([1, 2]))
+    if what == "order":
+        return value[::-1].copy()
+    if what == "scale" and value.dtype.kind in "fiu":
+        with np.errstate(all="ignore"):
+            return value * np.array(rng.choice([-1, 0, 2, 1000]), dtype=value.dtype)
+    return value.reshape(1, *value.shape) if rng.random() < 0.5 else value.reshape(-1, 1)
+
+
+class Fuzzer:
+    """Loads damaged states into the first calib pipe of a pipeline.
+
+    nlp (Language): As it is after the last case, so that one that went wrong does not bear on the next.
+    """
+
+    def __init__(self, nlp: Language):
+        self.nlp = nlp
+        pipes: list[Any] = [pipe for _, pipe in nlp.components]
+        self.pipe = next(pipe for pipe in pipes if type(pipe).__name__ == "Calibrator")
+        self.whole: bytes = self.pipe.to_bytes()
+
+    def damaged(self, seed: int) -> bytes:
+        """The state with one to three places changed."""
+        rng = random.Random(seed)
+        while True:
+            state = {"state": saved.load(self.whole, name="calib", path="")}
+            for _ in range(rng.choice([1, 1, 2, 3])):
+                mutate(state, rng)
+            with contextlib.suppress(Exception):  # lone surrogates cannot be written
+                return saved.dump(state.get("state"))  # type: ignore[arg-type]
+
+    def try_one(self, seed: int) -> tuple[str, str]:
+        """(what became of it, what is bad about that: "" if nothing)."""
+        data = self.damaged(seed)
+        try:
+            self.pipe.from_bytes(data)
+        except CalibError as error:
+            wrong = "" if error.code in (*WHEN_LOADED, "C020") else f"refused as {error.code}"
+            wrong = wrong or ("" if self.pipe.to_bytes() == self.whole else "a refused load changed the pipe")
+            return error.code, wrong or ("" if gc.isenabled() else "the collector stays off")
+        except Exception as error:
+            return "load", f"load: {error!r}"
+        try:
+            return "accepted", self._use()
+        finally:
+            self.pipe.from_bytes(self.whole)
+
+    def _use(self) -> str:
+        """Predict with it, show it, save it."""
+        try:
+            doc = self.nlp(TEXT)
+            held = [value for token in doc for value in _numbers(token)]
+            held += [span.score for span in (*doc._.calib.ents, *doc._.calib.candidates)] if doc._.calib is not None else []
+            if not all(0 <= value <= 1 for value in held):
+                return f"scores outside [0, 1]: {[value for value in held if not 0 <= value <= 1]}"
+            facts = describe(self.pipe) if self.pipe.fitted else {}
+            json.dumps(facts, allow_nan=False)
+            if facts:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    show(self.pipe.name, facts, True)
+            self.pipe.from_bytes(self.pipe.to_bytes())
+        except CalibError as error:
+            return "" if error.code not in WHEN_LOADED else f"cannot be saved: {error}"
+        except Exception as error:
+            return f"use: {error!r}"
+        return ""
+
+
+def _numbers(token: Any) -> list[float]:
+    single = [token._.calib_score, token._.calib_raw, *(token._.calib_interval or ()), *(token._.calib_scores or {}).values()]
+    return [value for value in single if value is not None]
+
+
+def load(path: Path) -> Language:
+    """A pipeline from its folder, or from a compressed one of tests/saved."""
+    if path.is_dir():
+        return spacy.load(path)
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")
+        return spacy.load(folder)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pipelines", nargs="*", type=Path, help="folders of fitted pipelines; those of tests/saved by default")
+    parser.add_argument("--cases", type=int, default=10_000, help="of each pipeline")
+    parser.add_argument("--seed", type=int, default=0, help="of the first case")
+    given = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    n_bad = 0
+    for path in given.pipelines or sorted(SAVED.glob("*.tar.xz")):
+        fuzzer = Fuzzer(load(path))
+        seen: Counter[str] = Counter()
+        bad: dict[str, int] = {}
+        for seed in range(given.seed, given.seed + given.cases):
+            outcome, wrong = fuzzer.try_one(seed)
+            seen[outcome] += 1
+            if wrong:
+                bad.setdefault(wrong[:160], seed)
+                n_bad += 1
+        print(
+            f"{path.name}: {given.cases:,} cases, " + ", ".join(f"{name} {n:,}" for name, n in seen.most_common()), flush=True
+        )
+        for wrong, seed in bad.items():
+            print(f"  seed {seed}: {wrong}")
+    print(f"{n_bad} bad")
+    return 1 if n_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

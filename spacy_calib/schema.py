@@ -1,0 +1,220 @@
+"""Declared forms of saved data, checked before anything is made of it. Knows plain data and arrays, never pipes.
+
+A *form* takes a value and where it stands, and gives the value back in the type that is wanted (arrays as copies, of float64 or intp), or
+raises Misfit. Each learned thing declares the form of what its `state()` gives; the form of the whole state is made of those
+(`pipe_state`). To save one more thing, add one line to the form of its part, `optional` because older states lack it. Keys that no form
+declares are left out, so that nothing undeclared is ever believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Form = Callable[[Any, str], Any]
+
+# Whole numbers that a float holds exactly; and what no number that was learned comes near, so that sums and products of them stay finite.
+MOST = 1 << 53
+FAR = 1e12
+
+
+class Misfit(ValueError):
+    """Saved data is not of the form declared for it; `str()` says where, and what is wanted."""
+
+    def __init__(self, where: str, wanted: str):
+        super().__init__(f"'{where}' is not {wanted}")
+
+
+@dataclass(frozen=True)
+class Optional:
+    """A key that a record may lack. form (Form): Of its value. default (Any): What stands for it then."""
+
+    form: Form
+    default: Any = None
+
+
+def optional(form: Form, default: Any = None) -> Optional:
+    """A key that older states lack."""
+    return Optional(form, default)
+
+
+def anything(value: Any, where: str) -> Any:
+    """What another form looks at later."""
+    return value
+
+
+def text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise Misfit(where, "a text")
+    return value
+
+
+def flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise Misfit(where, "true or false")
+    return value
+
+
+def choice(*values: Any) -> Form:
+    """One of these texts."""
+
+    def form(value: Any, where: str) -> Any:
+        if not isinstance(value, str) or value not in values:
+            raise Misfit(where, f"one of {', '.join(values)}")
+        return value
+
+    return form
+
+
+def whole(least: int = 0, most: int = MOST) -> Form:
+    """A whole number in [least, most]."""
+
+    def form(value: Any, where: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+            raise Misfit(where, f"a whole number from {least} to {most}")
+        return int(value)
+
+    return form
+
+
+def number(low: float = -FAR, high: float = FAR) -> Form:
+    """A number in [low, high]; never NaN."""
+
+    def form(value: Any, where: str) -> float:
+        is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high:
+            raise Misfit(where, f"a number from {low:g} to {high:g}")
+        return value if type(value) in (int, float) else float(value)
+
+    return form
+
+
+def maybe(held: Form) -> Form:
+    """None, or of this form."""
+
+    def form(value: Any, where: str) -> Any:
+        return None if value is None else held(value, where)
+
+    return form
+
+
+def listed(held: Form, least: int = 0, most: int = MOST) -> Form:
+    """A list of as many values of one form."""
+
+    def form(value: Any, where: str) -> list[Any]:
+        if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
+            raise Misfit(where, "a list" if most == MOST else f"a list of {least} to {most}")
+        return [held(one, f"{where}[{i}]") for i, one in enumerate(value)]
+
+    return form
+
+
+def keyed(held: Form) -> Form:
+    """A dict of values of one form, by texts."""
+
+    def form(value: Any, where: str) -> dict[str, Any]:
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise Misfit(where, "a table")
+        return {key: held(one, f"{where}.{key}") for key, one in value.items()}
+
+    return form
+
+
+def record(fields: Mapping[str, Form | Optional], agree: Callable[[dict[str, Any]], str] = lambda held: "") -> Form:
+    """A dict with these keys; others are left out.
+
+    fields (Mapping): Key -> form. agree (Callable): The values, each of its form -> what is wanted of them together, "" if they agree.
+    """
+
+    def form(value: Any, where: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Misfit(where, "a table")
+        held = {}
+        for key, wanted in fields.items():
+            if key in value:
+                held[key] = (wanted.form if isinstance(wanted, Optional) else wanted)(value[key], f"{where}.{key}")
+            elif isinstance(wanted, Optional):
+                held[key] = wanted.default
+            else:
+                raise Misfit(f"{where}.{key}", "there")
+        wrong = agree(held)
+        if wrong:
+            raise Misfit(where, f"consistent: {wrong}")
+        return held
+
+    return form
+
+
+def registered(kind: str) -> Form:
+    """A part that a registry makes: the name under which it stands there, settings, and what it learned, which its class reads.
+
+    kind (str): As in a config: "@calib_recalibrators".
+    """
+    return record({kind: text, "settings": keyed(anything), "learned": keyed(anything)})
+
+
+def floats(low: float = -FAR, high: float = FAR, *, ndim: int = 1, rising: str = "") -> Form:
+    """An array of numbers in [low, high] with so many dimensions, without NaN.
+
+    rising (str): "never falls", or "rises" from each to the next one; "" for any order.
+    """
+
+    def form(value: Any, where: str) -> NDArray[np.float64]:
+        wanted = f"an array of numbers from {low:g} to {high:g}"
+        array = _array(value, where, "fiu", ndim, wanted)
+        with np.errstate(over="ignore"):
+            given = np.array(array, dtype=np.float64)
+        if given.size and not (given.min() >= low and given.max() <= high):  # NaN fails this too
+            raise Misfit(where, wanted)
+        falls = {"": False, "never falls": (given[1:] < given[:-1]).any(), "rises": (given[1:] <= given[:-1]).any()}
+        if falls[rising]:
+            raise Misfit(where, f"an array that {rising}")
+        return given
+
+    return form
+
+
+def wholes(least: int = 0, most: int = MOST, *, rising: bool = False) -> Form:
+    """An array of whole numbers in [least, most]. rising (bool): Each greater than the one before."""
+
+    def form(value: Any, where: str) -> NDArray[np.intp]:
+        wanted = f"an array of whole numbers from {least} to {most}"
+        array = _array(value, where, "iu", 1, wanted)
+        if array.size and not (int(array.min()) >= least and int(array.max()) <= most):
+            raise Misfit(where, wanted)
+        given = np.array(array, dtype=np.intp)
+        if rising and (given[1:] <= given[:-1]).any():
+            raise Misfit(where, "an array that rises")
+        return given
+
+    return form
+
+
+def digests(value: Any, where: str) -> NDArray[np.uint64]:
+    """An array of 64 bits each, rising."""
+    given = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
+    if (given[1:] <= given[:-1]).any():
+        raise Misfit(where, "an array that rises")
+    return given
+
+
+def _array(value: Any, where: str, kinds: str, ndim: int, wanted: str) -> NDArray[Any]:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds or value.ndim != ndim:
+        raise Misfit(where, wanted if ndim == 1 else f"{wanted}, with {ndim} dimensions")
+    return value
+
+
+def lengths(wanted: Mapping[str, int | tuple[int, ...]], held: Mapping[str, Any]) -> str:
+    """For `agree`: says which of these values has another length.
+
+    wanted (Mapping): Key -> length, or shape. held (Mapping): Key -> array or list.
+    """
+    for key, size in wanted.items():
+        given = held[key]
+        if (given.shape if isinstance(size, tuple) else len(given)) != size:
+            return f"'{key}' has {given.shape if isinstance(size, tuple) else len(given)} values, {size} are wanted"
+    return ""
