@@ -29,7 +29,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from spacy_calib.cli._common import read_examples, run_pipes
-from spacy_calib.cli._settings import METHODS
+from spacy_calib.cli._names import METHODS
 from spacy_calib.cli.fit import fit
 from spacy_calib.grouped import GroupedRecalibrator
 from spacy_calib.grouping.shared import shared_group

@@ -14,6 +14,7 @@ from .evaluate import evaluate_cli
 from .expect import expect_cli
 from .fit import fit_cli
 from .info import info_cli
+from .init_config import init_config_cli
 from .plot import plot_cli
 from .rank import rank_cli
 from .report import report_cli
@@ -65,6 +66,12 @@ COMMANDS = {
         "./calibrated test.spacy --precision 0.9",
     ),
     "info": Command(info_cli, "Show what a calibrated pipeline was fitted with, and on what", "./calibrated --all"),
+    "init-config": Command(
+        init_config_cli,
+        "Write the settings of a calib pipe as a file, for fit --config",
+        "calib.cfg --method isotonic",
+        WithOverrides,
+    ),
     "stock": Command(stock_cli, "Turn it back into the pipeline that it was", "./calibrated ./stock"),
 }
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ._names import METHODS
+
 
 def one_of(words: Iterable[str]) -> dict[str, Any]:
     """Settings of an option that is one of a few words: shown as such in the help, and completed by the shell."""
@@ -32,6 +34,20 @@ NGroups = Annotated[
     int | None, typer.Option("--groups", help="Judge by this many tag frequency groups; else by those of the fit")
 ]
 FloorSeed = Annotated[int, typer.Option("--seed", help="Seed of the simulated noise floor and intervals")]
+Component = Annotated[str | None, typer.Option("--component", "-C", help="Component to calibrate", show_default="tagger")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME",
+        help=f"auto (chosen on the data), {', '.join(METHODS)}, or a registered name",
+        show_default="isotonic",
+    ),
+]
+NewAttr = Annotated[
+    str | None, typer.Option("--attr", help="Name of the pipe and prefix of its attributes", show_default="calib")
+]
 Format = Annotated[str, typer.Option("--format", help="What is printed", **one_of(FORMATS))]
 GoldPreproc = Annotated[bool, typer.Option("--gold-preproc", "-G", help="Use gold sentences and tokens")]
 DocKey = Annotated[

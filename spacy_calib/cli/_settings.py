@@ -8,29 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import calib_error
 from ._common import check_option, reason
+from ._names import METHODS, NORMALIZE, SCALINGS
 from ._overrides import override, override_path
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# Short names of --method; a name of the registry calib_recalibrators works too.
-METHODS = {
-    "isotonic": "spacy-calib.Isotonic.v1",
-    "histogram": "spacy-calib.Histogram.v1",
-    "scaling-binning": "spacy-calib.ScalingBinning.v1",
-    "temperature": "spacy-calib.Temperature.v1",
-    "platt": "spacy-calib.Platt.v1",
-    "beta": "spacy-calib.Beta.v1",
-    "identity": "spacy-calib.Identity.v1",
-}
-# Short names of --scaling; a name of the registry calib_scalings works too.
-SCALINGS = {
-    "temperature": "spacy-calib.TemperatureScaling.v1",
-    "vector": "spacy-calib.VectorScaling.v1",
-    "matrix": "spacy-calib.MatrixScaling.v1",
-}
-# Words of --normalize, and the setting that each stands for.
-NORMALIZE = {"none": False, "kept": True, "other": "other"}
 _BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
 # Settings that are a block with a registered function, or null.
 BLOCKS = {

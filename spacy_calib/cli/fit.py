@@ -27,10 +27,11 @@ from ._common import (
     warn,
 )
 from ._fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
-from ._options import Code, DocKey, Force, Format, GoldPreproc, GpuId, Silent, one_of
+from ._names import NORMALIZE, SCALINGS
+from ._options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
 from ._overrides import overrides_of
 from ._promises import warn_of_promises
-from ._settings import METHODS, NORMALIZE, SCALINGS, check_options, complete_source, pipe_settings, settings_from_file
+from ._settings import check_options, complete_source, pipe_settings, settings_from_file
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -45,17 +46,10 @@ def fit_cli(
     model: str = typer.Argument(..., metavar="MODEL", help="Pipeline to calibrate: package name or path"),
     data: Path = typer.Argument(..., metavar="DATA", help="Held-out gold: a .spacy file or a folder of them"),
     output: Path = typer.Argument(..., metavar="OUTPUT", help="Folder to write the calibrated pipeline to"),
-    component: str = typer.Option(None, "--component", "-C", help="Component to calibrate", show_default="tagger"),
+    component: Component = None,
     train_data: Path = typer.Option(None, "--train-data", "-t", help="Training gold, for tag frequencies; else those of DATA"),
     groups: int = typer.Option(None, "--groups", help="Tag frequency groups; 1 pools all tags", show_default="5"),
-    method: str = typer.Option(
-        None,
-        "--method",
-        "-m",
-        metavar="NAME",
-        help=f"auto (chosen on the data), {', '.join(METHODS)}, or a registered name",
-        show_default="isotonic",
-    ),
+    method: Method = None,
     scaling: str = typer.Option(
         None,
         "--scaling",
@@ -103,7 +97,7 @@ def fit_cli(
     second_pass: bool = typer.Option(
         False, "--second-pass", help="Leave a recognizer as it is and decode again for the scores, which takes longer"
     ),
-    attr: str = typer.Option(None, "--attr", help="Name of the pipe and prefix of its attributes", show_default="calib"),
+    attr: NewAttr = None,
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
     doc_key: DocKey = None,
