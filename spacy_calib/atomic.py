@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .errors import calib_error
@@ -23,26 +23,32 @@ _LONGEST_NAME = 255  # in bytes, on every usual file system
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file. An older one stays until the new one is whole; a link stays, and what it names is replaced; into a device, a FIFO or
-    the standard output the content is written as it is.
+    """Write a file; see `write_chunks`."""
+    write_chunks(path, (content,))
+
+
+def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file piece by piece, as they come. An older one stays until the new one is whole; a link stays, and what it names is
+    replaced; into a device, a FIFO or the standard output the content is written as it is.
 
     RAISES C055: the file cannot be written.
     """
     try:
         if is_stream(path):
-            _write_through(path, content)
+            _write_through(path, chunks)
         else:
-            _replace_file(Path(os.path.realpath(path)), content)
+            _replace_file(Path(os.path.realpath(path)), chunks)
     except OSError as error:
         raise calib_error("C055", path=path, why=error.strerror or error) from None
 
 
-def _replace_file(path: Path, content: bytes) -> None:
+def _replace_file(path: Path, chunks: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
     partial = _partial_of(path)
     try:
-        partial.write_bytes(content)
+        with partial.open("wb") as file:
+            file.writelines(chunks)
         if path.exists():
             shutil.copymode(path, partial)
         partial.replace(path)
@@ -51,13 +57,13 @@ def _replace_file(path: Path, content: bytes) -> None:
             partial.unlink()
 
 
-def _write_through(path: Path, content: bytes) -> None:
+def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
     """The file behind the standard output is written where that stands, between what is printed before and after."""
     number = standard_stream(path.stat())
     if number is not None:
         (sys.stdout if number == 1 else sys.stderr).flush()
     with open(path if number is None else os.dup(number), "wb") as stream:
-        stream.write(content)
+        stream.writelines(chunks)
 
 
 def write_folder(target: Path, write: Callable[[Path], None], force: bool = False) -> None:

@@ -30,6 +30,11 @@ def block_name(attr: str) -> str:
 def write_block(user_data: UserData, attr: str, block: Block) -> None:
     """Put a block into user_data, in place of all that the same attribute had there."""
     delete_blocks(user_data, attr)
+    add_block(user_data, attr, block)
+
+
+def add_block(user_data: UserData, attr: str, block: Block) -> None:
+    """Put a block into user_data, beside those of other parts of the Doc. Its own part begins with the text."""
     print_ = 0
     for column in ("raw", "orth", "calibrated"):
         print_ = zlib.crc32(block[column].tobytes(), print_)

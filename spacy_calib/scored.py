@@ -126,6 +126,11 @@ class ScoredCorpus:
         is_space = np.array([word.isspace() for word in self.words.tolist()], dtype=bool)
         return ~np.isnan(self.calibrated) & ~is_space
 
+    @cached_property
+    def is_word(self) -> NDArray[np.bool_]:
+        """Tokens with a letter or a digit, shape (n,)."""
+        return np.array([any(map(str.isalnum, word)) for word in self.words.tolist()], dtype=bool)
+
     @property
     def has_gold(self) -> bool:
         """Whether the gold label of any counted token is known."""

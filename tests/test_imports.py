@@ -28,6 +28,7 @@ CORE = [
     "binning",
     "pairs",
     "folds",
+    "made",
     "recalibrators",
     "scaling",
     "pooling",

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from spacy_calib import CalibError, atomic
-from spacy_calib.atomic import write_file, write_folder
+from spacy_calib.atomic import write_chunks, write_file, write_folder
 from spacy_calib.outputs import Output, check_files, check_folder, check_pipeline_folder, is_pipeline
 
 
@@ -264,3 +264,14 @@ def test_the_next_run_removes_what_dead_ones_left(tmp_path, monkeypatch):
     assert names(tmp_path) == sorted([*(path.name for path in kept), "out"])
     write_folder(other, save_pipeline_into)
     assert kept[2].name not in names(tmp_path)
+
+
+def test_a_file_whose_pieces_cannot_be_made_stays_as_it_was(tmp_path):
+    def pieces():
+        yield b"new"
+        raise RuntimeError("no more")
+
+    (tmp_path / "file").write_bytes(b"old")
+    with pytest.raises(RuntimeError, match="no more"):
+        write_chunks(tmp_path / "file", pieces())
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", b"old")]

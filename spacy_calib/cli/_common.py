@@ -232,20 +232,29 @@ def write_json(path: Path, data: Any) -> None:
 
     RAISES C055: the file cannot be written. An older file stays until the new one is whole.
     """
-    write_text(path, to_json(data) + "\n")
+    write_pieces(path, json_pieces(data))
 
 
-def to_json(data: Any) -> str:
+def json_pieces(data: Any) -> Iterator[str]:
+    """The lines of a JSON file, piece by piece; items that are made on demand are written one by one."""
     import json
 
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    from ..made import for_json
+
+    yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False, default=for_json).iterencode(data)
+    yield "\n"
 
 
 def write_text(path: Path, text: str) -> None:
     """RAISES C055: the file cannot be written. An older file stays until the new one is whole."""
-    from ..atomic import write_file
+    write_pieces(path, (text,))
 
-    write_file(path, text.encode("utf-8"))
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """As `write_text`, as the pieces of the text are made."""
+    from ..atomic import write_chunks
+
+    write_chunks(path, (piece.encode("utf-8") for piece in pieces))
 
 
 def check_format(given: str, formats: Sequence[str] = FORMATS) -> None:
@@ -270,16 +279,17 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 
 def print_json(result: Any) -> None:
     """On the standard output, which holds nothing else then."""
-    print_exact(to_json(result) + "\n", json=True)
+    print_exact(json_pieces(result), json=True)
 
 
-def print_exact(text: str, json: bool) -> None:
+def print_exact(pieces: Iterable[str], json: bool) -> None:
     """Print the text of a file as it is, which typer does not; but on a terminal with control characters made visible.
 
-    json (bool): Whether escapes are to be those of JSON.
+    pieces (Iterable[str]): Of the text, printed as they are made. json (bool): Whether escapes are to be those of JSON.
     """
     unusual = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
-    sys.stdout.write(visible(text, keep="\n", json=json) if unusual else text)
+    for piece in pieces:
+        sys.stdout.write(visible(piece, keep="\n", json=json) if unusual else piece)
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:

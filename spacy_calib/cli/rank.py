@@ -16,13 +16,14 @@ from ..uncertainty import DOUBTS
 from ._common import (
     check_format,
     check_option,
+    json_pieces,
     number,
     print_exact,
     print_json,
     print_table,
     shorten,
-    to_json,
     user_errors,
+    write_pieces,
     write_text,
 )
 from ._options import FORMATS, Calibrated, Code, FirstAttr, ForceFile, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
 UNIT_KINDS = ("token", "sentence", "entity")
 _SHOWN = 20
+MIN_WORDS = 3
 _CURVE = tuple(share / 100 for share in range(101))
 _DRAWN = ("calibrated", "raw", "margin", "entropy", "random")
 _PICTURES = (".png", ".svg")
@@ -61,6 +63,10 @@ def rank_cli(
         show_default="table; for a file by its suffix",
         **one_of((*FORMATS, *FILE_FORMATS)),
     ),
+    min_words: int = typer.Option(
+        None, "--min-words", help="Leave out what has fewer words", show_default=f"{MIN_WORDS} for sentences; else 0"
+    ),
+    repeats: bool = typer.Option(False, "--repeats", help="Keep what stands at the same place of the same sentence again"),
     plot: Path = typer.Option(None, "--plot", help="PNG or SVG: errors found against share reviewed; needs gold"),
     attr: FirstAttr = None,
     seed: int = typer.Option(0, "--seed", help="Seed of the random order"),
@@ -79,7 +85,7 @@ def rank_cli(
     """
     with user_errors():
         rank(
-            model, data, unit=unit, by=by, top=top, output=output, format=format, plot=plot, attr=attr, seed=seed,
+            model, data, unit=unit, by=by, top=top, min_words=min_words, repeats=repeats, output=output, format=format, plot=plot, attr=attr, seed=seed,
             gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
@@ -91,6 +97,8 @@ def rank(
     unit: str | None = None,
     by: str = "calibrated",
     top: int | None = None,
+    min_words: int | None = None,
+    repeats: bool = False,
     output: Path | None = None,
     format: str | None = None,
     plot: Path | None = None,
@@ -107,11 +115,13 @@ def rank(
 
     RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None
         without gold, "expected": share of the errors that the first units should hold, for each of "shares"; "signals": the same as
-        found with gold, and the average precision of each signal (None without gold); "seen": see `seen.SeenShare`; "ranked": the units, see
-        `review.formats.record_of`.
+        found with gold, and the average precision of each signal (None without gold); "seen": see `seen.SeenShare`; "too_short" and "repeats": units that the queue leaves out;
+        "ranked": the units of the queue, see `review.formats.record_of`; a sequence that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
+    from ..made import MadeOnDemand
     from ..review.formats import record_of
+    from ..review.queue import long_enough, without_repeats
     from ..review.ranking import review_order
     from ..review.tasks import tasks_of
     from ..review.units import unit_doubts, units_of
@@ -119,6 +129,7 @@ def rank(
     check_option("--unit", unit is None or unit in UNIT_KINDS, f"one of {', '.join(UNIT_KINDS)}", repr(unit))
     check_option("--by", by in DOUBTS, f"one of {', '.join(DOUBTS)}", repr(by))
     check_option("--top", top is None or top >= 1, "at least 1", top)
+    check_option("--min-words", min_words is None or min_words >= 0, "at least 0", min_words)
     check_option("--seed", seed >= 0, "at least 0", seed)
     chosen = _format_of(output, format)
     text_files(data)
@@ -132,16 +143,20 @@ def rank(
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Ranking")
     units = units_of(corpus, kind)
     doubt = unit_doubts(corpus, units, by, seed)
-    order = review_order(doubt, unit_doubts(corpus, units, "raw"))
+    order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), _least(min_words, kind))
+    n_long = len(order)
+    order = order if repeats else without_repeats(corpus, units, order)
     n = top if top is not None else len(order) if output is not None or chosen != "table" else _SHOWN
-    tasks = list(tasks_of(corpus, units, doubt, order[:n]))
+    tasks = tasks_of(corpus, units, doubt, order[:n])
     result = {
         "pipe": pipe.name,
         "unit": kind,
         "by": by,
         **findings(corpus, units, seed),
         "seen": seen_by(pipe, watch),
-        "ranked": [record_of(task) for task in tasks],
+        "too_short": len(units) - n_long,
+        "repeats": n_long - len(order),
+        "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
     deliver_queue(result, tasks, _labels_of(pipe, corpus, kind), output, chosen, top or _SHOWN, silent)
     if plot is not None:
@@ -194,6 +209,11 @@ def _format_of(output: Path | None, format: str | None) -> str:
     return format
 
 
+def _least(min_words: int | None, kind: str) -> int:
+    """Words that a unit needs."""
+    return (MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words
+
+
 def _unit_of(pipe: Calibrator, unit: str | None) -> str:
     """RAISES C065: entities are asked of a pipe without any."""
     with_entities = pipe.span_maps is not None
@@ -234,7 +254,13 @@ def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Pa
 
 
 def deliver_queue(
-    result: dict[str, Any], tasks: list[Task], labels: Sequence[str], output: Path | None, format: str, shown: int, silent: bool
+    result: dict[str, Any],
+    tasks: Sequence[Task],
+    labels: Sequence[str],
+    output: Path | None,
+    format: str,
+    shown: int,
+    silent: bool,
 ) -> None:
     """Write the queue to `output`, or print it; a file goes with a table on the screen, but JSON, which is all that is printed then.
 
@@ -243,9 +269,8 @@ def deliver_queue(
     from ..review.formats import WRITERS, label_studio_config
     from ._screen import msg
 
-    text = to_json(result) + "\n" if format == "json" else WRITERS[format](tasks) if format in WRITERS else ""
     if output is not None:
-        write_text(output, text)
+        write_pieces(output, json_pieces(result) if format == "json" else WRITERS[format](tasks))
         if format == "label-studio":
             write_text(labels_file(output), label_studio_config(labels))
     if silent:
@@ -257,7 +282,7 @@ def deliver_queue(
         if output is not None and format == "label-studio":
             msg.good(f"Labeling config: {labels_file(output)}")
     else:
-        print_exact(text, json=format != "csv")
+        print_exact(WRITERS[format](tasks), json=format != "csv")
 
 
 def show_ranking(result: dict[str, Any], output: Path | None, shown: int = _SHOWN) -> None:
@@ -277,6 +302,12 @@ def show_ranking(result: dict[str, Any], output: Path | None, shown: int = _SHOW
     msg.table(rows, header=[header[i] for i in kept], divider=True, aligns=aligns, max_col=_WIDTH)
     if output is not None and len(result["ranked"]) > shown:
         msg.text(f"... and {len(result['ranked']) - shown:,} more in {output}")
+    for left_out, why in (
+        (result["too_short"], "shorter than --min-words"),
+        (result["repeats"], "repeats (--repeats keeps them)"),
+    ):
+        if left_out:
+            msg.text(f"Left out: {left_out:,} {why}")
     _show_signals(result)
     if output is not None:
         msg.good(f"{len(result['ranked']):,} {plural}: {output}")

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from ..active.priority import ADDITIVE, BY, SIGNALS
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ..types import Floats, Ints
 
 DEFAULT_N = 100
+# Shorter ones are most often lines of dashes, addresses and names: doubtful, and nothing to learn from.
+MIN_WORDS = 3
 SUFFIXES = (".jsonl", ".spacy", ".csv", ".json")
 N_SHOWN, TEXT_WIDTH = 20, 60
 SCORE_MEANS = {
@@ -46,6 +49,7 @@ def select_cli(
     data: Texts,
     n: int = typer.Option(None, "--top", "--n", "-n", help=f"How many; {DEFAULT_N} unless --max-words is given"),
     max_words: int = typer.Option(None, "--max-words", help="Choose at most that many words"),
+    min_words: int = typer.Option(MIN_WORDS, "--min-words", help="Leave out what has fewer words (with a letter or a digit)"),
     by: str = typer.Option("least-confident", "--by", help="What makes one worth labelling", **one_of(BY)),
     signal: str = typer.Option("calibrated", "--signal", help="Scores to order by", **one_of(SIGNALS)),
     per_word: bool = typer.Option(
@@ -83,7 +87,7 @@ def select_cli(
     labels are most likely wrong, or that hold rare tags, each with the reason.
     """
     with user_errors():
-        settings = Settings(by, signal, n, max_words, per_word, rare_share, tuple(tag), per_doc, unit, seed)
+        settings = Settings(by, signal, n, max_words, per_word, rare_share, tuple(tag), per_doc, unit, seed, min_words)
         select(
             model, data, settings, exclude=exclude, attr=attr, output=output, format=format, n_process=n_process,
             gpu_id=gpu_id, code=code, force=force, silent=silent,
@@ -106,6 +110,7 @@ class Settings:
     per_doc: int | None = None
     unit: str = "sentence"
     seed: int = 0
+    min_words: int = MIN_WORDS
 
     @property
     def limit(self) -> int | None:
@@ -124,6 +129,7 @@ class Settings:
             check_option(option, given in allowed, f"one of {', '.join(allowed)}", repr(given))
         for option, number in (("--n", self.n), ("--max-words", self.max_words), ("--per-doc", self.per_doc)):
             check_option(option, number is None or number >= 1, "at least 1", number)
+        check_option("--min-words", self.min_words >= 0, "at least 0", self.min_words)
         check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
         check_option("--seed", self.seed >= 0, "at least 0", self.seed)
         check_option("--tag", not self.tags or self.by == "rare-tag", "left out unless --by is rare-tag", ", ".join(self.tags))
@@ -235,10 +241,10 @@ def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], g
     scores = priorities(corpus, units, values, settings.by, settings.seed)
     if settings.divides:
         scores = scores / units.words.clip(1)
-    of_unit = corpus.documents_of(units.docs)
-    chosen = _chosen(
-        units, of_unit, scores, keys, settings, labelled, f"score for {', '.join(tags)}" if tags else "scored token"
-    )
+    scores = np.where(units.sums(corpus.is_word.astype(np.float64)) < settings.min_words, -np.inf, scores)
+    what = f"score for {', '.join(tags)}" if tags else "scored token"
+    what += f" and {settings.min_words} words (--min-words)"
+    chosen = _chosen(units, corpus.documents_of(units.docs), scores, keys, settings, labelled, what)
     rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=settings.unit == "doc", tags=tags)
     result = {
         "by": settings.by,
@@ -311,6 +317,8 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
     """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
     of every Doc, so that a pool of any length fits into memory.
     """
+    from ..cutting import cut
+
     rows = found.result["rows"]
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
@@ -324,25 +332,6 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
         for row in rows_of[number]:
             docs[row["rank"]] = cut(example.predicted, row["start"], row["end"])
     return [docs[row["rank"]] for row in rows]
-
-
-def cut(doc: Doc, start: int, end: int) -> Doc:
-    """Some tokens of a Doc as a Doc of their own, with annotation, span groups and user data."""
-    from spacy.tokens import Span, SpanGroup
-
-    part = doc[start:end].as_doc(copy_user_data=True)
-    for key, group in doc.spans.items():
-        kept = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
-        inside = [group[i] for i in kept]
-        spans = [Span(part, span.start - start, span.end - start, span.label, span.kb_id, span.id) for span in inside]
-        attrs = {name: value[kept] if _for_each(value, len(group)) else value for name, value in group.attrs.items()}
-        part.spans[key] = SpanGroup(part, name=group.name, attrs=attrs, spans=spans)
-    return part
-
-
-def _for_each(value: Any, n: int) -> bool:
-    """Whether it holds one number for each of n spans, as the scores of a span categorizer do."""
-    return getattr(value, "ndim", 0) == 1 and len(value) == n
 
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:

@@ -7,9 +7,8 @@ doccano, sequence labeling examples of its importer.
 from __future__ import annotations
 
 import csv
-import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -133,25 +132,31 @@ def _rounded(scores: dict[str, float]) -> dict[str, float]:
     return {tag: round(score, _DIGITS) for tag, score in scores.items()}
 
 
-def _lines(record: Callable[[Task], dict[str, Any]]) -> Callable[[Iterable[Task]], str]:
-    def write(tasks: Iterable[Task]) -> str:
-        return "".join(json.dumps(record(task), ensure_ascii=False, allow_nan=False) + "\n" for task in tasks)
+Writer = Callable[[Iterable[Task]], Iterator[str]]
+
+
+def _lines(record: Callable[[Task], dict[str, Any]]) -> Writer:
+    def write(tasks: Iterable[Task]) -> Iterator[str]:
+        return (json.dumps(record(task), ensure_ascii=False, allow_nan=False) + "\n" for task in tasks)
 
     return write
 
 
-def _array(record: Callable[[Task], dict[str, Any]]) -> Callable[[Iterable[Task]], str]:
-    def write(tasks: Iterable[Task]) -> str:
-        return json.dumps([record(task) for task in tasks], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def _array(record: Callable[[Task], dict[str, Any]]) -> Writer:
+    def write(tasks: Iterable[Task]) -> Iterator[str]:
+        before = "["
+        for task in tasks:
+            yield before + "\n" + json.dumps(record(task), indent=1, ensure_ascii=False, allow_nan=False)
+            before = ","
+        yield "[]\n" if before == "[" else "\n]\n"
 
     return write
 
 
-def to_csv(tasks: Iterable[Task]) -> str:
+def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
     """A header and a row for each task."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, _COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
+    writer = csv.DictWriter(_Echo(), _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    yield writer.writeheader()
     for task in tasks:
         record = record_of(task)
         shown = {
@@ -161,12 +166,18 @@ def to_csv(tasks: Iterable[Task]) -> str:
             "right": "" if task.right is None else int(task.right),
             "origin": json.dumps(task.origin, ensure_ascii=False) if task.origin else "",
         }
-        writer.writerow({**record, **shown})
-    return table.getvalue()
+        yield writer.writerow({**record, **shown})
 
 
-# Name -> tasks to the text of a file. Label Studio imports a JSON array, the others a line for each task.
-WRITERS: dict[str, Callable[[Iterable[Task]], str]] = {
+class _Echo:
+    """A file for a csv writer, which returns what this returns: the line."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+# Name -> tasks to the text of a file, piece by piece. Label Studio imports a JSON array, the others a line for each task.
+WRITERS: dict[str, Writer] = {
     "jsonl": _lines(record_of),
     "csv": to_csv,
     "prodigy": _lines(prodigy_of),

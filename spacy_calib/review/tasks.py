@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..made import MadeOnDemand
 from ..scored import UNKNOWN, ScoredCorpus
-from ..types import OUTSIDE, Floats
+from ..types import OUTSIDE, Floats, Ints
 from .units import Units
 
 
@@ -57,13 +57,14 @@ class Task:
     right: bool | None
 
 
-def tasks_of(corpus: ScoredCorpus, units: Units, doubt: Floats, order: Iterable[int]) -> Iterator[Task]:
-    """A task for each unit.
+def tasks_of(corpus: ScoredCorpus, units: Units, doubt: Floats, order: Ints) -> MadeOnDemand[Task]:
+    """A task for each unit, made when it is read.
 
-    doubt (Floats): Of each unit. order (Iterable[int]): The units, first to last.
+    doubt (Floats): Of each unit. order (Ints): The units, first to last.
     """
-    for rank, number in enumerate(order, 1):
-        yield _task(corpus, units, int(number), rank, float(doubt[number]))
+    return MadeOnDemand(
+        len(order), lambda place: _task(corpus, units, int(order[place]), place + 1, float(doubt[order[place]]))
+    )
 
 
 def _task(corpus: ScoredCorpus, units: Units, number: int, rank: int, doubt: float) -> Task:

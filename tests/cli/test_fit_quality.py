@@ -42,7 +42,7 @@ def tokens_of(path, n=12):
 
 
 def info_of(path, tmp_path) -> dict:
-    assert calib("info", path, "--silent", "-o", tmp_path / "info.json").code == 0
+    assert calib("info", path, "--silent", "--force", "-o", tmp_path / "info.json").code == 0
     (held,) = json.loads((tmp_path / "info.json").read_text()).values()
     return held
 

@@ -27,7 +27,7 @@ def run(*arguments):
 def ranked(calibrated, test_file, tmp_path_factory):
     """Everything that was found on test.spacy."""
     path = tmp_path_factory.mktemp("ranked") / "all.json"
-    run(calibrated, test_file, "--output", path, "--silent")
+    run(calibrated, test_file, "--repeats", "--output", path, "--silent")
     return json.loads(path.read_text())
 
 
@@ -180,7 +180,7 @@ def test_as_many_rows_as_were_asked_for(calibrated, test_file, tmp_path):
         return [line for line in lines if line[:3].strip().isdigit()]
 
     assert [len(rows()), len(rows("--top", 7)), len(rows("--top", 31))] == [20, 7, 31]
-    text = run(calibrated, test_file, "--output", tmp_path / "q.csv").text
+    text = run(calibrated, test_file, "--repeats", "--output", tmp_path / "q.csv").text
     assert f"... and 387 more in {tmp_path}" in text
 
 
@@ -235,3 +235,26 @@ def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
     run(calibrated, tmp_path / "texts.jsonl", "--output", tmp_path / "q.csv", "--silent")
     row = next(csv.DictReader((tmp_path / "q.csv").read_text().splitlines()))
     assert json.loads(row["origin"]) == {"line": 2, "id": "x1", "meta": {"source": "pond"}}
+
+
+def test_repeats_and_short_sentences_are_left_out_of_the_queue(calibrated, tmp_path):
+    (tmp_path / "texts.txt").write_text("the dog saw the cat .\n------\nthe dog saw the cat .\nthis old duck eats .\n")
+
+    def queue(*options):
+        run(calibrated, tmp_path / "texts.txt", "--silent", "--force", "-o", tmp_path / "queue.json", *options)
+        return json.loads((tmp_path / "queue.json").read_text())
+
+    every = queue("--unit", "sentence", "--repeats", "--min-words", 0)
+    assert (every["too_short"], every["repeats"]) == (0, 0)
+    long_ones = {record["text"] for record in every["ranked"] if len(record["text"].replace(" .", "").split()) >= 3}
+    sentences = queue("--unit", "sentence")
+    assert sorted(record["text"] for record in sentences["ranked"]) == sorted(long_ones)
+    assert (
+        len(sentences["ranked"]) + sentences["too_short"] + sentences["repeats"] == sentences["units"] == len(every["ranked"])
+    )
+    assert sentences["too_short"] > 0 < sentences["repeats"]
+    tokens = queue()
+    assert (len(tokens["ranked"]), tokens["repeats"]) == (tokens["units"] - 6, 6)
+    text = run(calibrated, tmp_path / "texts.txt", "--unit", "sentence").text
+    assert f"Left out: {sentences['too_short']} shorter than --min-words" in text
+    assert f"Left out: {sentences['repeats']} repeats (--repeats keeps them)" in text

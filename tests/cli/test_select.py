@@ -12,9 +12,11 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.active.priority import BY
+from spacy_calib.blocks import held_spans
 from spacy_calib.cli.select import Settings
 from spacy_calib.cli.select import select as select_command
-from tests.cli.conftest import calib, refuses, save_docs, save_gold
+from spacy_calib.cutting import cut
+from tests.cli.conftest import bare_docs, calib, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 
 
@@ -297,3 +299,30 @@ def test_a_batch_says_where_its_sentences_came_from(calibrated, tmp_path, suffix
     else:
         origin = json.loads(path.read_text())["origin"]
     assert origin == {"line": 2, "id": 5}
+
+
+def test_entities_of_a_part_keep_their_scores(calibrated_ner, entity_test):
+    nlp = spacy.load(calibrated_ner)
+    docs = nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(entity_test).get_docs(nlp.vocab))))
+    doc = next(doc for doc in docs if len(doc.ents) >= 2)
+    first, second = doc.ents[:2]
+    part = cut(doc, second.start, second.end)
+    (entity,) = part.ents
+    assert (entity.text, entity._.calib_score) == (second.text, second._.calib_score)
+    assert entity._.calib_score is not None
+    assert len(held_spans(part.user_data, "calib")) == 1
+    both = cut(doc, first.start, second.end)
+    assert [entity._.calib_score for entity in both.ents] == [first._.calib_score, second._.calib_score]
+
+
+def test_sentences_of_a_word_or_two_are_left_out_unless_asked_for(calibrated, tmp_path):
+    path = tmp_path / "pool.txt"
+    path.write_text("------\nwww.example.org/x\n- - - -\nthe dog saw the cat .\nthe dog\n")
+    few = select(calibrated, path, "--by", "margin")
+    assert [row["text"] for row in few["rows"]] == ["the dog saw the cat ."]
+    every = select(calibrated, path, "--by", "margin", "--min-words", 0)
+    assert len(every["rows"]) == 5
+    refuses(
+        calib("select", calibrated, path, "--min-words", 9), "none of the others has a scored token and 9 words (--min-words)"
+    )
+    refuses(calib("select", calibrated, path, "--min-words", -1), "Option --min-words must be at least 0")

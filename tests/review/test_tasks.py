@@ -1,5 +1,6 @@
 """Units as tasks: text, marks, reasons."""
 
+import numpy as np
 import pytest
 
 from spacy_calib.review.tasks import tasks_of
@@ -11,7 +12,7 @@ from tests.review.corpora import DOCS, small
 def tasks(corpus, kind, order=None):
     units = units_of(corpus, kind)
     doubt = unit_doubts(corpus, units)
-    return list(tasks_of(corpus, units, doubt, range(len(units)) if order is None else order))
+    return list(tasks_of(corpus, units, doubt, np.arange(len(units)) if order is None else np.array(order)))
 
 
 def test_a_token_in_its_sentence():

@@ -1,0 +1,107 @@
+"""A part of a Doc as a Doc of its own, with what belongs to its tokens and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc, Span, SpanGroup
+
+from .blocks import Block, add_block, delete_blocks
+
+
+def cut(doc: Doc, start: int, end: int) -> Doc:
+    """Some tokens of a Doc as a Doc of their own, with annotation, span groups, and their part of the user data.
+
+    Of the user data it keeps what belongs to the whole Doc, to these tokens, and to spans of them. Of blocks, and of tables with a row
+    for each token, it keeps the rows of these tokens.
+    """
+    part = doc[start:end].as_doc(copy_user_data=True)
+    _cut_user_data(doc, part, start, end)
+    for key, group in doc.spans.items():
+        kept = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
+        inside = [group[i] for i in kept]
+        spans = [Span(part, span.start - start, span.end - start, span.label, span.kb_id, span.id) for span in inside]
+        attrs = {name: value[kept] if _for_each(value, len(group)) else value for name, value in group.attrs.items()}
+        part.spans[key] = SpanGroup(part, name=group.name, attrs=attrs, spans=spans)
+    return part
+
+
+def _for_each(value: Any, n: int) -> bool:
+    """Whether it holds one number for each of n spans, as the scores of a span categorizer do."""
+    return getattr(value, "ndim", 0) == 1 and len(value) == n
+
+
+def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
+    """The user data of the part are those of the Doc, their offsets counted from the part's beginning."""
+    length = len(part.text)
+    blocks: dict[str, list[Block]] = {}
+    for key, value in list(part.user_data.items()):
+        if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
+            if _is_block(value):
+                blocks.setdefault(key[1][1:], []).append(cut_block(value, key[2], length))
+            elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
+                del part.user_data[key]
+        elif getattr(value, "ndim", 0) >= 2 and len(value) == len(doc):
+            part.user_data[key] = value[start:end].copy()
+    for attr, held in blocks.items():
+        delete_blocks(part.user_data, attr)
+        for block in held:
+            if len(block["start"]):
+                add_block(part.user_data, attr, block)
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and {"version", "start", "orth", "indptr"} <= value.keys()
+
+
+def cut_block(block: Block, start: int, length: int) -> Block:
+    """The rows of a block that stand in a text of its own.
+
+    start (int): Character of that text at which the block's Doc begins; below 0 where the text begins later. length (int): Of the text.
+    """
+    at = block["start"].astype(np.int64) + start
+    first, last = np.searchsorted(at, [0, length])
+    begin, end = int(block["indptr"][first]), int(block["indptr"][last])
+    used, local = np.unique(block["tag"][begin:end], return_inverse=True)
+    made: Block = {
+        **block,
+        "start": at[first:last].astype(np.uint32),
+        "indptr": (block["indptr"][first : last + 1] - begin).astype(np.uint32),
+        "tag": local.reshape(-1).astype(np.uint32),
+        "tags": [block["tags"][code] for code in used.tolist()],
+    }
+    for name, bounds in {
+        "orth": (first, last),
+        "out_of_reach": (first, last),
+        **dict.fromkeys(_OF_ENTRIES, (begin, end)),
+    }.items():
+        if name in block:
+            made[name] = block[name][slice(*bounds)].copy()
+    if "extra" in block:
+        extra = _taken(block["extra"], (block["extra"]["row"] >= first) & (block["extra"]["row"] < last))
+        made["extra"] = {**extra, "row": (extra["row"] - first).astype(np.uint32)}
+        if not len(extra["row"]):
+            del made["extra"]
+    if "spans" in block:
+        begins, ends = (block["spans"][name].astype(np.int64) + start for name in ("start", "end"))
+        inside = (begins >= 0) & (ends <= length)
+        moved = {"start": begins[inside].astype(np.uint32), "end": ends[inside].astype(np.uint32)}
+        made["spans"] = {**_taken(block["spans"], inside), **moved}
+    return made
+
+
+_OF_ENTRIES = ("raw", "calibrated", "low", "high", "in_set", "column")
+
+
+def _taken(part: Block, chosen: Any) -> Block:
+    """Some of the rows of a part of a block: its arrays and lists have one item for each; what is neither is kept."""
+    places = np.flatnonzero(chosen).tolist()
+    return {
+        name: value[places]
+        if isinstance(value, np.ndarray)
+        else [value[i] for i in places]
+        if isinstance(value, list)
+        else value
+        for name, value in part.items()
+    }
