@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..scorers import JudgedPairs
     from ..types import Groups
 
-KINDS = ("reliability", "groups", "errors")
+KINDS = ("reliability", "top", "groups", "errors", "coverage")
 IMAGES = ("png", "svg")
 UNITS = ("tokens", "entities")
 
@@ -79,8 +79,9 @@ def plot_cli(
 ) -> None:
     """
     Draw how true the probabilities of a calibrated pipeline are: reliability
-    diagrams over all tags, by group and by tag, and the calibration error of
-    each group before and after, with intervals and noise floor.
+    diagrams over all tags, of the likeliest one, by group and by tag, the error
+    of each group before and after, with intervals and noise floor, and the
+    accuracy of the most confident share.
     """
     with user_errors():
         plot(
@@ -250,7 +251,7 @@ def picture_numbers(
     what: str = "tag",
 ) -> dict[str, list[Any]]:
     """Picture -> its panels, or the rows of the error table. what (str): How the pictures call a label."""
-    from ..report.plot_data import group_panels, reliability_panel, tag_panels
+    from ..report.plot_data import coverage_curves, group_panels, reliability_panel, tag_panels, top_panel
     from ..report.tables import calibration_table
 
     pairs, calibrated = judged.pairs, judged.calibrated
@@ -258,10 +259,14 @@ def picture_numbers(
     if "reliability" in kinds:
         note = f"{len(pairs):,} pairs"
         numbers["reliability"] = [reliability_panel(pairs.scores, calibrated, pairs.hits, f"All {what}s", note, n_bins)]
+    if "top" in kinds:
+        numbers["top"] = [top_panel(pairs, calibrated, n_bins)]
     if "groups" in kinds:
         numbers["groups"] = group_panels(pairs, calibrated, groups, labels, n_bins, what)
     if "errors" in kinds:
         numbers["errors"] = calibration_table(pairs, calibrated, groups, n_bins, seed, judged.documents, judged.unit)["errors"]
+    if "coverage" in kinds:
+        numbers["coverage"] = [coverage_curves(pairs, calibrated)]
     if tags:
         numbers["tags"] = tag_panels(pairs, calibrated, labels, tags, n_bins)
     return numbers
@@ -277,14 +282,16 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
     RAISES C055: a file cannot be written.
     """
     from ..atomic import write_file
-    from ..report.plots import draw_panels, picture_bytes, plot_errors
+    from ..report.plots import draw_panels, picture_bytes, plot_coverage, plot_errors
 
     drawn = {}
     for name, held in numbers.items():
         if name == "errors":
             figure = plot_errors(held, title=title).figure
+        elif name == "coverage":
+            figure = plot_coverage(held[0], title=title).figure
         else:
-            measure = {"reliability": "SMCE", "groups": "GMCE"}.get(name, "error")
+            measure = {"reliability": "SMCE", "top": "ECE", "groups": "GMCE"}.get(name, "error")
             figure = draw_panels(held, title, measure=measure, columns=3)
         drawn[name] = picture_bytes(figure, targets[name].suffix, dpi)
     for name, content in drawn.items():

@@ -310,7 +310,7 @@ def show(contents: dict[str, Any], path: Path | None) -> None:
             msg.warn(sentence)
         for sentence in view["verdict"]["more"]:
             msg.text(sentence)
-        names = {"smce": "SMCE", "gmce": "Mean GMCE", "nll": "Log loss", "brier": "Brier"}
+        names = {"smce": "SMCE", "gmce": "Mean GMCE", "ece": "ECE (top label)", "nll": "Log loss", "brier": "Brier"}
         rows = [
             (
                 names[row["name"]],

@@ -57,11 +57,11 @@ def _config() -> dict[str, Any]:
 
 
 def specifications(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """ "diagram" and "scores", whose data the page fills in, and "errors".
+    """ "diagram", "scores" and "coverage", whose data the page fills in, and "errors".
 
     rows (Sequence): "errors" of `report.tables.calibration_table`. RAISES C080: see `load_altair`.
     """
-    return {"diagram": diagram(), "scores": score_bars(), "errors": error_chart(rows)}
+    return {"diagram": diagram(), "scores": score_bars(), "coverage": coverage_chart(), "errors": error_chart(rows)}
 
 
 def _finished(chart: Any, width: int, height: int) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def diagram() -> dict[str, Any]:
     alt = load_altair()
     axis = {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": ".1f", "labelFlush": False}
     scale = alt.Scale(domain=[0, 1], nice=False)
-    x = alt.X("score:Q", title=None, scale=scale, axis=alt.Axis(**axis))
+    x = alt.X("score:Q", title="mean score of the bin", scale=scale, axis=alt.Axis(**axis))
     room = alt.Axis(minExtent=AXIS_ROOM, maxExtent=AXIS_ROOM, **axis)
     y = alt.Y("right:Q", title="share that is right", scale=scale, axis=room)
     tooltip = [
@@ -111,7 +111,7 @@ def _dashes(alt: Any) -> Any:
 def score_bars() -> dict[str, Any]:
     """How many scores lie where: the data "scores", rows with kind, start, end (where the bar stands), low, high (of the scores), pairs."""
     alt = load_altair()
-    x = alt.X("start:Q", title="score", scale=alt.Scale(domain=[0, 1], nice=False),
+    x = alt.X("start:Q", title="score of a pair", scale=alt.Scale(domain=[0, 1], nice=False),
               axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1], format=".1f", grid=False, labelFlush=False))  # fmt: skip
     axis = alt.Axis(minExtent=AXIS_ROOM, maxExtent=AXIS_ROOM, tickCount=3, format=",d")
     y = alt.Y("pairs:Q", title="pairs (√ scale)", scale=alt.Scale(type="sqrt"), axis=axis)
@@ -129,6 +129,30 @@ def score_bars() -> dict[str, Any]:
     return _finished(bars, 420, 90)
 
 
+def coverage_chart() -> dict[str, Any]:
+    """Accuracy of the most confident share: the data "coverage", rows with kind, share, accuracy."""
+    alt = load_altair()
+    x = alt.X(
+        "share:Q",
+        title="share kept, most confident first",
+        scale=alt.Scale(domain=[0, 1], nice=False),
+        axis=alt.Axis(format=".0%", tickCount=5, labelFlush=False),
+    )
+    room = alt.Axis(minExtent=AXIS_ROOM, maxExtent=AXIS_ROOM, format=".1%")
+    y = alt.Y("accuracy:Q", title="accuracy of what is kept", scale=alt.Scale(zero=False), axis=room)
+    legend = alt.Legend(symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=2)
+    color = alt.Color("kind:N", scale=alt.Scale(domain=KINDS, range=COLORS), legend=legend)
+    tooltip = [
+        alt.Tooltip("kind:N", title="scores"),
+        alt.Tooltip("share:Q", title="kept", format=".0%"),
+        alt.Tooltip("accuracy:Q", title="right", format=".2%"),
+    ]
+    base = alt.Chart(alt.NamedData(name="coverage")).encode(x=x, y=y, color=color, tooltip=tooltip)
+    # What a pointer finds is broader than what is seen.
+    lines = base.mark_line(strokeWidth=2, aria=False).encode(strokeDash=_dashes(alt))
+    return _finished(alt.layer(lines, base.mark_point(size=80, opacity=0, aria=False)), 420, 220)
+
+
 def error_chart(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The error before and after, of all and of each group, with its 95 % interval and what chance would show (Kranzlein et al. 2021, figures
     2 and 3). rows (Sequence): See `specifications`; those without pairs are left out.
@@ -139,19 +163,19 @@ def error_chart(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     y = alt.Y(
         "name:N", title=None, sort=[mark["name"] for mark in marks], axis=alt.Axis(labelLimit=110, ticks=False, domain=False)
     )
-    x = alt.X("raw:Q", title=None, axis=alt.Axis(format=".2~f"))
+    # All layers name the axis alike, or none is named.
+    title = "calibration error (lower is better)"
+    x = alt.X("raw:Q", title=title, axis=alt.Axis(format=".2~f"))
     base = alt.Chart(alt.Data(values=marks)).encode(y=y)
-    floor = base.mark_bar(color="var(--floor)", height=18, aria=False).encode(
-        x=alt.X("floor95:Q", title="calibration error (lower is better)")
-    )
+    floor = base.mark_bar(color="var(--floor)", height=18, aria=False).encode(x=alt.X("floor95:Q", title=title))
     change = base.mark_rule(color="var(--line)", strokeWidth=1.5, aria=False).encode(x=x, x2="calibrated:Q")
     reach = base.mark_rule(color="var(--calibrated)", strokeWidth=5, opacity=0.4, aria=False).encode(
-        x=alt.X("true_low:Q", title=None), x2="true_high:Q"
+        x=alt.X("true_low:Q", title=title), x2="true_high:Q"
     )
     points = (
         alt.Chart(alt.Data(values=long))
         .mark_point(filled=True, size=90, opacity=1)
-        .encode(y=y, x=alt.X("error:Q", title=None), tooltip=_error_tooltip(alt), **_by_kind(alt))
+        .encode(y=y, x=alt.X("error:Q", title=title), tooltip=_error_tooltip(alt), **_by_kind(alt))
     )
     # Without intervals (a single document) the axis would have no end to reckon with.
     with_reach = [reach] if any(mark["true_low"] is not None for mark in marks) else []

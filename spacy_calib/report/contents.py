@@ -17,7 +17,7 @@ from ..pairs import top_pairs
 from ..types import Floats, Ints
 from .judged import Judged, in_context
 from .never_right import never_right
-from .plot_data import reliability_curve
+from .plot_data import bins_for, coverage_curves, reliability_curve
 from .tables import calibration_table
 from .tag_rows import tag_rows, worst_tags
 from .verdict import noun_of, verdict
@@ -39,7 +39,7 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
     judged (Judged): Not empty. facts (Mapping): "layer", "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
         about the pipe.
     RETURNS (dict): facts, and "unit", "bins", "documents", "by", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
-        "figures", "curves", "groups", "tags", "worst", "decomposition", "errors".
+        "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst", "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
     table = calibration_table(pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents, corpus.unit)
@@ -57,6 +57,7 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
         "table": table,
         "figures": figures(judged, table),
         "curves": curves(judged),
+        "coverage": coverage_curves(pairs, calibrated),
         "groups": group_rows(judged, table["errors"][1:-1]),
         "tags": tag_rows(corpus, judged),
         "worst": worst_tags(corpus, judged),
@@ -92,7 +93,7 @@ def _unit_hits(corpus: ScoredCorpus, judged: Judged) -> tuple[Floats, Ints]:
 
 
 def figures(judged: Judged, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """SMCE, mean GMCE, log loss and Brier score: "name", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
+    """SMCE, mean GMCE, ECE, log loss and Brier score: "name", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
     (of the errors: of the true error, around "debiased"), and "floor", "floor95" where exactly true scores would show more than 0; None where not known.
     """
     rows = {"smce": table["errors"][0], "gmce": table["errors"][-1]}
@@ -107,6 +108,8 @@ def figures(judged: Judged, table: dict[str, Any]) -> list[dict[str, Any]]:
             "calibrated_high": row["true_high"],
         }
         found.append({"name": name, **{key: row[key] for key in (*_KINDS, "floor", "floor95")}, **bounds})
+    of_top = dict.fromkeys(("debiased", "floor", "floor95", *(f"{kind}_{end}" for kind in _KINDS for end in ("low", "high"))))
+    found.append({"name": "ece", **of_top, **table["scores"]["ece"]})
     return found + _proper_figures(judged, table["scores"])
 
 
@@ -132,20 +135,26 @@ def _proper_figures(judged: Judged, scores: dict[str, Any]) -> list[dict[str, An
 
 
 def curves(judged: Judged) -> dict[str, Any]:
-    """ "all": {"raw", "calibrated"}, "groups": the same of each by name, "tags": of each by tag; see `plot_data.Curve`."""
+    """ "all": {"raw", "calibrated"}, "top": the same of the likeliest label of each token (None of entities, which have one each), "groups"
+    of each by name, "tags" of each by tag; see `plot_data.Curve`.
+    """
     whole = np.arange(len(judged.pairs))
     by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
     return {
         "all": _curve_pair(judged, whole),
+        "top": _curve_pair(judged, top_pairs(judged.pairs)) if judged.unit == "tokens" else None,
         "groups": {name: _curve_pair(judged, own) for name, own in by_group if len(own)},
-        "tags": {judged.labels[tag]: _curve_pair(judged, own) for tag, own in judged.tag_slices().items()},
+        "tags": {
+            judged.labels[tag]: _curve_pair(judged, own, bins_for(len(own), judged.n_bins))
+            for tag, own in judged.tag_slices().items()
+        },
     }
 
 
-def _curve_pair(judged: Judged, own: Ints) -> dict[str, Any]:
+def _curve_pair(judged: Judged, own: Ints, n_bins: int | None = None) -> dict[str, Any]:
     hits = judged.pairs.hits[own]
     scores = {"raw": judged.pairs.scores[own], "calibrated": judged.calibrated[own]}
-    return {kind: asdict(reliability_curve(scores[kind], hits, judged.n_bins)) for kind in _KINDS}
+    return {kind: asdict(reliability_curve(scores[kind], hits, n_bins or judged.n_bins)) for kind in _KINDS}
 
 
 def group_rows(judged: Judged, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@
   // A curve stands in the page as bare arrays: named here.
   function curveOf(view, key) {
     const [where, ...rest] = key.split(":");
-    const pair = where === "all" ? view.all : view[where][rest.join(":")];
+    const pair = rest.length ? view[where][rest.join(":")] : view[where];
     return pair.map((arrays) => Object.fromEntries(view.columns.map((name, i) => [name, arrays[i]])));
   }
 
@@ -31,6 +31,19 @@
         kind: KINDS[k], pairs, start: (i + (place + 0.06) / kinds.length) * width, end: (i + (place + 0.94) / kinds.length) * width,
         range: `${(i * width).toFixed(2)} to ${((i + 1) * width).toFixed(2)}`,
       }));
+    });
+  }
+
+  const kept = (curves) => KINDS.flatMap((kind) => curves.shares.map((share, i) => ({ kind, share, accuracy: curves[kind][i] })));
+
+  // A table that is wider than the page says so.
+  function hint() {
+    document.querySelectorAll(".scroll").forEach((box) => {
+      const more = box.scrollWidth > box.clientWidth + 1;
+      if (box.classList.toggle("sideways", more) && !box.previousElementSibling?.matches(".hint")) {
+        const text = Object.assign(document.createElement("p"), { className: "hint", textContent: "The table goes on to the right →" });
+        box.before(text);
+      }
     });
   }
 
@@ -63,9 +76,10 @@
       return kind === "both" ? KINDS : [kind];
     };
     const all = curveOf(view, "all");
-    const [diagram, scores, errors] = await Promise.all([
+    const [diagram, scores, coverage, errors] = await Promise.all([
       embed($(".diagram"), view.specs.diagram, "Reliability diagram; its values are in the table below", { bins: binRows(all, KINDS) }),
       embed($(".scores"), view.specs.scores, "How many scores lie where", { scores: barRows(all, KINDS) }),
+      embed($(".coverage"), view.specs.coverage, "Accuracy against coverage; values are in the table below", { coverage: kept(view.coverage) }),
       embed($(".errors"), view.specs.errors, "Calibration error by group; its values are in the table below", {}),
     ]);
     const draw = async () => {
@@ -88,7 +102,7 @@
       which.scrollIntoView({ block: "center" });
     });
     await draw();
-    return [diagram, scores, errors];
+    return [diagram, scores, coverage, errors];
   }
 
   // Every head is a button that sorts, every tag with pairs a button that draws it.
@@ -140,7 +154,7 @@
       sections.forEach((section, i) => section.classList.toggle("away", i !== chosen));
       buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
     };
-    buttons.forEach((button, i) => button.addEventListener("click", () => show(i)));
+    buttons.forEach((button, i) => button.addEventListener("click", () => { show(i); hint(); }));
     show(0);
   }
 
@@ -148,6 +162,9 @@
   const sections = [...document.querySelectorAll(".view")];
   switches(sections);
   Promise.all(page.views.map((view, i) => start(view, sections[i]))).then((drawn) => {
+    window.addEventListener("resize", hint);
+    document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", hint));
+    hint();
     const resize = () => drawn.flat().forEach((picture) => picture.width(room()).runAsync());
     window.addEventListener("resize", resize);
     const opened = [];

@@ -52,6 +52,10 @@ def render_report(contents: Mapping[str, Any]) -> str:
 FIGURE_NAMES = {
     "smce": ("Calibration error, all together (SMCE)", "how far scores are from the share that is right, root mean square"),
     "gmce": ("Calibration error, mean of groups (GMCE)", "the same, frequent and rare alike"),
+    "ece": (
+        "Calibration error of the likeliest label (ECE)",
+        "how far calib_score is from the share that is right, mean distance",
+    ),
     "nll": ("Log loss", "punishes sure mistakes most"),
     "brier": ("Brier score", "mean squared distance from the truth"),
 }
@@ -90,6 +94,8 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
         "specs": specifications(_drawn(view["table"]["errors"])),
         "columns": _CURVE,
         "all": _compact(curves["all"]),
+        "top": curves["top"] and _compact(curves["top"]),
+        "coverage": {key: [round(value, 4) for value in values] for key, values in view["coverage"].items()},
         "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
         "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
     }

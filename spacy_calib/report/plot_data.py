@@ -11,9 +11,15 @@ from numpy.typing import ArrayLike
 
 from ..binning import BinTable, assign, check_count, fixed_edges, make_binner
 from ..metrics.calibration_error import error_of_table, group_slices, table_of
+from ..metrics.coverage import accuracy_at_coverage
+from ..pairs import top_pairs
 from ..types import Floats, Groups, Pairs
 
 HISTOGRAM_BINS = 20
+# A tag's bins hold so many pairs at least: fewer tell nothing.
+PER_BIN = 20
+# Shares of all labels that are kept in the curve of accuracy against coverage.
+COVERAGE = tuple(percent / 100 for percent in range(1, 101))
 REMNANT = 0.1
 
 
@@ -47,14 +53,19 @@ class Panel:
     calibrated: Curve
 
 
-def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> Curve:
-    """Bin n scores with their hits.
+def bins_for(n_pairs: int, n_bins: int) -> int:
+    """Bins of a tag: as many as asked for, but fewer where it has few pairs."""
+    return max(1, min(n_bins, n_pairs // PER_BIN))
+
+
+def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
+    """Bin n scores with their hits. norm (str): Of the error, see `metrics.calibration_error.error_of_table`.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
     binner = make_binner(check_count("n_bins", n_bins))
     table = table_of(scores, hits, binner)
-    error = error_of_table(table) if len(table) else None
+    error = error_of_table(table, norm) if len(table) else None
     table = without_remnants(table, n_bins)
     low, high = share_interval(table.mean_hit, table.counts)
     bins = assign(np.asarray(scores, dtype=np.float64), fixed_edges(HISTOGRAM_BINS))
@@ -104,14 +115,39 @@ def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 
 def reliability_panel(
-    raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10
+    raw: ArrayLike,
+    calibrated: ArrayLike,
+    hits: ArrayLike,
+    title: str = "",
+    note: str = "",
+    n_bins: int = 10,
+    norm: str = "l2",
 ) -> Panel:
-    """The numbers of one diagram; n of raw, calibrated and hits each.
+    """The numbers of one diagram; n of raw, calibrated and hits each. norm (str): See `reliability_curve`.
 
     RAISES C001, C002: see `reliability_curve`.
     """
-    curves = [reliability_curve(scores, hits, n_bins) for scores in (raw, calibrated)]
+    curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)
+
+
+def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
+    """The diagram of the likeliest label of each unit (token, entity), whose error is the ECE: how true `calib_score` is."""
+    top = top_pairs(pairs)
+    note = f"{len(top):,} likeliest labels"
+    return reliability_panel(pairs.scores[top], calibrated[top], pairs.hits[top], "calib_score", note, n_bins, "l1")
+
+
+def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
+    """Accuracy of the most confident labels, the likeliest of each unit: "shares" of all that are kept, "raw" and "calibrated"; empty lists
+    without pairs.
+    """
+    top = top_pairs(pairs)
+    shares = COVERAGE if len(top) else ()
+    both = {"raw": pairs.scores[top], "calibrated": calibrated[top]}
+    hits = pairs.hits[top]
+    found = {kind: accuracy_at_coverage(scores, hits, shares).tolist() if shares else [] for kind, scores in both.items()}
+    return {"shares": list(shares), **found}
 
 
 def group_panels(
@@ -163,7 +199,7 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
                 pairs.hits[own],
                 _cut(tag),
                 f"{len(own):,} pair{'' if len(own) == 1 else 's'}",
-                n_bins,
+                bins_for(len(own), n_bins),
             )
         )
     return panels

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ RAW: dict[str, Any] = {"color": RAW_COLOR, "marker": "o", "linestyle": "--", "ma
 CALIBRATED: dict[str, Any] = {"color": CALIBRATED_COLOR, "marker": "s", "linestyle": "-"}
 LOOKS = {"raw": RAW, "calibrated": CALIBRATED}
 QUIET = "0.35"
+# Letters of a title to an inch, at matplotlib's medium size, few enough for the widest.
+_LETTERS_AN_INCH = 10
 
 
 def figure_class() -> Any:
@@ -53,6 +56,7 @@ def reliability_diagram(
     RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
     """
     ax = _axes(ax, 4.2, 4.2)
+    ax.set(xlabel="score", ylabel="share that is right")
     draw_curve(ax, reliability_curve(scores, hits, n_bins), label, {"color": color, "marker": "o", **look})
     return ax
 
@@ -81,6 +85,7 @@ def score_histogram(panel: Panel, ax: Any = None) -> Any:
     ax.set_ylim(0.7, max(10, 2 * top))
     ax.set_yscale("log")
     ax.set_xlim(-0.02, 1.02)
+    ax.set(xlabel="score", ylabel="pairs")
     _quiet_frame(ax)
     return ax
 
@@ -127,14 +132,29 @@ def draw_panels(
         if histograms:
             ax.tick_params(labelbottom=False)
             lowest = score_histogram(panel, figure.add_subplot(grid[2 * row + 1, column], sharex=first))
+            lowest.set_ylabel("pairs" if column == 0 else "", fontsize="small")
         lowest.set_xlabel("score", fontsize="medium")
         if column == 0:
             ax.set_ylabel("share that is right")
-            if histograms:
-                lowest.set_ylabel("pairs", fontsize="small")
     if title:
-        figure.suptitle(title, fontsize="large")
+        figure.suptitle(_wrapped(title, figure.get_figwidth()), fontsize="medium")
     return figure
+
+
+def _entitle(given: Any) -> Callable[[Any, str], None]:
+    """What puts a title on axes: over the whole figure where it is our own, else over the axes. given: Axes, or None."""
+
+    def entitle(ax: Any, title: str) -> None:
+        if title:
+            put = ax.figure.suptitle if given is None else ax.set_title
+            put(_wrapped(title, ax.figure.get_figwidth()), fontsize="medium")
+
+    return entitle
+
+
+def _wrapped(title: str, width: float) -> str:
+    """A title on as many lines as it needs. width (float): Inches."""
+    return textwrap.fill(title, max(20, int(_LETTERS_AN_INCH * width)))
 
 
 def _size_of(n: int, across: int, down: int, histograms: bool) -> tuple[float, float]:
@@ -177,6 +197,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
     marks = error_marks(rows)
+    entitle = _entitle(ax)
     ax = _axes(ax, 7.0, 1.3 + 0.42 * len(marks))
     for place, mark in enumerate(marks):
         _draw_error(ax, place, mark)
@@ -184,8 +205,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     ax.set_ylim(len(marks) - 0.4, -0.6)
     ax.set_xlim(left=0)
     ax.set_xlabel("calibration error (lower is better)")
-    if title:
-        ax.set_title(title, fontsize="medium")
+    entitle(ax, title)
     _quiet_frame(ax)
     ax.tick_params(axis="y", length=0, labelsize="medium")
     _error_legend(ax)
@@ -204,6 +224,23 @@ def _draw_error(ax: Any, place: int, mark: dict[str, Any]) -> None:
     ax.text(
         1.02, place, f"{raw:.4f} → {new:.4f}", transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=QUIET
     )
+
+
+def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, title: str = "") -> Any:
+    """Draw the accuracy of the most confident share, raw and calibrated.
+
+    curves (Mapping): See `plot_data.coverage_curves`. ax: As in `reliability_diagram`.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    """
+    entitle = _entitle(ax)
+    ax = _axes(ax, 5.0, 3.6)
+    for name, look in LOOKS.items():
+        ax.plot(curves["shares"], curves[name], **{**look, "marker": ""}, label=name)
+    ax.set(xlim=(0, 1), xlabel="share kept, most confident first", ylabel="accuracy of what is kept")
+    entitle(ax, title)
+    _quiet_frame(ax)
+    ax.legend(edgecolor="none", fontsize="small")
+    return ax
 
 
 def _error_legend(ax: Any) -> None:

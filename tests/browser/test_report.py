@@ -224,6 +224,36 @@ def test_a_phone_does_not_scroll_sideways(browser, address):
         assert page.locator("#view-1 .diagram svg").bounding_box()["width"] > 250
 
 
+def test_a_table_that_goes_on_sideways_says_so(browser, address):
+    hints = "[...document.querySelectorAll('#view-0 .hint')].filter((one) => one.checkVisibility()).length"
+    with opened(browser, address, 380) as page:
+        wide = (
+            "[...document.querySelectorAll('#view-0 .scroll')]"
+            ".filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1).length"
+        )
+        assert page.evaluate(hints) == page.evaluate(wide) > 0
+        page.set_viewport_size({"width": 1400, "height": 900})
+        page.wait_for_timeout(100)
+        assert page.evaluate(hints) == page.evaluate(wide)
+
+
+def test_the_contents_lead_to_every_part(page):
+    links = page.eval_on_selector_all("#view-0 .toc a", "found => found.map((one) => one.getAttribute('href'))")
+    heads = page.eval_on_selector_all("#view-0 h3", "found => found.map((one) => '#' + one.id)")
+    assert links == heads
+    assert len(links) == 8
+
+
+def test_the_likeliest_label_and_accuracy_against_coverage_are_drawn(page):
+    before = shapes(page, POINTS)
+    page.select_option("#view-0 .which", "top")
+    until(page, lambda: "likeliest" in page.inner_text("#view-0 .caption"))
+    until(page, lambda: shapes(page, POINTS) != before)
+    page.select_option("#view-0 .which", "all")
+    until(page, lambda: shapes(page, POINTS) == before)
+    assert page.locator("#view-0 .coverage svg .mark-line path").count() == 2
+
+
 def test_paper_shows_all_in_light_colours(browser, address):
     with opened(browser, address, color_scheme="dark") as page:
         page.emulate_media(media="print", color_scheme="dark")

@@ -28,7 +28,7 @@ def numbers(*arguments: object) -> dict:
 def test_all_pictures_in_a_folder(calibrated, test_file, tmp_path):
     outcome = calib("plot", calibrated, test_file, "--output", tmp_path / "new" / "plots", "--dpi", 40)
     assert outcome.code == 0, outcome.text
-    assert names_in(tmp_path / "new" / "plots") == ["errors.png", "groups.png", "reliability.png"]
+    assert names_in(tmp_path / "new" / "plots") == ["coverage.png", "errors.png", "groups.png", "reliability.png", "top.png"]
     for path in (tmp_path / "new" / "plots").iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.name.removesuffix(".png") in outcome.text
@@ -83,7 +83,10 @@ def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--kind", "pie"), "Option --kind must be one of reliability, groups, errors, all, but 'pie' was given."),
+        (
+            ("--kind", "pie"),
+            "Option --kind must be one of reliability, top, groups, errors, coverage, all, but 'pie' was given.",
+        ),
         (("--of", "words"), "Option --of must be one of tokens, entities, but 'words' was given."),
         (("--of", "entities"), "calibrates 'tagger', which finds no entities"),
         (("--tag", "NOPE"), "judges no tag 'NOPE'; it judges:"),
@@ -108,7 +111,7 @@ def test_wrong_options(calibrated, test_file, tmp_path, arguments, sentence):
         (("-o", "one.pdf"), "Option --output must be a folder, or a file that ends in .png or .svg, but one.pdf was given."),
         (
             ("-o", "one.png"),
-            "The output one.png is one file, but there are several pictures to draw: reliability, groups, errors;",
+            "The output one.png is one file, but there are several pictures to draw: reliability, top, groups, errors, coverage;",
         ),
     ],
 )

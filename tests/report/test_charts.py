@@ -31,6 +31,16 @@ def specs(rows):
 def test_the_pictures_of_scores_take_their_data_from_the_page(specs):
     assert specs["diagram"]["data"] == {"name": "bins"}
     assert specs["scores"]["data"] == {"name": "scores"}
+    assert all(layer.get("data", specs["coverage"].get("data")) == {"name": "coverage"} for layer in specs["coverage"]["layer"])
+
+
+def test_every_scale_of_numbers_is_named(specs):
+    """Where one layer says that an axis has no title, it has none, whatever the others say."""
+    for spec in specs.values():
+        for layer in spec.get("layer", [spec]):
+            x = layer["encoding"]["x"]
+            assert x["type"] == "quantitative"
+            assert x["title"]
 
 
 def test_both_axes_of_the_diagram_are_whole(specs):

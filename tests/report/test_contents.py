@@ -89,7 +89,7 @@ def test_figures_are_those_of_the_table_and_their_intervals_hold_them():
     corpus = random_corpus(5, 3000)
     view = view_contents(corpus, judged_of(corpus), FACTS)
     of = {row["name"]: row for row in view["figures"]}
-    assert list(of) == ["smce", "gmce", "nll", "brier"]
+    assert list(of) == ["smce", "gmce", "ece", "nll", "brier"]
     assert of["smce"]["calibrated"] == view["table"]["errors"][0]["calibrated"]
     assert of["gmce"]["floor95"] == view["table"]["errors"][-1]["floor95"]
     for name in ("nll", "brier"):
@@ -109,6 +109,17 @@ def test_the_curves_count_every_pair_once():
     assert sum(whole["pairs"]) == sum(whole["histogram"]) == view["table"]["pairs"] == 1000
     for parts in (view["curves"]["groups"], view["curves"]["tags"]):
         assert sum(sum(pair["calibrated"]["pairs"]) for pair in parts.values()) == 1000
+    assert sum(view["curves"]["top"]["raw"]["pairs"]) == 500  # a token has one likeliest tag
+    assert view["coverage"]["raw"][-1] == pytest.approx(view["accuracy"]["value"])
+    few = min(view["curves"]["tags"].values(), key=lambda pair: sum(pair["raw"]["pairs"]))["raw"]["pairs"]
+    assert len(few) <= max(1, sum(few) // 20)
+
+
+def test_entities_have_one_label_each():
+    corpus, judged = random_entities(300)
+    view = view_contents(corpus, judged, {**FACTS, "layer": "ner"})
+    assert view["curves"]["top"] is None
+    assert view["coverage"]["calibrated"][49] > view["coverage"]["calibrated"][99] == pytest.approx(view["accuracy"]["value"])
 
 
 # Sentences

@@ -70,7 +70,9 @@ def test_nothing_is_loaded_from_anywhere(page):
     for tag, attributes in Reader(page).elements:
         assert tag not in ("img", "iframe", "object", "embed")
         assert not any(name.startswith("on") for name in attributes), tag
-        if "src" in attributes or "href" in attributes:
+        if tag == "a":
+            assert attributes["href"].startswith("#")
+        elif "src" in attributes or "href" in attributes:
             assert (tag, attributes["href"]) == ("link", "data:,")
 
 

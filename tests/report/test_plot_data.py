@@ -11,8 +11,11 @@ from hypothesis import given
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error
+from spacy_calib.metrics.calibration_error import ece
 from spacy_calib.report.plot_data import (
     HISTOGRAM_BINS,
+    bins_for,
+    coverage_curves,
     error_marks,
     group_note,
     group_panels,
@@ -20,6 +23,7 @@ from spacy_calib.report.plot_data import (
     reliability_panel,
     share_interval,
     tag_panels,
+    top_panel,
     without_remnants,
 )
 from spacy_calib.types import BinTable, Groups, Pairs
@@ -136,3 +140,29 @@ def test_tags_take_their_own_pairs():
 def test_errors_are_named_and_empty_groups_left_out():
     rows = [{"group": name, "raw": raw} for name, raw in (("all", 0.1), ("1", 0.2), ("2", None), ("mean", 0.2))]
     assert [mark["name"] for mark in error_marks(rows)] == ["all (SMCE)", "group 1", "mean (GMCE)"]
+
+
+@pytest.mark.parametrize(("pairs", "bins"), [(0, 1), (19, 1), (40, 2), (199, 9), (200, 10), (10_000, 10)])
+def test_tags_with_few_pairs_get_few_bins(pairs, bins):
+    assert bins_for(pairs, 10) == bins
+    made = Pairs(np.arange(pairs), np.zeros(pairs, dtype=int), np.linspace(0, 1, pairs), np.arange(pairs) % 2 == 0, pairs)
+    (panel,) = tag_panels(made, made.scores, ["A"], ["A"])
+    assert len(panel.raw.pairs) <= bins
+    assert sum(panel.raw.pairs) == pairs
+
+
+def test_the_likeliest_label_has_the_ece():
+    scores = np.array([0.9, 0.1, 0.6, 0.4])
+    pairs = Pairs(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), scores, np.array([True, False, False, True]), 2)
+    panel = top_panel(pairs, scores**2, n_bins=1)
+    assert (panel.pairs, panel.raw.error, panel.calibrated.error) == (2, ece(pairs, n_bins=1), ece(pairs, scores**2, n_bins=1))
+
+
+def test_accuracy_of_what_is_kept_is_of_the_likeliest_labels():
+    scores = np.array([0.9, 0.1, 0.6, 0.4])
+    pairs = Pairs(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), scores, np.array([True, False, False, True]), 2)
+    made = coverage_curves(pairs, 1 - scores)
+    assert (made["shares"][49], made["raw"][49], made["calibrated"][49]) == (0.5, 1.0, 0.0)
+    assert made["raw"][-1] == made["calibrated"][-1] == 0.5
+    nothing = Pairs(*(np.zeros(0, dtype=kind) for kind in (int, int, float, bool)), 0)
+    assert coverage_curves(nothing, np.zeros(0)) == {"shares": [], "raw": [], "calibrated": []}

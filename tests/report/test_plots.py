@@ -16,6 +16,7 @@ from spacy_calib.report.plots import (
     compare_reliability,
     draw_panels,
     picture_bytes,
+    plot_coverage,
     plot_errors,
     reliability_diagram,
     score_histogram,
@@ -192,3 +193,40 @@ def test_a_picture_has_the_same_bytes_every_time(plt, suffix, start):
     assert one == other
     assert one.startswith(start)
     assert b"<dc:date>" not in one
+
+
+TITLE = "ner of en_core_web_sm 3.8.0, judged on a_file_of_gold_with_quite_a_long_name.spacy = THE FIT DATA (entities)"
+ROW = {"group": "all", "raw": 0.2, "calibrated": 0.1, "floor95": 0.05, "true_low": 0.0, "true_high": 0.1}
+COVERED = {"shares": [0.5, 1.0], "raw": [0.9, 0.8], "calibrated": [0.95, 0.8]}
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "All tags", "1 pair")], TITLE),
+        lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "x")] * 3, TITLE),
+        lambda: plot_errors([ROW], title=TITLE).figure,
+        lambda: plot_coverage(COVERED, title=TITLE).figure,
+    ],
+)
+def test_no_title_is_cut(plt, draw):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = draw()
+    FigureCanvasAgg(figure).draw()
+    texts = [figure._suptitle, *(ax.title for ax in figure.axes)]
+    assert any(TITLE.split()[-1] in text.get_text() for text in texts)
+    for text in texts:
+        box = text.get_window_extent()
+        assert not text.get_text() or (box.x0 >= 0 and box.x1 <= figure.bbox.width and box.y1 <= figure.bbox.height)
+
+
+def test_every_picture_names_its_axes(plt):
+    axes = [reliability_diagram([0.5], [1]), score_histogram(reliability_panel([0.5], [0.4], [True])), plot_coverage(COVERED)]
+    named = [(ax.get_xlabel(), ax.get_ylabel()) for ax in axes]
+    assert named == [
+        ("score", "share that is right"),
+        ("score", "pairs"),
+        ("share kept, most confident first", "accuracy of what is kept"),
+    ]
+    np.testing.assert_array_equal(axes[-1].lines[1].get_ydata(), COVERED["calibrated"])
