@@ -1,5 +1,6 @@
 # make demo: train, calibrate and judge a pipeline on real data. make test: the whole suite. make lint: ruff and mypy.
 # make test-lowest: what reads and writes, with the lowest versions that setup.cfg promises.
+# make bench-smoke: every script of scripts/, small, on made-up data.
 # Each sets up .venv (.venv-lowest) in the checkout on its first run. PYTHON=python3.12 chooses another Python.
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ LOWEST_PYTHON ?= $(shell for python in python3.10 $(PYTHON); do $$python -c "" 2
 TESTS ?= tests/test_lowest.py tests/test_home.py tests/test_component.py tests/test_registry.py tests/test_saved.py tests/test_attributes.py tests/test_golden.py \
 	tests/marginals tests/ner tests/recalibrators tests/scaling tests/cli/test_fit.py tests/cli/test_evaluate.py tests/cli/test_info.py
 
-.PHONY: demo test test-lowest lint clean
+.PHONY: demo test test-lowest bench-smoke lint clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python scripts/demo.py demo
@@ -23,6 +24,9 @@ test: $(VENV)/test.stamp
 
 test-lowest: $(LOWEST)/test.stamp
 	$(LOWEST)/bin/python -m pytest -n 2 -ra -p no:cacheprovider $(TESTS)
+
+bench-smoke: $(VENV)/test.stamp
+	$(VENV)/bin/python scripts/bench_smoke.py
 
 lint: $(VENV)/lint.stamp
 	$(VENV)/bin/ruff check .

@@ -307,6 +307,7 @@ def show_peers(pairs: Pairs, groups: Groups, python: str, folder: Path, repeats:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=10_000_000, help="Pairs to fit on")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="Kinds of scores")
     parser.add_argument("--repeats", type=int, default=5, help="Runs of ours and of scikit-learn's, in turns")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the resampling")
     parser.add_argument("--cache", type=Path, help="Folder for converted data, outside the repository")
@@ -328,7 +329,7 @@ def main() -> int:
     print("| scores | distinct | ours s | scikit-learn s | ratio | lowest to highest | largest difference, one group |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     missed = []
-    for kind in KINDS:
+    for kind in options.kinds:
         pairs = resample(source, options.pairs, kind, options.seed)
         got = race(pairs, groups, one_group, options.repeats)
         print(
@@ -343,7 +344,7 @@ def main() -> int:
     )
     print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as temporary:
-        for kind in KINDS:
+        for kind in options.kinds:
             used = memory(resample(source, options.pairs, kind, options.seed), groups, Path(temporary))
             print(
                 f"| {kind} | {used['input'] / 1e6:.0f} MB | {used['resident']:.2f} | {used['allocated']:.2f} "

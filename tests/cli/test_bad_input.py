@@ -259,7 +259,7 @@ CONFIGS = {
     "not a config": ("the dog sat\n", "Cannot read the config"),
     "not text": (b"\xff\xfe\x00\x01", "Cannot read the config"),
     "no components": ("[nlp]\nx = 1\n", "it has no [components.calib] block"),
-    "an attribute that is a number": (BLOCK + "attr = 5\n", "attr must be a Python identifier, but 5 was given."),
+    "an attribute that is a number": (BLOCK + "attr = 5\n", "cannot be used: calib -> attr: "),
     "another factory": ('[components]\n[components.calib]\nfactory = "tagger"\n', "it has no [components.calib] block"),
     "a component that is a number": ("[components]\ncalib = 3\n", "it has no [components.calib] block"),
     "an open variable": (BLOCK + "threshold = ${nothing.here}\n", "nothing.here"),

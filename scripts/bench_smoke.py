@@ -1,0 +1,242 @@
+"""Runs every script of this folder, small, on made-up data: do they still run on what the package is now?
+
+    python scripts/bench_smoke.py [NAME ...]
+
+All run in this process, one after the other, so that spaCy is loaded once. What they print must hold a certain text. A target that is missed (exit
+code 1 of a benchmark) is no failure here: so little data says nothing about speed or quality. An exception is one, and so is any other exit code.
+A new script needs a line in RUNS, PARTS or SKIPPED; a test looks after that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import importlib
+import io
+import os
+import random
+import runpy
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SCRIPTS = Path(__file__).resolve().parent
+
+
+class Run(NamedTuple):
+    """arguments (str): Of the command line; {name} is a file of `prepare`. shows (str): What must be in what it prints."""
+
+    arguments: str
+    shows: str
+
+
+NER_FILES = "--train {ner_train} --dev {ner_dev} --test {ner_test}"
+SIMULATION = (
+    "--train {ewt_train} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
+)
+RUNS = {
+    "quality_table.py": Run("--data ewt", "| TFG isotonic |"),
+    "bench_fit.py": Run("--pairs 20000 --repeats 1 --kinds float64", "| float64 |"),
+    "bench_cli.py": Run("--repeats 1", "calib fit s"),
+    "bench_overhead.py": Run("--runs 1", "| tok2vec+tagger |"),
+    "bench_entities.py": Run("--runs 1 --beam-runs 1 --beam-width 2", "beam of 2"),
+    "bench_memory.py": Run("{calibrated_ner} --data {ner_test} --documents 300 --every 100", "bytes a document"),
+    "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
+    "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
+    "expect_table.py": Run("ewt --subsets 2", "| EWT test |"),
+    "entity_table.py": Run("--model {model} --name small " + NER_FILES + " --beam-width 2", "small"),
+    "threshold_study.py": Run("--simulate --repeats 3 --entities 200", "| 0.95 |"),
+    "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),
+    "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
+    "study_sample_size.py": Run("--n 100 200 --repeats 2 --draws 10", "| true error |"),
+    "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),
+    "demo.py": Run("{output} --max-steps 5", "Calibrated pipeline"),
+}
+# What is no program: its module is imported by those above.
+PARTS = {
+    "conllu.py": "conllu",
+    "study_common.py": "study_common",
+    "quality/judge.py": "quality.judge",
+    "quality/models.py": "quality.models",
+    "quality/ours.py": "quality.ours",
+    "quality/peers.py": "quality.peers",
+    "quality/readers.py": "quality.readers",
+}
+SKIPPED = {
+    "bench_smoke.py": "this script",
+    "quality/peer_worker.py": "runs inside the environment of a peer; tests/test_quality_scripts.py runs it with scikit-learn",
+}
+
+# Made-up data
+
+WORDS = {
+    "DT": ("DET", "Definite=Def", "the a this every"),
+    "NN": ("NOUN", "Number=Sing", "dog bank market price book light report run study duck"),
+    "NNS": ("NOUN", "Number=Plur", "dogs banks prices books reports runs"),
+    "VBD": ("VERB", "Tense=Past", "saw bought closed found read opened"),
+    "VBZ": ("VERB", "Tense=Pres", "sees buys reports runs books studies"),
+    "JJ": ("ADJ", "Degree=Pos", "old light open new green"),
+    "RB": ("ADV", "_", "early often back well"),
+    "IN": ("ADP", "_", "in on of under like"),
+    "NNP": ("PROPN", "Number=Sing", "Anna Paris Google Smith May"),
+    ".": ("PUNCT", "_", ". ! ?"),
+}
+TEMPLATES = ("DT JJ NN VBD DT NN IN NNP .", "NNP VBZ NNS IN DT NN RB .", "DT NNS IN NNP VBD RB .", "NNP VBD DT JJ NNS .")
+ENTITIES = {"NNP": {"Anna": "PERSON", "Smith": "PERSON", "Paris": "GPE", "Google": "ORG", "May": "DATE"}}
+NOISE = 0.08
+
+
+class Word(NamedTuple):
+    form: str
+    upos: str
+    tag: str
+    feats: str
+
+
+def sentences(n: int, seed: int) -> Iterator[list[Word]]:
+    """Sentences of words that a tagger may well take for something else; some gold tags are wrong."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        made = []
+        for slot in rng.choice(TEMPLATES).split():
+            tag = rng.choice(list(WORDS)) if rng.random() < NOISE else slot
+            upos, feats, _ = WORDS[tag]
+            made.append(Word(rng.choice(WORDS[slot][2].split()), upos, tag, feats))
+        yield made
+
+
+def conllu(n: int, seed: int, sent_id: str, per_document: int = 2) -> str:
+    """Sentences as CoNLL-U. sent_id (str): With {document} and {sentence} in it."""
+    blocks = []
+    for number, sentence in enumerate(sentences(n, seed)):
+        document, place = divmod(number, per_document)
+        lines = [f"# newdoc id = {seed}-{document}"] if not place else []
+        lines += [
+            f"# sent_id = {sent_id.format(document=document, sentence=place)}",
+            f"# text = {' '.join(word.form for word in sentence)}",
+        ]
+        lines += [
+            f"{i}\t{w.form}\t{w.form}\t{w.upos}\t{w.tag}\t{w.feats}\t{i - 1}\tdep\t_\t_" for i, w in enumerate(sentence, 1)
+        ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n\n"
+
+
+def write_treebanks(folder: Path) -> None:
+    """data/ud_english_ewt as SPACY_CALIB_DATA has it, and a package `dante` with the files of dante-corpora."""
+    for seed, (split, n) in enumerate({"train": 120, "dev": 480, "test": 240}.items()):
+        path = folder / "data" / "ud_english_ewt" / f"{split}.conllu.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(conllu(n, seed, f"{split}-{{document}}-{{sentence}}").encode()))
+    banks = {
+        "porttinari": "FOLHA_DOC{document}_SENT{sentence}",
+        "petrogold": "{document}_0-{sentence}",
+        "dantestocks": "t{document}x{sentence}",
+    }
+    for seed, (name, sent_id) in enumerate(banks.items()):
+        path = folder / "dante" / "data" / name / "annotated.conllu"
+        path.parent.mkdir(parents=True)
+        path.write_text(conllu(800 if name == "porttinari" else 120, 10 + seed, sent_id), encoding="utf8")
+    (folder / "dante" / "__init__.py").touch()
+
+
+def write_entities(path: Path, n: int, seed: int) -> None:
+    """Gold entities with the labels of the model."""
+    from spacy.tokens import Doc, DocBin, Span
+    from spacy.vocab import Vocab
+
+    vocab = Vocab()
+    docs = []
+    for sentence in sentences(n, seed):
+        doc = Doc(vocab, words=[word.form for word in sentence], sent_starts=[i == 0 for i in range(len(sentence))])
+        named = [(i, ENTITIES["NNP"].get(word.form)) for i, word in enumerate(sentence)]
+        doc.set_ents([Span(doc, i, i + 1, label) for i, label in named if label], default="outside")
+        docs.append(doc)
+    DocBin(docs=docs).to_disk(path)
+
+
+def prepare(folder: Path) -> dict[str, str]:
+    """The files that RUNS names, by name."""
+    from quality_table import MODEL, default_cache, ewt_file
+
+    from spacy_calib.cli.fit import fit
+
+    files = {f"ewt_{split}": ewt_file(split, default_cache()) for split in ("train", "dev", "test")}
+    for seed, (split, n) in enumerate({"train": 100, "dev": 300, "test": 150}.items()):
+        files[f"ner_{split}"] = folder / f"ner_{split}.spacy"
+        write_entities(files[f"ner_{split}"], n, 20 + seed)
+    for name, data, component in (("calibrated", "ewt_dev", "tagger"), ("calibrated_ner", "ner_dev", "ner")):
+        files[name] = folder / name
+        fit(MODEL, files[data], files[name], component=component, method="isotonic")
+    return {"model": MODEL, **{name: str(path) for name, path in files.items()}}
+
+
+# Running
+
+
+def run(script: Path, arguments: list[str], shows: str) -> str:
+    """Run a script as a program in this process. RETURNS (str): Why it failed, with all that it printed; "" where it did not."""
+    printed = io.StringIO()
+    argv, sys.argv = sys.argv, [str(script), *arguments]
+    code: object = 0
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings():
+            runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        printed.write(traceback.format_exc())
+        code = "an exception"
+    finally:
+        sys.argv = argv
+    if code not in (0, 1, None):
+        return f"{printed.getvalue()}\nended with {code}"
+    return "" if shows in printed.getvalue() else f"{printed.getvalue()}\nended with {code} and does not show {shows!r}"
+
+
+def smoke(names: list[str], folder: Path) -> list[str]:
+    """Run these scripts. RETURNS (list): Those that failed."""
+    failed = []
+    files = prepare(folder)
+    for name in names:
+        began = time.perf_counter()
+        files["output"] = str(folder / "output" / name)
+        why = run(SCRIPTS / name, RUNS[name].arguments.format(**files).split(), RUNS[name].shows)
+        print(f"{time.perf_counter() - began:6.1f} s  {'FAILED' if why else 'ok    '}  {name}", flush=True)
+        if why:
+            print(why, flush=True)
+            failed.append(name)
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="Scripts; all where none is named")
+    names = parser.parse_args().names or list(RUNS)
+    unknown = [name for name in names if name not in RUNS]
+    if unknown:
+        parser.error(f"{unknown[0]} is not run here; what is: {', '.join(RUNS)}")
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_treebanks(folder)
+        os.environ.update({"SPACY_CALIB_DATA": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")})
+        sys.path[:0] = [str(SCRIPTS), str(folder)]
+        failed = smoke(names, folder)
+    for name, module in PARTS.items():
+        importlib.import_module(module)
+        print(f"{'':8}  ok      {name} (imported)")
+    for name, why in SKIPPED.items():
+        print(f"{'':8}  skipped {name}: {why}")
+    print(f"{time.perf_counter() - began:.0f} s, {len(names) - len(failed)} of {len(names)} ran")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
