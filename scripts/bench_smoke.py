@@ -56,6 +56,7 @@ RUNS = {
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
     "study_sample_size.py": Run("--n 100 200 --repeats 2 --draws 10", "| true error |"),
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),
+    "fuzz_state.py": Run("--cases 10", "\n0 bad"),
     "demo.py": Run("{output} --max-steps 5", "Calibrated pipeline"),
 }
 # What is no program: its module is imported by those above.
