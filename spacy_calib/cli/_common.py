@@ -167,10 +167,17 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
         raise calib_error("C053", path=file, why=reason(error)) from None
 
 
+def check_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
+    """RAISES C030: none of them has gold of the layer that the pipe calibrates; asked before the work begins."""
+    layer = pipe.source.layer(pipe.source_pipe())
+    if not any(layer.gold_hashes(example.reference).any() for example in examples):
+        raise calib_error("C030", layer=layer.name, component=pipe.source.component or "the source")
+
+
 def run_pipes(
     nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, what: str, n_process: int = 1
 ) -> Iterator[Example]:
-    """Run the named pipes over the predicted Docs, batch by batch, with a progress bar; yields each example when its Doc is ready.
+    """Run the named pipes over the predicted Docs, batch by batch, with a progress bar (on a terminal only); yields each example when its Doc is ready.
 
     examples (Iterable[Example]): Read as they are needed. n_process (int): Worker processes.
     """
@@ -181,7 +188,7 @@ def run_pipes(
     with nlp.select_pipes(enable=list(names)), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[W121\]")
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
-        for example, doc in tqdm(zip(kept, docs, strict=True), total=total, desc=what, unit="doc", disable=silent):
+        for example, doc in tqdm(zip(kept, docs, strict=True), total=total, desc=what, unit="doc", disable=silent or None):
             example.predicted = doc
             yield example
 

@@ -13,6 +13,7 @@ from ..outputs import check_files
 from ._common import (
     check_bins,
     check_format,
+    check_gold,
     check_option,
     check_readable,
     data_files,
@@ -123,6 +124,8 @@ def evaluate(
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
     examples = read_examples(nlp, data, gold_preproc, doc_key)
+    if len(pipes) == 1:
+        check_gold(examples, pipes[0])
     order = nlp.pipe_names
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
     done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))

@@ -35,6 +35,11 @@ def expect_cli(
     confidence: float = typer.Option(0.95, "--confidence", help="How often an interval holds the true value"),
     per_doc: bool = typer.Option(False, "--per-doc", help="The expected accuracy of every document too"),
     check: bool = typer.Option(False, "--check", help="Compare with the gold in DATA"),
+    fail_on: str = typer.Option(
+        None,
+        "--fail-on",
+        help="Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear",
+    ),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws that show what chance makes"),
     output: Path = typer.Option(None, "--output", "-o", help="JSON file for the result"),
     format: Format = "table",
@@ -53,10 +58,26 @@ def expect_cli(
     the pipe was fitted on: where they are not, the numbers cannot be trusted.
     """
     with user_errors():
-        expect(
+        verdicts = failing_verdicts(fail_on)
+        result = expect(
             model, data, attr=attr, confidence=confidence, per_doc=per_doc, check=check, seed=seed, output=output, format=format,
             gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
+        if (result["drift"] or {"verdict": None})["verdict"] in verdicts:
+            raise typer.Exit(1)
+
+
+def failing_verdicts(fail_on: str | None) -> list[str | None]:
+    """The verdicts that --fail-on names; None stands for a pipe without a record, which leaves it unclear.
+
+    RAISES C056: it names something else.
+    """
+    from ..drift import DIFFERENT, TOO_FEW
+
+    verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT], "unclear": [TOO_FEW, None]}
+    given = [] if fail_on is None else [name.strip() for name in fail_on.split(",")]
+    check_option("--fail-on", all(name in verdicts for name in given), "drift, unclear or drift,unclear", repr(fail_on))
+    return [verdict for name in given for verdict in verdicts[name]]
 
 
 def expect(

@@ -14,6 +14,7 @@ from ..errors import calib_error
 from ..outputs import check_pipeline_folder
 from ._common import (
     check_format,
+    check_gold,
     check_option,
     data_files,
     import_user_code,
@@ -237,6 +238,7 @@ def fit_pipe(
     upstream = order[: order.index(stop) + reads_output]
     # What a component leaves to be read is kept in the process that ran it.
     workers = 1 if reads_output else n_process
+    check_gold(examples, calib)
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
     n_bins = scorer_like(calib.scorer).n_bins
     calib.fit(

@@ -12,6 +12,7 @@ from ..errors import calib_error
 from ..outputs import check_files, check_pipeline_folder
 from ._common import (
     check_format,
+    check_gold,
     check_option,
     check_readable,
     data_files,
@@ -181,6 +182,7 @@ def find_rows(
     from ..scorers import judge_spans
 
     examples = read_examples(nlp, data, gold_preproc, doc_key)
+    check_gold(examples, pipe)
     order = nlp.pipe_names
     done = list(
         run_pipes(

@@ -217,3 +217,28 @@ def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
     outcome, result = run_expect(tmp_path / "m", save_docs(tmp_path / "more.spacy", docs), tmp_path, "--check")
     assert (result["documents"], result["checkable"], result["checked"]) == (121, 120, 120)
     assert "The true values are of" not in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("texts", "fail_on", "code"),
+    [
+        ("other", [], 0),
+        ("other", ["--fail-on", "drift"], 1),
+        ("other", ["--fail-on", "unclear"], 0),
+        ("few", ["--fail-on", "drift"], 0),
+        ("few", ["--fail-on", "drift,unclear"], 1),
+    ],
+)
+def test_scripts_can_fail_on_the_verdict(texts, fail_on, code, calibrated, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("the dog saw .\n" * 2 if texts == "few" else "the the the the a a a .\n" * 300)
+    outcome = calib("expect", calibrated, path, *fail_on)
+    assert outcome.code == code, outcome.text
+    verdict = "Too few texts to tell" if texts == "few" else "DO NOT TRUST"
+    assert verdict in outcome.text
+
+
+def test_what_scripts_may_fail_on_is_named(calibrated, test_file):
+    refuses(
+        calib("expect", calibrated, test_file, "--fail-on", "rain"), "Option --fail-on must be drift, unclear or drift,unclear"
+    )
