@@ -29,6 +29,7 @@ from .entities.cutoffs import Cutoffs
 from .entities.events import check_event
 from .entities.recalibration import SpanRecalibrator, fit_spans
 from .errors import WARNINGS, calib_error
+from .fingerprint import WeightWatch, fingerprint
 from .fit_record import FitRecord, SpanFit, record_fit
 from .fitting import FitData, collect_fit_data, span_pairs, summarize_fit, summarize_span_fit
 from .grouped import GroupedRecalibrator
@@ -71,6 +72,7 @@ class Calibrator(Pipe):
         see `entities.events`.
     calibration (TokenCalibration): What was fitted for tokens; before the fit it passes raw probabilities through.
     span_maps (tuple | None): (map of the spans on the Doc, map of candidates); None before the fit and for sources without spans.
+    weights (str): Fingerprint of the source's component at the fit; "" where none was taken.
     cutoffs (Cutoffs | None): Score cut-offs of the spans, set by `spacy calib threshold`.
     fit_info (dict): What it was fitted on: see `fit`.
     record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
@@ -117,6 +119,8 @@ class Calibrator(Pipe):
         self.fitted_labels: tuple[str, ...] = ()
         self.fitted_kind = ""
         self._sourced = False
+        self.weights = ""
+        self._weight_watch = WeightWatch()
         self.fit_info: dict[str, Any] = {}
         self.record: FitRecord | None = None
         self.seen: SeenTexts | None = None
@@ -222,12 +226,12 @@ class Calibrator(Pipe):
             self._warn("CW02", why=found.why)
             return Reading([], None)
         pipe = found.component
-        self._warn_of_new_labels(pipe)
         layer = self.source.layer(pipe)
         places, hashes = self._readable(found.nlp, pipe, layer, docs)
         if not places:
             return Reading([], None)
         scores = self.source.read(pipe, [docs[i] for i in places])
+        self._warn_of_changes(found.nlp, pipe)
         calibrated = self.calibration.calibrate(scores, self.threshold)
         labels = self.source.labels(pipe)
         return Reading(
@@ -241,10 +245,25 @@ class Calibrator(Pipe):
             ),
         )
 
-    def _warn_of_new_labels(self, pipe: Any) -> None:
+    def _warn_of_changes(self, nlp: Language, pipe: Any) -> None:
+        """Of new labels, which bring new weights, or else of other weights for the same labels."""
         added = len(self.source.labels(pipe)) - len(self.fitted_labels)
         if self.source.component and self.fitted_labels and added > 0:
             self._warn("CW03", n=added, component=self.source.component)
+        elif self.weights and self._weight_watch.changed(self.weights, nlp, pipe):
+            self._warn("CW04", component=self.source.component)
+
+    def weights_changed(self) -> bool | None:
+        """Whether the component has other weights than at the fit: the maps belong to the scores that it gave with those.
+
+        RETURNS: None where that is not known: fitted by an older version, labels added since, or no component.
+        """
+        found = self._look_up()
+        if not self.weights or found.nlp is None or found.component is None:
+            return None
+        if len(self.source.labels(found.component)) > len(self.fitted_labels):
+            return None
+        return fingerprint(found.nlp, found.component) != self.weights
 
     def _readable(self, nlp: Language, pipe: Any, layer: Layer, docs: Sequence[Doc]) -> tuple[list[int], list[Any]]:
         """The Docs with input and annotation, by their place, and the label hashes of each; warns once about the others."""
@@ -339,7 +358,7 @@ class Calibrator(Pipe):
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071: the gold. C003, C005 to C007: too few pairs.
         """
         first, examples = _with_first(examples)
-        pipe = self._pipe_to_fit(None if first is None else first.predicted.vocab)
+        nlp, pipe = self._pipe_to_fit(None if first is None else first.predicted.vocab)
         layer = self.source.layer(pipe)
         watch = TextWatch(layer)
         data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(layer), self.event)
@@ -374,6 +393,7 @@ class Calibrator(Pipe):
         )
         self.seen = SeenTexts.of(watch.units().digests)
         self.fitted_labels = labels
+        self.weights = "" if nlp is None else fingerprint(nlp, pipe)
         self.fitted_kind = self.source.kind(pipe)
         self.fit_info = {
             "component": self.source.component,
@@ -456,13 +476,13 @@ class Calibrator(Pipe):
         raw, groups = self.source.raw_span_scores(data.spans), self.span_maps[0].groups
         return SpanFit(data.spans, raw, data.span_hits, data.span_documents, data.gold_spans, groups)
 
-    def _pipe_to_fit(self, vocab: Vocab | None) -> Any:
+    def _pipe_to_fit(self, vocab: Vocab | None) -> tuple[Language | None, Any]:
         """vocab (Vocab | None): Of the Docs. RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe. C034: what it
         reads is not what the component gave.
         """
         component = self.source.component
         if not component:
-            return None
+            return None, None
         nlp = self._home.language(vocab, lambda nlp: nlp)
         pipe = None if nlp is None else find_component(nlp, self.source, self.fitted_kind, self.fitted_labels)
         if nlp is None or pipe is None:
@@ -477,7 +497,7 @@ class Calibrator(Pipe):
         obstacle = self.source.obstacle(nlp, name, pipe)
         if obstacle:
             raise calib_error("C034", component=component, why=obstacle)
-        return pipe
+        return nlp, pipe
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
         """Nothing to do: the pipe is fitted after training, not by it."""
@@ -516,6 +536,7 @@ class Calibrator(Pipe):
         return PipeState(
             self.calibration, self.fitted_labels, self.fitted_kind, self.span_maps, self.cutoffs, self.record, self.seen,
             self.fit_info, look_for_fault(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), self._sourced),
+            self.weights,
         )  # fmt: skip
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
@@ -526,7 +547,7 @@ class Calibrator(Pipe):
         self.calibration, self.span_maps, self.cutoffs = held.calibration, held.span_maps, held.cutoffs
         self.fitted_labels, self.fitted_kind = held.labels, held.kind
         self.record, self.seen, self.fit_info = held.record, held.seen, held.fit_info
-        self._sourced = bool(held.fault)
+        self._sourced, self.weights = bool(held.fault), held.weights
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

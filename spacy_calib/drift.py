@@ -13,6 +13,12 @@ from .schema import floats, lengths, listed, record, text
 from .types import Floats, Ints
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
+# Where the scores compared come from another model.
+OTHER_WEIGHTS = "fitted with other weights"
+OTHER_WEIGHTS_SENTENCE = (
+    "OTHER WEIGHTS: the component was trained, or replaced, since the pipe was fitted, so that the maps belong to scores that it gave "
+    "before. Fit the pipe again."
+)
 
 # A difference that matters: one token in twenty stands elsewhere on the scale of scores, or carries another label. No mean of a quantity
 # in [0, 1] that rises with the score can move by more than the scores do.
@@ -70,7 +76,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """verdict (str): LIKE, DIFFERENT or TOO_FEW. checks (tuple[Check, ...]): What it is drawn from."""
+    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): What it is drawn from."""
 
     verdict: str
     checks: tuple[Check, ...]

@@ -114,6 +114,7 @@ WARNINGS = {
     "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through.",
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
+    "CW04": "[CW04] Component '{component}' was trained, or replaced, since '{name}' was fitted: the maps belong to other weights, and its scores are not calibrated; fit it again.",
 }
 
 

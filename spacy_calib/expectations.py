@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .drift import Labelled
+from .drift import OTHER_WEIGHTS, Labelled
 from .expect import EntityModel, Estimate, Sums, expected_accuracy, expected_entities, token_sums
 from .fit_record import FitRecord, entity_sums
 from .scored import RIGHT, UNKNOWN, ScoredCorpus
@@ -61,6 +61,12 @@ def expectations(
         },
         "trusted": drift.trusted,
     }
+
+
+def without_trust(result: dict[str, Any]) -> dict[str, Any]:
+    """What `expectations` gave, where the component was trained since the fit."""
+    drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
+    return {**result, "drift": drift, "trusted": False}
 
 
 def _entities(model: EntityModel, tokens: Labelled, spans: Labelled, event: str, confidence: float) -> dict[str, Any]:

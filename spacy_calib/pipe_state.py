@@ -106,6 +106,7 @@ STATE = record(
         "record": optional(maybe(RECORD)),
         "seen": optional(maybe(SEEN)),
         "fault": optional(text, ""),
+        "weights": optional(text, ""),
     },
     _parts_agree,
 )
@@ -117,7 +118,7 @@ class PipeState:
 
     calibration (TokenCalibration): Of tokens. labels (tuple[str, ...]), kind (str): Of the component, when it was fitted.
     span_maps, cutoffs, record, seen, fit_info: See `component.Calibrator`. fault (str): Why the pipe could not read its component where it was
-        saved, "" if it could: see `lookup.look_for_fault`.
+        saved, "" if it could: see `lookup.look_for_fault`. weights (str): See `fingerprint`, "" where none was taken.
     """
 
     calibration: TokenCalibration
@@ -129,6 +130,7 @@ class PipeState:
     seen: SeenTexts | None = None
     fit_info: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
+    weights: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data and arrays, of STATE."""
@@ -142,6 +144,7 @@ class PipeState:
             "record": None if self.record is None else self.record.state(),
             "seen": None if self.seen is None else self.seen.state(),
             "fault": self.fault,
+            "weights": self.weights,
         }
 
     @classmethod
@@ -163,4 +166,5 @@ class PipeState:
             None if seen is None else SeenTexts.from_state(seen),
             held["fit_info"],
             held["fault"],
+            held["weights"],
         )

@@ -1,4 +1,4 @@
-"""Whether a pipeline is judged on the data that it was fitted on, and how that is said."""
+"""What makes a judgement worth nothing, and how that is said: data that the pipe was fitted on, a component that was trained since."""
 
 from __future__ import annotations
 
@@ -42,3 +42,12 @@ def show_seen(seen: dict[str, Any] | None) -> None:
     warning = warning_of(seen)
     if warning:
         msg.fail(warning)
+
+
+def show_other_weights(changed: bool | None) -> None:
+    """Say in red that the component is not the one that the pipe was fitted with. changed: See `Calibrator.weights_changed`."""
+    from ..drift import OTHER_WEIGHTS_SENTENCE
+    from ._screen import msg
+
+    if changed:
+        msg.fail(OTHER_WEIGHTS_SENTENCE)

@@ -45,7 +45,7 @@ from ._options import (
     OnlyAttr,
     Silent,
 )
-from ._seen import seen_in, show_seen
+from ._seen import seen_in, show_other_weights, show_seen
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -165,7 +165,12 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
     judged = judge(done, pipe.attr, labels)
     if len(judged.pairs):
         check_bins(len(judged.pairs), bins, pipe.threshold)
-    result = {"component": pipe.source.component, "seen": seen_in(pipe, done), **table_of(judged, pipe.maps.groups, labels)}
+    result = {
+        "component": pipe.source.component,
+        "seen": seen_in(pipe, done),
+        "weights_changed": pipe.weights_changed(),
+        **table_of(judged, pipe.maps.groups, labels),
+    }
     if pipe.span_maps is not None:
         found = judge_spans(done, pipe.attr, span_labels)
         accepted = None if pipe.cutoffs is None else accepted_entities(found, pipe.cutoffs)
@@ -191,6 +196,7 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     if not table["pairs"]:
         msg.warn("Nothing to judge: no token has both gold and a score.")
         return
+    show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} tokens, {table['pairs']:,} pairs, accuracy {share} %, {table['bins']} bins")

@@ -13,7 +13,7 @@ from ..outputs import check_files
 from ._common import check_format, check_option, deliver, number, print_table, user_errors, wanted_output
 from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
 from ._scoring import open_pipeline, score, stream_examples, text_files
-from ._seen import seen_by, show_seen, watch_for
+from ._seen import seen_by, show_other_weights, show_seen, watch_for
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -101,7 +101,8 @@ def expect(
 ) -> dict[str, Any]:
     """What the command does.
 
-    RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence", "trusted", and what `expectations` gives; on
+    RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
+        "weights_changed" (see `Calibrator.weights_changed`), and what `expectations` gives; on
         request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
         `seen.SeenShare`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
@@ -112,7 +113,7 @@ def expect(
     text_files(data)
     check_files(wanted_output(output), force, inputs=[data, code], model=model)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
-    from ..expectations import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values
+    from ..expectations import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values, without_trust
     from ..layers import get_layer
 
     layer = get_layer(pipe.fit_info["layer"])
@@ -130,8 +131,11 @@ def expect(
         "by": corpus.unit,
         "tokens": int(corpus.counted.sum()),
         "confidence": confidence,
+        "weights_changed": pipe.weights_changed(),
         **expectations(tokens_of(corpus, pipe.source_labels()), spans_of(corpus), pipe.record, pipe.event, confidence, seed),
     }
+    if result["weights_changed"]:
+        result = without_trust(result)
     if check:
         result |= {"seen": seen_by(pipe, watch), **checked_documents(corpus)}
         result["true"] = true_values(corpus, sum(gold), result)
@@ -158,6 +162,7 @@ def show(result: dict[str, Any]) -> None:
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
     msg.text(f"{counted(result['by'], result['documents'])}, {result['tokens']:,} tokens")
+    show_other_weights(result["weights_changed"])
     show_seen(result.get("seen"))
     show_estimates(result)
     if "per_doc" in result:
@@ -241,7 +246,7 @@ def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
 
 def show_drift(drift: dict[str, Any]) -> None:
     """Print the comparison with the fit data, and what follows."""
-    from ..drift import DIFFERENT, LIKE
+    from ..drift import DIFFERENT, LIKE, OTHER_WEIGHTS
     from ._screen import msg
 
     msg.divider("Are these texts like the fit data?")
@@ -251,7 +256,9 @@ def show_drift(drift: dict[str, Any]) -> None:
     ]
     header = ("Difference of", "Found", "Matters from", "By chance up to", "")
     print_table(rows, header, ("l", "r", "r", "r", "l"))
-    if drift["verdict"] == LIKE:
+    if drift["verdict"] == OTHER_WEIGHTS:
+        msg.fail("The fit data had scores of other weights: DO NOT TRUST the expected values, nor this comparison.")
+    elif drift["verdict"] == LIKE:
         msg.good("Like the fit data: no difference is large enough to matter. The intervals hold for such texts.")
     elif drift["verdict"] == DIFFERENT:
         named = ", ".join(one["name"] for one in drift["checks"] if one["differs"])

@@ -94,6 +94,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "attr": pipe.attr,
         "normalize": pipe.normalize,
         "source_found": pipe.source_pipe() is not None,
+        "weights_changed": pipe.weights_changed(),
         "cutoffs": None if pipe.cutoffs is None else pipe.cutoffs.to_dict(),
     }
     return {**settings, **pipe.fit_info, "groups": held}
@@ -108,6 +109,9 @@ def show(name: str, held: dict[str, Any], everything: bool) -> None:
     facts = {
         "Component": f"{held['component'] or '-'} ({held['layer']})"
         + ("" if held["source_found"] else ", not in the pipeline"),
+        "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
+            held["weights_changed"]
+        ],
         "Attributes": f"Token._.{held['attr']}_score, _raw, _scores, _interval, _set; Doc._.{held['attr']}"
         + (f"; Span._.{held['attr']}_score, _raw, _accept" if held.get("spans") else ""),
         "Scaling": _scaling_line(held.get("scaling")),

@@ -44,7 +44,7 @@ from ._options import (
     one_of,
 )
 from ._scoring import open_model, pipe_of, score, stream_examples
-from ._seen import seen_by, show_seen, watch_for
+from ._seen import seen_by, show_other_weights, show_seen, watch_for
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -212,7 +212,7 @@ def pipe_views(
     watch = watch_for(pipe)
     examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
-    facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch)}
+    facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch), "weights_changed": pipe.weights_changed()}
     views, skipped = [], []
     for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():
         name = f"{facts['component'] or 'Doc'}: {unit}"
@@ -304,6 +304,7 @@ def show(contents: dict[str, Any], path: Path | None) -> None:
 
     for view in contents["views"]:
         msg.divider(view["name"])
+        show_other_weights(view["weights_changed"])
         show_seen(view["seen"])
         msg.text(f"{view['verdict']['heading']}. {view['verdict']['sentence']}")
         for sentence in view["verdict"]["warnings"]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from ..drift import OTHER_WEIGHTS_SENTENCE
 from ..seen import warning_of
 from .charts import library, specifications
 
@@ -43,10 +44,15 @@ def render_report(contents: Mapping[str, Any]) -> str:
         policy=_policy(scripts),
         style=_file("page.css"),
         scripts=scripts,
-        views=[{**view, "cut": _cut(view), "alarm": warning_of(view["seen"])} for view in contents["views"]],
+        views=[{**view, "cut": _cut(view), "alarm": _alarm(view)} for view in contents["views"]],
         page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
         names=FIGURE_NAMES,
     )
+
+
+def _alarm(view: Mapping[str, Any]) -> str | None:
+    """What makes all on the page worth nothing."""
+    return OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"])
 
 
 FIGURE_NAMES = {

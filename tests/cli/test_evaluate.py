@@ -110,6 +110,7 @@ def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated,
     assert set(result) == {
         "component",
         "seen",
+        "weights_changed",
         "bins",
         "tokens",
         "pairs",

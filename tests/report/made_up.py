@@ -15,7 +15,7 @@ EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"
 FACTS = {
     "name": "tagger: tokens", "pipe": "calib", "attr": "calib", "component": "tagger", "layer": "tag", "event": None,
-    "counted_on": "train.spacy", "seen": None,
+    "counted_on": "train.spacy", "seen": None, "weights_changed": None,
 }  # fmt: skip
 
 
