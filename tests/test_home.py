@@ -17,6 +17,8 @@ from spacy.tokens import Doc
 from spacy_calib.errors import CalibError
 from tests.conftest import examples_for, revive, run_upstream
 
+# That the maps belong to other weights is another matter: see test_fingerprint.py.
+pytestmark = pytest.mark.filterwarnings("ignore:.*CW04")
 TEXT = "the old dog saw a duck ."
 
 
