@@ -92,6 +92,7 @@ _MESSAGES = {
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
     "C103": "Cannot write to the standard output: {why}.",
+    "C104": "A picture of {width} by {height} pixels is too large to draw; choose a --dpi below {dpi}, fewer tags, or SVG.",
     # Analysis
     "C085": "No two consecutive tokens of one sentence have gold tags with a product of scores of at least {threshold}; give annotated documents, or a lower threshold.",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",

@@ -21,6 +21,8 @@ CORE = [
     "about",
     "errors",
     "visible",
+    "spreadsheet",
+    "plain_data",
     "documents",
     "schema",
     "types",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import calib_error
+from ..spreadsheet import csv_lines, unguarded
 
 COLUMNS = ("rank", "text", "doc", "sentence", "start", "end", "words", "score", "expected_errors")
 REASON_COLUMNS = ("token", "word", "label", "tag", "probability", "raw")
@@ -22,18 +22,18 @@ def jsonl_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
 
 def csv_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
     """A record on each line, its reason in columns of its own; alternatives as "VB 0.4312; NN 0.2001"."""
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow((*COLUMNS, *REASON_COLUMNS, "alternatives", "origin"))
-    for row in rows:
-        others = "; ".join(f"{tag} {probability:.4f}" for tag, probability in row["reason"]["alternatives"].items())
-        origin = json.dumps(row["origin"], ensure_ascii=False) if row["origin"] else ""
-        table.writerow((*(row[key] for key in COLUMNS), *(row["reason"][key] for key in REASON_COLUMNS), others, origin))
-    return text.getvalue().encode("utf8")
+    lines = csv_lines((*COLUMNS, *REASON_COLUMNS, "alternatives", "origin"), map(_csv_row, rows))
+    return "".join(lines).encode("utf8")
+
+
+def _csv_row(row: dict[str, Any]) -> list[object]:
+    others = "; ".join(f"{tag} {probability:.4f}" for tag, probability in row["reason"]["alternatives"].items())
+    origin = json.dumps(row["origin"], ensure_ascii=False) if row["origin"] else ""
+    return [*(row[key] for key in COLUMNS), *(row["reason"][key] for key in REASON_COLUMNS), others, origin]
 
 
 def csv_texts(path: Path) -> Iterator[str]:
-    """The column "text" of a .csv file.
+    """The column "text" of a .csv file, without the guards of `csv_bytes`.
 
     RAISES C092: it has no such column, or cannot be read.
     """
@@ -43,6 +43,6 @@ def csv_texts(path: Path) -> Iterator[str]:
             if "text" not in (table.fieldnames or ()):
                 raise calib_error("C092", path=path, why='its first line names no column "text"')
             for row in table:
-                yield row["text"] or ""
+                yield unguarded(row["text"] or "")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise calib_error("C092", path=path, why=getattr(error, "strerror", None) or error) from None

@@ -49,6 +49,12 @@ def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
         raise calib_error("C056", option=option, wanted=wanted, given=given)
 
 
+def check_confidence(confidence: float) -> None:
+    """RAISES C056: no interval has it; 1 less a tiny number is 1 to a computer, and nothing has an interval of no width."""
+    least, most = 0.001, 0.99999
+    check_option("--confidence", least <= confidence <= most, f"between {least} and {most}", confidence)
+
+
 def wanted_output(output: Path | None) -> list[Output]:
     """The file of --output, for `outputs.check_files`."""
     return [] if output is None else [Output("--output", output)]
@@ -253,7 +259,10 @@ def json_pieces(data: Any) -> Iterator[str]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """RAISES C055: the file cannot be written. An older file stays until the new one is whole."""
+    r"""Of the names of files, bytes that are not UTF-8 become \udcNN.
+
+    RAISES C055: the file cannot be written. An older file stays until the new one is whole.
+    """
     write_pieces(path, (text,))
 
 
@@ -261,7 +270,7 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
     """As `write_text`, as the pieces of the text are made."""
     from ..atomic import write_chunks
 
-    write_chunks(path, (piece.encode("utf-8") for piece in pieces))
+    write_chunks(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 
 
 def check_format(given: str, formats: Sequence[str] = FORMATS) -> None:
@@ -296,7 +305,7 @@ def print_exact(pieces: Iterable[str], json: bool) -> None:
     """
     unusual = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
     for piece in pieces:
-        sys.stdout.write(visible(piece, keep="\n", json=json) if unusual else piece)
+        sys.stdout.write(visible(piece.replace("\r\n", "\n"), keep="\n", json=json) if unusual else piece)
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import calib_error
 from ..outputs import READABLE
+from ..plain_data import fault_of
+from ..visible import shown_path
 from ._common import (
     check_option,
     check_readable,
@@ -85,7 +87,9 @@ def stream_examples(
     n_examples = 0
     files = text_files(path)
     for file in files:
-        named = {"file": str(file.relative_to(path))} if len(files) > 1 else {}
+        check_lines(file)
+    for file in files:
+        named = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         for example in _examples_of(nlp, file, gold_preproc, doc_key, named):
             n_examples += 1
             yield example
@@ -112,14 +116,26 @@ def _examples_of(
             except ValueError as error:  # longer than nlp.max_length
                 raise calib_error("C074", path=file, why=reason(error)) from None
             example.reference.user_data[ORIGIN] = {**named, **origin}
-            example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (str(file), origin["line"]))
+            example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
             yield example
+
+
+def check_lines(file: Path) -> None:
+    """Read a file of plain texts to its end, so that a fault is found before the first text is scored; what can be read once is left.
+
+    RAISES C074: see `read_texts`.
+    """
+    from ..reading import GOLD_SUFFIXES
+
+    if file.suffix not in GOLD_SUFFIXES and file.is_file():
+        for _ in read_texts(file):
+            pass
 
 
 def read_texts(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The texts of a .txt or .jsonl file, each with its "line" (from 1), and the "id" and "meta" of its record; empty ones are left out.
 
-    RAISES C074: a line of a .jsonl file holds no text, or the file is not UTF-8.
+    RAISES C074: a line of a .jsonl file holds no text, or what JSON cannot hold, or the file is not UTF-8.
     """
     try:
         with file.open(encoding="utf-8-sig") as lines:
@@ -138,10 +154,14 @@ def _record_of(file: Path, number: int, line: str) -> dict[str, Any]:
         return {"text": ""}
     try:
         record = srsly.json_loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise calib_error("C074", path=file, why=f'line {number} is no object with a "text"')
+    for key in ("text", "id", "meta"):
+        fault = fault_of(record.get(key))
+        if fault is not None:
+            raise calib_error("C074", path=file, why=f'the "{key}" of line {number} {fault}')
     return record
 
 

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import calib_error
 from ..outputs import check_files
-from ._common import check_format, check_option, deliver, number, print_table, user_errors, wanted_output
+from ._common import check_confidence, check_format, check_option, deliver, number, print_table, user_errors, wanted_output
 from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_other_weights, show_seen, watch_for
@@ -107,7 +107,7 @@ def expect(
         `seen.SeenShare`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
     """
-    check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
+    check_confidence(confidence)
     check_option("--seed", seed >= 0, "at least 0", seed)
     check_format(format)
     text_files(data)

@@ -12,6 +12,7 @@ from ..conformal import COVERAGES
 from ..entities.events import EVENTS
 from ..errors import calib_error
 from ..outputs import check_pipeline_folder
+from ..visible import shown_path
 from ._common import (
     check_format,
     check_gold,
@@ -179,7 +180,15 @@ def fit(
     check_option("--gold-preproc", not (gold_preproc and splits), "left out for a component that finds sentences", "it")
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
-    fit_pipe(nlp, calib, examples, counts, counted_on=str(train_data and train_data.name), silent=silent, n_process=n_process)
+    fit_pipe(
+        nlp,
+        calib,
+        examples,
+        counts,
+        counted_on=str(train_data and shown_path(Path(train_data.name))),
+        silent=silent,
+        n_process=n_process,
+    )
     write_folder(output, lambda folder: nlp.to_disk(folder), force)
     component = calib.source.component
     if component and component not in nlp.pipe_names and not silent:

@@ -54,9 +54,8 @@ def init_config(
     RETURNS (str): The config.
     RAISES C054, C055: the file exists, or cannot be written. C056, C063, C170: an option or a setting that no pipe has. C062: the code.
     """
-    from wasabi import msg
-
     from ..atomic import write_file
+    from ._screen import msg
 
     printed = str(output) == "-"
     if not printed:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
 IMAGES = ("png", "svg")
 UNITS = ("tokens", "entities")
+MIN_DPI, MAX_DPI = 10, 2400
 
 
 def plot_cli(
@@ -122,7 +123,8 @@ def plot(
     from ..scorers import scorer_like
 
     check_format(format)
-    _check_numbers(bins=bins, groups=groups, seed=seed, dpi=dpi, n_process=n_process)
+    check_option("--dpi", MIN_DPI <= dpi <= MAX_DPI, f"at least {MIN_DPI} and at most {MAX_DPI:,}", dpi)
+    _check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process)
     check_option("--of", of is None or of in UNITS, f"one of {', '.join(UNITS)}", repr(of))
     kinds = wanted_kinds(kind, tags)
     targets = target_files(output, [*kinds, *(["tags"] if tags else [])], image, needed=format != "json")

@@ -55,7 +55,12 @@ def rank_cli(
     ),
     by: str = typer.Option("calibrated", "--by", help="What makes one doubtful", **one_of(DOUBTS)),
     top: int = typer.Option(None, "--top", "-n", help="How many", show_default=f"{_SHOWN} on screen, all in a file"),
-    output: Path = typer.Option(None, "--output", "-o", help="File for the queue"),
+    output: Path = typer.Option(
+        None,
+        "--output",
+        "-o",
+        help="File for the queue; in .csv, cells that begin with = + - @ get an apostrophe, .jsonl is exact",
+    ),
     format: str = typer.Option(
         None,
         "--format",

@@ -72,7 +72,7 @@ def select_cli(
         None,
         "--output",
         "-o",
-        help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv or .json",
+        help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv (cells that begin with = + - @ get an apostrophe; .jsonl is exact) or .json",
     ),
     format: Format = "table",
     n_process: NProcess = 1,

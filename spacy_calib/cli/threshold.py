@@ -11,6 +11,7 @@ from ..entities.cutoffs import PER
 from ..errors import calib_error
 from ..outputs import check_files, check_pipeline_folder
 from ._common import (
+    check_confidence,
     check_format,
     check_gold,
     check_option,
@@ -100,7 +101,7 @@ def threshold(
     from ..entities.cutoffs import Cutoffs
 
     check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
-    check_option("--confidence", 0 < confidence < 1, "between 0 and 1", confidence)
+    check_confidence(confidence)
     check_option("--n-process", n_process >= 1, "at least 1", n_process)
     check_format(format)
     check_option("--per", per in PER, f"one of {', '.join(PER)}", repr(per))

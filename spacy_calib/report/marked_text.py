@@ -6,15 +6,22 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
+from html import escape as html_escape
 from importlib.resources import files
 from typing import NamedTuple
 from unicodedata import bidirectional
+
+from ..visible import visible
 
 # A score below the first edge is shaded strongest, one at or above the last edge not at all.
 SCORE_EDGES = (0.5, 0.75, 0.9, 0.95, 0.99)
 STEP_NAMES = ("up to 1 %", "1 to 5 %", "5 to 10 %", "10 to 25 %", "25 to 50 %", "over 50 %")
 _HELP = "Rest on a marked word, tap it, or go to it with the tab key, to see what else it could be."
+
+
+def escape(text: str) -> str:
+    """As HTML may hold it; control characters are shown."""
+    return html_escape(visible(text, keep="\n\t\r"))
 
 
 class Word(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..drift import OTHER_WEIGHTS_SENTENCE
 from ..seen import warning_of
+from ..visible import visible
 from .charts import library, specifications
 
 # Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.
@@ -28,6 +29,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
     """
     from jinja2 import Environment
 
+    contents = shown(contents)
     scripts = [_script(library()), _script(_file("page.js"))]
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     env.filters |= {
@@ -65,6 +67,15 @@ FIGURE_NAMES = {
     "nll": ("Log loss", "punishes sure mistakes most"),
     "brier": ("Brier score", "mean squared distance from the truth"),
 }
+
+
+def shown(data: Any) -> Any:
+    """The same data with the control characters in its texts made visible: HTML cannot hold them all, and a browser changes a NUL."""
+    if isinstance(data, str):
+        return visible(data, keep="\n\t")
+    if isinstance(data, Mapping):
+        return {shown(key): shown(value) for key, value in data.items()}
+    return [shown(part) for part in data] if isinstance(data, (list, tuple)) else data
 
 
 def _file(name: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
+from ..visible import visible
 from .plot_data import HISTOGRAM_BINS, Curve, Panel, error_marks, reliability_curve, reliability_panel
 
 RAW_COLOR, CALIBRATED_COLOR = "#D55E00", "#0072B2"
@@ -19,6 +20,8 @@ LOOKS = {"raw": RAW, "calibrated": CALIBRATED}
 QUIET = "0.35"
 # Letters of a title to an inch, at matplotlib's medium size, few enough for the widest.
 _LETTERS_AN_INCH = 10
+# Of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
+MAX_SIDE, MAX_PIXELS = 2**16, 2**28
 
 
 def figure_class() -> Any:
@@ -154,7 +157,7 @@ def _entitle(given: Any) -> Callable[[Any, str], None]:
 
 def _wrapped(title: str, width: float) -> str:
     """A title on as many lines as it needs. width (float): Inches."""
-    return textwrap.fill(title, max(20, int(_LETTERS_AN_INCH * width)))
+    return textwrap.fill(drawable(title), max(20, int(_LETTERS_AN_INCH * width)))
 
 
 def _size_of(n: int, across: int, down: int, histograms: bool) -> tuple[float, float]:
@@ -170,10 +173,12 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
         draw_curve(ax, getattr(panel, name), name, look)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     if panel.note:
-        ax.set_title(panel.title, fontsize="medium", fontweight="bold", pad=8 + 12 * (panel.note.count("\n") + 1))
-        ax.text(0.5, 1.02, panel.note, transform=ax.transAxes, ha="center", va="bottom", fontsize="small", color=QUIET)
+        ax.set_title(drawable(panel.title), fontsize="medium", fontweight="bold", pad=8 + 12 * (panel.note.count("\n") + 1))
+        ax.text(
+            0.5, 1.02, drawable(panel.note), transform=ax.transAxes, ha="center", va="bottom", fontsize="small", color=QUIET
+        )
     else:
-        ax.set_title(panel.title)
+        ax.set_title(drawable(panel.title))
     if ax.containers:
         ax.legend(
             edgecolor="none",
@@ -201,7 +206,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     ax = _axes(ax, 7.0, 1.3 + 0.42 * len(marks))
     for place, mark in enumerate(marks):
         _draw_error(ax, place, mark)
-    ax.set_yticks(range(len(marks)), [mark["name"] for mark in marks])
+    ax.set_yticks(range(len(marks)), [drawable(mark["name"]) for mark in marks])
     ax.set_ylim(len(marks) - 0.4, -0.6)
     ax.set_xlim(left=0)
     ax.set_xlabel("calibration error (lower is better)")
@@ -256,15 +261,23 @@ def _error_legend(ax: Any) -> None:
     ax.figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize="small", handletextpad=0.5)
 
 
+def drawable(text: str) -> str:
+    """As a picture may hold it: control characters shown, which SVG cannot hold, and dollars that are no formula."""
+    return visible(text, keep="\n").replace("$", r"\$")
+
+
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
     """The figure as a file's bytes, the same for the same figure: without the date, and with fixed names in SVG.
 
-    suffix (str): ".png" or ".svg".
+    suffix (str): ".png" or ".svg". RAISES C104: it would have too many pixels.
     """
     import io
 
     from matplotlib import rc_context
 
+    width, height = (round(inches * dpi) for inches in figure.get_size_inches())
+    if suffix == ".png" and (max(width, height) >= MAX_SIDE or width * height > MAX_PIXELS):
+        raise calib_error("C104", width=f"{width:,}", height=f"{height:,}", dpi=dpi)
     held = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if suffix == ".svg" else {"Software": None}
     with rc_context({"svg.hashsalt": "spacy-calib"}):

@@ -6,13 +6,14 @@ doccano, sequence labeling examples of its importer.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from ..about import __version__
+from ..spreadsheet import csv_lines
+from ..visible import visible
 from .tasks import Task
 
 _DIGITS = 6
@@ -88,7 +89,7 @@ def label_studio_of(task: Task) -> dict[str, Any]:
                             "start": mark.start,
                             "end": mark.end,
                             "text": task.text[mark.start : mark.end],
-                            "labels": [mark.label],
+                            "labels": [visible(mark.label)],
                         },
                         "score": round(mark.score, _DIGITS),
                     }
@@ -105,8 +106,8 @@ def doccano_of(task: Task) -> dict[str, Any]:
 
 
 def label_studio_config(labels: Iterable[str]) -> str:
-    """The labeling interface of a Label Studio project for these labels, as XML."""
-    choices = "\n".join(f"    <Label value={quoteattr(label)}/>" for label in labels)
+    """The labeling interface of a Label Studio project for these labels, as XML; what XML cannot hold is shown, in the predictions too."""
+    choices = "\n".join(f"    <Label value={quoteattr(visible(label))}/>" for label in labels)
     return (
         f'<View>\n  <Labels name="{_CONTROL}" toName="{_OBJECT}">\n{choices}\n  </Labels>\n'
         f'  <Text name="{_OBJECT}" value="${_OBJECT}"/>\n</View>\n'
@@ -155,25 +156,19 @@ def _array(record: Callable[[Task], dict[str, Any]]) -> Writer:
 
 def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
     """A header and a row for each task."""
-    writer = csv.DictWriter(_Echo(), _COLUMNS, extrasaction="ignore", lineterminator="\n")
-    yield writer.writeheader()
-    for task in tasks:
-        record = record_of(task)
-        shown = {
-            "label": "" if task.unit == "sentence" else " ".join(mark.label for mark in task.marks),
-            "alternatives": " ".join(f"{tag}:{score}" for tag, score in record["alternatives"].items()),
-            "gold": "" if task.gold is None else task.gold,
-            "right": "" if task.right is None else int(task.right),
-            "origin": json.dumps(task.origin, ensure_ascii=False) if task.origin else "",
-        }
-        yield writer.writerow({**record, **shown})
+    yield from csv_lines(_COLUMNS, map(_row_of, tasks))
 
 
-class _Echo:
-    """A file for a csv writer, which returns what this returns: the line."""
-
-    def write(self, line: str) -> str:
-        return line
+def _row_of(task: Task) -> list[object]:
+    record = record_of(task)
+    shown = {
+        "label": "" if task.unit == "sentence" else " ".join(mark.label for mark in task.marks),
+        "alternatives": " ".join(f"{tag}:{score}" for tag, score in record["alternatives"].items()),
+        "gold": "" if task.gold is None else task.gold,
+        "right": "" if task.right is None else int(task.right),
+        "origin": json.dumps(task.origin, ensure_ascii=False) if task.origin else "",
+    }
+    return [{**record, **shown}[column] for column in _COLUMNS]
 
 
 # Name -> tasks to the text of a file, piece by piece. Label Studio imports a JSON array, the others a line for each task.

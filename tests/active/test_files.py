@@ -37,6 +37,13 @@ def test_csv_and_back(tmp_path):
     assert list(csv_texts(path)) == [ROWS[0]["text"]]
 
 
+def test_guarded_texts_come_back(tmp_path):
+    texts = ["-LRB- x", "=1+1", "'=1", "a\rb", "plain"]
+    (tmp_path / "batch.csv").write_bytes(csv_bytes([{**ROWS[0], "text": text} for text in texts]))
+    assert b"\r\n1,'-LRB- x," in (tmp_path / "batch.csv").read_bytes()
+    assert list(csv_texts(tmp_path / "batch.csv")) == texts
+
+
 @pytest.mark.parametrize("data", [b"", b"word,tag\na,b\n", b"\xff\xfe\x00"])
 def test_a_csv_without_texts_is_refused(tmp_path, data):
     path = tmp_path / "other.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_calib.cli._scoring import open_pipeline, pipes_to_run, read_texts, score, stream_examples, text_files
-from spacy_calib.collect import scored_corpus
+from spacy_calib.collect import ORIGIN, scored_corpus
 from spacy_calib.errors import CalibError
 from spacy_calib.layers import get_layer
 from spacy_calib.scorers import judge_spans
@@ -67,6 +68,17 @@ def test_texts_are_read_line_by_line(texts):
     [
         ("a.jsonl", b'{"text": "fine"}\n{"txt": 1}\n', 'line 2 is no object with a "text"'),
         ("a.jsonl", b"not json", 'line 1 is no object with a "text"'),
+        ("a.jsonl", b'{"text": "fine"}\n{"text": "x", "id": 1e400}', "line 2"),
+        ("a.jsonl", b'{"text": "x", "id": NaN}', "line 1"),
+        ("a.jsonl", b'{"text": "x", "meta": {"a": [-Infinity]}}', "line 1"),
+        ("a.jsonl", b'{"text": "half \\ud800"}', "line 1"),
+        ("a.jsonl", b'{"text": "x", "meta": {"\\udc00": 1}}', "line 1"),
+        (
+            "a.jsonl",
+            b'{"text": "x", "meta": ' + b"[" * 500 + b"]" * 500 + b"}",
+            'the "meta" of line 1 is nested more than 100 deep',
+        ),
+        ("a.jsonl", b'{"text": "x", "meta": ' + b"[" * 90000 + b"]" * 90000 + b"}", "line 1"),
         ("a.txt", "caf\xe9".encode("latin-1"), "save it as UTF-8"),
         ("a.txt", b"\n\n", "holds no documents"),
         ("a.spacy", b"", "it is empty"),
@@ -78,6 +90,20 @@ def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CalibError, match=message):
         list(stream_examples(spacy.blank("xx"), tmp_path / name))
+
+
+def test_a_bad_line_of_the_last_file_is_named_before_the_first_text_is_scored(tmp_path):
+    (tmp_path / "a.txt").write_text("the dog .")
+    (tmp_path / "b.jsonl").write_text('{"text": "the cat ."}\n{"text": "x", "id": 1e400}\n')
+    with pytest.raises(CalibError, match="b.jsonl.*line 2"):
+        next(stream_examples(spacy.blank("xx"), tmp_path))
+
+
+def test_files_whose_names_are_not_utf8_are_read(tmp_path):
+    for name in (b"caf\xe9.txt", b"b.txt"):
+        (tmp_path / os.fsdecode(name)).write_text("the dog .")
+    origins = [example.reference.user_data[ORIGIN]["file"] for example in stream_examples(spacy.blank("xx"), tmp_path)]
+    assert sorted(origins) == ["b.txt", "caf\\xe9.txt"]
 
 
 def test_a_folder_without_texts_and_a_path_without_anything(tmp_path):

@@ -279,8 +279,8 @@ def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_de
         (["-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
         (["-p", 95], "Option --precision must be between 0 and 1, but 95.0 was given."),
         (["-p", "nan"], "Option --precision must be between 0 and 1, but nan was given."),
-        (["-p", 0.8, "--confidence", 1], "Option --confidence must be between 0 and 1, but 1.0 was given."),
-        (["-p", 0.8, "--confidence", -0.1], "Option --confidence must be between 0 and 1, but -0.1 was given."),
+        (["-p", 0.8, "--confidence", 1], "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given."),
+        (["-p", 0.8, "--confidence", -0.1], "Option --confidence must be between 0.001 and 0.99999, but -0.1 was given."),
         (["-p", 0.8, "--per", "token"], "Option --per must be one of all, group, label, but 'token' was given."),
     ],
 )

@@ -96,6 +96,21 @@ def test_words_and_tags_stay_text(page):
     assert [tag for tag, _ in reader.elements].count("script") == 3
 
 
+def test_control_characters_in_tags_and_words_leave_the_page_whole():
+    names = ("A\0B", "C\x1b[31m", "D\r\nE", "\u202eF", "G\x9b", "half \ud800")
+    corpus = random_corpus(6, 1500, names=names, word="x\0y\x1b]0;z\x07")
+    page = render_report(contents_of(view_contents(corpus, judged_of(corpus), FACTS)))
+    page.encode()
+    reader = Reader(page)
+    assert (reader.wrong, reader.open) == ([], [])
+    assert not set("".join(reader.text)) & {*map(chr, range(32)), "\x9b", "\u202e"} - {"\n", "\t"}
+    (data,) = [json.loads(found["code"]) for found in SCRIPT.finditer(page) if "json" in found["attributes"]]
+    values = [attributes["value"] for tag, attributes in reader.elements if tag == "option"]
+    tags = [value.removeprefix("tags:") for value in values if value.startswith("tags:")]
+    assert "A\\x00B" in tags
+    assert set(tags) <= set(data["views"][0]["tags"])
+
+
 @given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False), st.lists, max_leaves=8))
 def test_json_in_a_script_element_is_the_same_data_without_markup(data):
     text = str(script_json(data))

@@ -35,6 +35,35 @@ def plt():
     pyplot.close("all")
 
 
+def test_labels_with_control_characters_and_dollars_are_drawn(plt):
+    import xml.etree.ElementTree as ET
+
+    title = "PRP$ and $x_{$ \0 \x1b \ud800 <b>"
+    row = {
+        "group": title,
+        "tags": 1,
+        "pairs": 9,
+        "raw": 0.2,
+        "calibrated": 0.1,
+        "floor": 0.1,
+        "floor95": 0.1,
+        "true_low": 0.1,
+        "true_high": 0.2,
+    }
+    figures = [compare_reliability([panel(title)], title), plot_errors([row], title=title).figure]
+    for figure in figures:
+        ET.fromstring(picture_bytes(figure, ".svg"))
+        assert picture_bytes(figure, ".png", 20).startswith(b"\x89PNG")
+
+
+def test_a_picture_with_too_many_pixels_is_refused(plt):
+    figure = compare_reliability([panel("all")])
+    for dpi in (8000, 20000):
+        with pytest.raises(CalibError, match=f"pixels is too large to draw; choose a --dpi below {dpi}"):
+            picture_bytes(figure, ".png", dpi)
+    picture_bytes(figure, ".svg", 20000)
+
+
 def panel(title: str, n: int = 200, seed: int = 0) -> dict:
     scores, hits = bernoulli(n, seed, power=2)
     return {"title": title, "hits": hits, "raw": scores, "calibrated": scores**2}

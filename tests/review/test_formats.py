@@ -107,6 +107,22 @@ def test_csv_has_a_row_for_each_task():
     assert (rows[3]["gold"], rows[3]["right"]) == ("", "")
 
 
+def test_labels_that_xml_cannot_hold_are_shown_in_config_and_predictions():
+    label = 'A\0B\x1b"\n\ud800'
+    corpus = corpus_of([[[("x", label, {label: 0.5})]]])
+    _, text = written("label-studio", corpus=corpus)
+    (found,) = [region["value"]["labels"] for task in json.loads(text) for region in task["predictions"][0]["result"]]
+    assert found == ['A\\x00B\\x1b"\\n\\ud800']
+    assert ET.fromstring(label_studio_config([label])).find("Labels/Label").get("value") == found[0]
+
+
+def test_labels_that_a_spreadsheet_would_compute_are_guarded():
+    corpus = corpus_of([[[("-LRB-", "-LRB-", {"-LRB-": 0.5}), ("\rx", "=1", {"=1": 0.5})]]])
+    _, text = written("csv", corpus=corpus)
+    rows = {row["label"]: row["alternatives"] for row in csv.DictReader(io.StringIO(text, newline=""))}
+    assert rows == {"'-LRB-": "'-LRB-:0.5", "'=1": "'=1:0.5"}
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_awkward_text_comes_back_whole(name):
     corpus = corpus_of([[[(AWKWARD, "A&<B>", {"A&<B>": 0.5}), ("x", "A&<B>", {"A&<B>": 0.9})]]])
