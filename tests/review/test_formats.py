@@ -146,4 +146,4 @@ def test_tasks_are_written_as_they_come(name):
     first = next(pieces) + next(pieces)
     assert tasks[0].text.split()[0] in first
     assert len(read) <= 2
-    assert "".join(WRITERS[name]([])) == {"csv": first.splitlines()[0] + "\n", "label-studio": "[]\n"}.get(name, "")
+    assert "".join(WRITERS[name]([])) == {"csv": first.splitlines()[0] + "\r\n", "label-studio": "[]\n"}.get(name, "")
