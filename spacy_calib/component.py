@@ -71,6 +71,7 @@ class Calibrator(Pipe):
     sets (ConformalSets | None): Prototype of the sets of tags. event (str): When a span (entity) counts as right: exact, type or overlap;
         see `entities.events`.
     calibration (TokenCalibration): What was fitted for tokens; before the fit it passes raw probabilities through.
+    judged_by (Groups | None): Groups of the setting `grouping`, where the maps may have others because a selection chose those.
     span_maps (tuple | None): (map of the spans on the Doc, map of candidates); None before the fit and for sources without spans.
     weights (str): Fingerprint of the source's component at the fit; "" where none was taken.
     cutoffs (Cutoffs | None): Score cut-offs of the spans, set by `spacy calib threshold`.
@@ -114,6 +115,7 @@ class Calibrator(Pipe):
         self.sets = sets
         self.scorer = scorer
         self.calibration = TokenCalibration(normalize=check_normalize(normalize))
+        self.judged_by: Groups | None = None
         self.span_maps: tuple[SpanRecalibrator, SpanRecalibrator] | None = None
         self.cutoffs: Cutoffs | None = None
         self.fitted_labels: tuple[str, ...] = ()
@@ -139,6 +141,11 @@ class Calibrator(Pipe):
     def maps(self) -> GroupedRecalibrator | None:
         """The fitted maps of the tokens' scores; None before the fit."""
         return self.calibration.maps
+
+    @property
+    def groups(self) -> Groups | None:
+        """The groups of tags by which the scores are judged; None before the fit."""
+        return self.judged_by or (None if self.maps is None else self.maps.groups)
 
     @property
     def normalize(self) -> bool | str:
@@ -385,6 +392,7 @@ class Calibrator(Pipe):
         )
         assert calibration.maps is not None
         self.calibration = calibration
+        self.judged_by = own
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
         self.cutoffs = None
         held_out = calibration.held_out(tokens, chosen)
@@ -411,7 +419,7 @@ class Calibrator(Pipe):
             "intervals": self.intervals,
             "sets": None if calibration.sets is None else calibration.sets.describe(labels),
             "selection": chosen.table or None,
-            "table": summarize_fit(data.pairs.take(kept), learned.scores, calibration.maps, n_bins),
+            "table": summarize_fit(data.pairs.take(kept), learned.scores, calibration.maps, own, n_bins),
             "spans": span_info,
             "versions": {
                 "spacy-calib": __version__,
@@ -506,13 +514,12 @@ class Calibrator(Pipe):
         """SMCE, GMCE and the other figures of DESIGN section 6, raw and calibrated; {} without a scorer."""
         if self.scorer is None:
             return {}
-        groups = None if self.maps is None else self.maps.groups
         span_groups = None if self.span_maps is None else self.span_maps[0].groups
         return self.scorer(
             examples,
             attr=self.attr,
             labels=self.source_labels(),
-            groups=groups,
+            groups=self.groups,
             span_labels=self.source_span_labels(),
             span_groups=span_groups,
         )
@@ -537,6 +544,7 @@ class Calibrator(Pipe):
             self.calibration, self.fitted_labels, self.fitted_kind, self.span_maps, self.cutoffs, self.record, self.seen,
             self.fit_info, look_for_fault(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), self._sourced),
             self.weights,
+            self.judged_by,
         )  # fmt: skip
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
@@ -546,7 +554,7 @@ class Calibrator(Pipe):
             check_loaded(self._home, self.source, Fitted(held.kind, held.labels))
         self.calibration, self.span_maps, self.cutoffs = held.calibration, held.span_maps, held.cutoffs
         self.fitted_labels, self.fitted_kind = held.labels, held.kind
-        self.record, self.seen, self.fit_info = held.record, held.seen, held.fit_info
+        self.record, self.seen, self.fit_info, self.judged_by = held.record, held.seen, held.fit_info, held.judged_by
         self._sourced, self.weights = bool(held.fault), held.weights
         return self
 

@@ -189,13 +189,21 @@ def _example_of(examples: Sequence[Example], spans: Spans) -> Ints:
     return np.searchsorted(bounds, spans.starts, side="right") - 1
 
 
-def summarize_fit(pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, n_bins: int = 10) -> list[dict[str, Any]]:
+def summarize_fit(
+    pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
+) -> list[dict[str, Any]]:
     """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
 
     scaled (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
+    groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
     """
     calibrated = maps.predict(scaled, pairs.tags)
-    return _summary(pairs, calibrated, maps.groups, [maps.pooled_fit_, *maps.fits_], n_bins)
+    fits = maps.fits_
+    if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
+        whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
+        hits = [pairs.hits[part] for part in group_slices(pairs, groups)]
+        fits = [GroupFit(len(inside), int(inside.sum()), whose) for inside in hits]
+    return _summary(pairs, calibrated, groups, [maps.pooled_fit_, *fits], n_bins)
 
 
 def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from .fit_record import RECORD, FitRecord
 from .schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
 from .seen import SEEN, SeenTexts
 from .token_calibration import TOKENS, TokenCalibration
+from .types import GROUPS, Groups
 
 _SHARE = maybe(number(0.0, 1.0))
 _ROW = record(
@@ -26,7 +27,12 @@ _TRIAL = record(
         "difference": number(), "error": number(), "size": whole(),
     }
 )  # fmt: skip
-_SELECTION = record({"chosen": text, "folds": whole(), "pairs": whole(), "documents": whole(), "trials": listed(_TRIAL)})
+_SELECTION = record(
+    {
+        "chosen": text, "too_few": optional(text, ""), "dropped": optional(whole(), 0), "folds": whole(), "pairs": whole(),
+        "documents": whole(), "trials": listed(_TRIAL),
+    }
+)  # fmt: skip
 _SCALING = record(
     {
         "name": text,
@@ -84,6 +90,8 @@ def _parts_agree(held: dict[str, Any]) -> str:
     if maps is None:
         given = [name for name in (*TOKENS, "span_maps", "cutoffs", "record", "seen") if held[name] is not None]
         return f"'{given[0]}' is there and 'maps' is not" if given else ""
+    if held["judged_by"] is not None and len(held["judged_by"]["of_tag"]) != len(held["labels"]):
+        return f"{len(held['judged_by']['of_tag'])} tags are judged by groups, there are {len(held['labels'])} labels"
     if len(maps["groups"]["of_tag"]) != len(held["labels"]):
         return f"{len(maps['groups']['of_tag'])} tags have groups, there are {len(held['labels'])} labels"
     if not held["fit_info"]:
@@ -107,6 +115,7 @@ STATE = record(
         "seen": optional(maybe(SEEN)),
         "fault": optional(text, ""),
         "weights": optional(text, ""),
+        "judged_by": optional(maybe(GROUPS)),
     },
     _parts_agree,
 )
@@ -117,7 +126,7 @@ class PipeState:
     """What a fit learned.
 
     calibration (TokenCalibration): Of tokens. labels (tuple[str, ...]), kind (str): Of the component, when it was fitted.
-    span_maps, cutoffs, record, seen, fit_info: See `component.Calibrator`. fault (str): Why the pipe could not read its component where it was
+    span_maps, cutoffs, record, seen, fit_info, judged_by: See `component.Calibrator`. fault (str): Why the pipe could not read its component where it was
         saved, "" if it could: see `lookup.look_for_fault`. weights (str): See `fingerprint`, "" where none was taken.
     """
 
@@ -131,6 +140,7 @@ class PipeState:
     fit_info: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
     weights: str = ""
+    judged_by: Groups | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data and arrays, of STATE."""
@@ -145,6 +155,7 @@ class PipeState:
             "seen": None if self.seen is None else self.seen.state(),
             "fault": self.fault,
             "weights": self.weights,
+            "judged_by": None if self.judged_by is None else self.judged_by.state(),
         }
 
     @classmethod
@@ -167,4 +178,5 @@ class PipeState:
             held["fit_info"],
             held["fault"],
             held["weights"],
+            None if held["judged_by"] is None else Groups.from_state(held["judged_by"]),
         )

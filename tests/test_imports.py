@@ -45,6 +45,8 @@ CORE = [
     "active",
     "analysis",
     "token_calibration",
+    "sufficiency",
+    "cross_validation",
     "selection",
     "entities",
     "expect",
@@ -203,7 +205,7 @@ from spacy_calib.grouping.shared import shared_group
 from spacy_calib.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import Beta, HistogramBinning, Platt
-from spacy_calib.selection import Candidate, select
+from spacy_calib.cross_validation import Candidate, select
 from spacy_calib import drift, expect, fit_record, scored, uncertainty
 from spacy_calib.active import batch, priority
 from spacy_calib.analysis import decomposition, studies, tag_pairs

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from spacy_calib.cross_validation import Candidate, ScaledScores, Trial, _compare, choose, select
 from spacy_calib.errors import CalibError
 from spacy_calib.folds import contiguous_folds
 from spacy_calib.grouped import GroupedRecalibrator
@@ -17,7 +18,7 @@ from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
 from spacy_calib.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.scaling import Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.selection import SCALINGS, Candidate, ScaledScores, Selector, _compare, select
+from spacy_calib.selection import SCALINGS, Selector
 from spacy_calib.token_calibration import TokenData
 from spacy_calib.types import Groups, Pairs
 
@@ -155,6 +156,36 @@ def test_the_chosen_one_is_the_smallest_within_one_standard_error():
         assert chosen in near
         assert chosen.size == min(trial.size for trial in near)
         assert chosen.loss == min(trial.loss for trial in near if trial.size == chosen.size)
+
+
+def trial(candidate: Candidate, difference: float, size: int) -> Trial:
+    return Trial(candidate, 0.3 + difference, difference, 0.001 if difference else 0.0, size)
+
+
+def test_after_a_scaling_a_map_stands_unless_held_out_documents_speak_against_it():
+    nothing, one, many = (
+        Candidate(3, "identity", False, "m"),
+        Candidate(1, "platt", False, "m"),
+        Candidate(3, "platt", False, "m"),
+    )
+    assert choose([trial(nothing, 0.0, 9), trial(many, 0.0005, 15), trial(one, 0.0009, 11)]) == one
+    assert choose([trial(many, 0.0, 15), trial(nothing, 0.0005, 9), trial(one, 0.002, 11)]) == many
+    assert choose([trial(nothing, 0.0, 9), trial(one, 0.002, 11), trial(many, 0.002, 15)]) == nothing
+    # Without a scaling the smallest is taken, also where that is none at all.
+    bare = Candidate(1, "identity", False)
+    assert choose([trial(Candidate(1, "platt", False), 0.0, 2), trial(bare, 0.0005, 0), trial(one, 0.0001, 1)]) == bare
+
+
+def test_of_many_pairs_few_are_looked_at_for_candidates_far_behind(monkeypatch):
+    pairs, documents = drawn(4000, 1, another_shift_for_each_tag)
+    whole = select(pairs, documents, by_number(pairs), ALL, [1, 3, None])
+    monkeypatch.setattr("spacy_calib.cross_validation.FIRST_PAIRS", 1000)
+    raced = select(pairs, documents, by_number(pairs), ALL, [1, 3, None])
+    assert raced.chosen == whole.chosen
+    assert (whole.dropped, raced.dropped + len(raced.trials)) == (0, len(whole.trials))
+    assert 0 < len(raced.trials) < len(whole.trials) / 2
+    losses = {one.candidate: one.loss for one in whole.trials}
+    assert all(one.loss == losses[one.candidate] for one in raced.trials)
 
 
 # Known truth
@@ -411,14 +442,17 @@ def test_scores_that_are_the_truth_want_nothing_more():
     pairs, found = with_scaled(
         [1, 3, None], [("right", lambda scores: sigmoid(one_map_for_all(log_odds(scores), 0)), 1, False)], n=3000
     )
-    assert found.chosen.scaling == "right"
-    assert found.chosen.method == "identity"
+    assert (found.chosen.scaling, found.chosen.method) == ("right", "temperature")  # next to nothing
+    nothing, one = (
+        next(t for t in found.trials if t.candidate == c) for c in (Candidate(3, "identity", False, "right"), found.chosen)
+    )
+    assert abs(one.loss - nothing.loss) < 0.001
     _, found = with_scaled([1, 3, None], [("wrong", lambda scores: np.round(scores), 1, False)], n=3000)
     assert found.chosen.scaling == ""
 
 
 def test_scaled_scores_are_thinned_with_the_pairs(monkeypatch):
-    monkeypatch.setattr("spacy_calib.selection.MOST_PAIRS", 300)
+    monkeypatch.setattr("spacy_calib.cross_validation.MOST_PAIRS", 300)
     pairs, documents = drawn(1200, 1, one_map_for_all)
     marked = pairs.scores / 2
     found = select(pairs, documents, by_number(pairs), FEW, [1], scaled=[ScaledScores("half", marked, 1, True)])
@@ -504,7 +538,7 @@ def test_tags_that_do_not_bear_on_one_another_want_no_scaling():
 
 
 def test_what_is_handed_over_is_the_scaling_and_the_scores_that_it_held_out():
-    data = fit_data(draw_tokens(400, 1, sharpness=2.0), lowest=1e-4)
+    data = fit_data(draw_tokens(600, 1, sharpness=2.0), lowest=1e-4)
     chosen = small(scalings=["temperature"])(data, group_tokens)
     expected = TemperatureScaling()
     scores = expected.cross_fit(data.pairs, data.documents, N_TAGS, 4)
@@ -517,7 +551,7 @@ def test_what_is_handed_over_is_the_scaling_and_the_scores_that_it_held_out():
 
 
 def test_trials_are_of_the_pairs_that_reach_the_threshold():
-    tokens = draw_tokens(300, 1)
+    tokens = draw_tokens(600, 1)
     data = fit_data(tokens, 0.1, 1e-4)
     chosen = small(scalings=["vector"])(data, group_tokens)
     scaling = VectorScaling()
@@ -531,7 +565,7 @@ def test_trials_are_of_the_pairs_that_reach_the_threshold():
 
 @pytest.mark.parametrize(("settings", "scalable"), [({"scalings": []}, True), ({}, False)])
 def test_without_scalings_none_is_tried(settings, scalable):
-    data = fit_data(draw_tokens(200, 1, sharpness=2.0))
+    data = fit_data(draw_tokens(600, 1, sharpness=2.0))
     chosen = small(**settings)(data, group_tokens, scalable)
     assert chosen.scaling is None
     assert set(trials_by_scaling(chosen.table)) == {""}
@@ -558,10 +592,22 @@ def test_settings_of_the_selector_out_of_range_are_refused(settings, sentence):
         small(**settings)
 
 
-def test_a_single_document_is_refused_before_anything_is_fitted(monkeypatch):
+@pytest.mark.parametrize(
+    ("n", "per_document", "why"),
+    [
+        (700, 700, "1 documents, and 10 are wanted"),
+        (700, 100, "7 documents, and 10 are wanted"),
+        (300, 10, "300 tokens, and 500 are wanted"),
+    ],
+)
+def test_with_too_little_data_nothing_is_compared_and_one_temperature_is_taken(monkeypatch, n, per_document, why):
     monkeypatch.setattr(Scaling, "fit", lambda *_: pytest.fail("fitted"))
-    with pytest.raises(CalibError, match="C007.* but 1 was given"):
-        small()(fit_data(draw_tokens(50, 1), per_document=50), group_tokens)
+    data = fit_data(draw_tokens(n, 1), per_document=per_document)
+    chosen = small()(data, group_tokens)
+    assert (chosen.scaling, chosen.pooling, type(chosen.prototype)) == (None, None, Temperature)
+    assert len(group_tokens(chosen.grouping)) == 1
+    assert chosen.scaled.tolist() == data.pairs.scores.tolist()
+    assert (chosen.table["chosen"], chosen.table["too_few"], chosen.table["trials"]) == ("TFG-1 temperature", why, [])
 
 
 def test_what_was_chosen_on_tokens_is_good_on_fresh_ones():

@@ -42,7 +42,7 @@ Method = Annotated[
         "-m",
         metavar="NAME",
         help=f"auto (chosen on the data), {', '.join(METHODS)}, or a registered name",
-        show_default="isotonic",
+        show_default="auto; beside --groups, --scaling or --tag-offsets isotonic",
     ),
 ]
 NewAttr = Annotated[

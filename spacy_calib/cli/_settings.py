@@ -34,6 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "source": {"component": "tagger"},
     "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
     "recalibrator": {"@calib_recalibrators": METHODS["isotonic"]},
+    "selection": {"@calib_selections": "spacy-calib.Auto.v1"},
     "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": 10},
 }
 # What --method auto chooses: the options, and the blocks of the config.

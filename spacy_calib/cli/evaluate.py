@@ -151,7 +151,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
     from ..report.tables import calibration_table
     from ..scorers import judge, judge_spans, scorer_like
 
-    assert pipe.maps is not None
+    assert pipe.groups is not None
     scorer = scorer_like(pipe.scorer, bins, groups)
     labels, span_labels = pipe.source_labels(), pipe.source_span_labels()
 
@@ -169,7 +169,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
         "component": pipe.source.component,
         "seen": seen_in(pipe, done),
         "weights_changed": pipe.weights_changed(),
-        **table_of(judged, pipe.maps.groups, labels),
+        **table_of(judged, pipe.groups, labels),
     }
     if pipe.span_maps is not None:
         found = judge_spans(done, pipe.attr, span_labels)

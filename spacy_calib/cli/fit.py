@@ -284,9 +284,19 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         )
     warn_of_promises(info)
     if info.get("selection"):
-        chosen = info["selection"]
-        msg.info(f"Chosen among {len(chosen['trials'])}: {chosen['chosen']} (`spacy calib info` shows the table)")
+        say_what_was_chosen(info["selection"])
     print_fit_tables(info)
+
+
+def say_what_was_chosen(selection: dict[str, Any]) -> None:
+    """The candidate, and among how many; or why there was no choice."""
+    from wasabi import msg
+
+    if selection.get("too_few"):
+        msg.warn(f"Too little data to choose a method ({selection['too_few']}): one temperature for all tags was taken")
+        return
+    n = len(selection["trials"]) + selection.get("dropped", 0)
+    msg.info(f"Chosen among {n}: {selection['chosen']} (`spacy calib info` shows the table)")
 
 
 def print_fit_tables(info: dict[str, Any]) -> None:

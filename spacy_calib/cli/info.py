@@ -79,16 +79,16 @@ def info(
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
     """What one pipe holds, as plain data."""
-    assert pipe.maps is not None
-    groups = pipe.maps.groups
+    groups = pipe.groups
+    assert groups is not None
     held = [
         {
-            "group": name,
-            "fallback": pipe.maps.fits_[index].fallback,
-            "pairs": pipe.maps.fits_[index].pairs,
+            "group": row["group"],
+            "fallback": row["fallback"],
+            "pairs": row["pairs"],
             "tags": {pipe.fitted_labels[i]: int(groups.counts[i]) for i in groups.tags_in(index)},
         }
-        for index, name in enumerate(groups.names)
+        for index, row in enumerate(pipe.fit_info["table"][1:])
     ]
     settings = {
         "attr": pipe.attr,
@@ -143,6 +143,9 @@ def show_selection(selection: dict[str, Any], everything: bool) -> None:
     """Print what a method was chosen from: the best candidates and the chosen one, or all of them."""
     from ._screen import msg
 
+    if selection.get("too_few"):
+        msg.text(f"No method was chosen: {selection['too_few']}; {selection['chosen']} was taken.")
+        return
     msg.divider(f"Chosen by {selection['folds']}-fold cross-validation over {selection['documents']:,} documents")
     rows = [
         (
@@ -159,8 +162,11 @@ def show_selection(selection: dict[str, Any], everything: bool) -> None:
     print_table(rows, header, ("l", *"rrrr"))
     if len(rows) < len(selection["trials"]):
         msg.text(f"... and {len(selection['trials']) - len(rows):,} more; --all shows them.")
+    if selection.get("dropped"):
+        msg.text(f"{selection['dropped']:,} more were far behind on a part of the documents already.")
     msg.text(
-        "Chosen is, of those with the best one's scaling, the smallest that is no farther from the best than one standard error."
+        "Chosen is, of those with the best one's scaling, the smallest that is no farther from the best than one standard error; "
+        "after a scaling one with a map, unless all maps are farther."
     )
 
 

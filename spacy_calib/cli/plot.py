@@ -143,9 +143,9 @@ def plot(
     scorer = scorer_like(pipe.scorer, bins, groups)
     n_bins = scorer.n_bins
     judged = judge_unit(done, pipe, unit, labels, n_bins)
-    maps = pipe.maps if unit == "tokens" else pipe.span_maps[0]  # type: ignore[index]
-    assert maps is not None
-    judging = scorer.judging(maps.groups, labels)
+    own = pipe.groups if unit == "tokens" else pipe.span_maps[0].groups  # type: ignore[index]
+    assert own is not None
+    judging = scorer.judging(own, labels)
     numbers = picture_numbers(judged, judging, labels, kinds, tags, n_bins, seed, "tag" if unit == "tokens" else "label")
     seen = seen_in(pipe, done)
     if targets:

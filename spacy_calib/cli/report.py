@@ -231,11 +231,11 @@ def judged_units(
     from ..report.judged import judged_entities, judged_tokens
     from ..scorers import scorer_like
 
-    assert pipe.maps is not None
+    assert pipe.groups is not None
     scorer = scorer_like(pipe.scorer, bins, n_groups)
     n_bins, judging = scorer.n_bins, scorer.judging
     labels = pipe.source_labels()
-    tokens = judged_tokens(corpus, labels, judging(pipe.maps.groups, labels), n_bins, seed)
+    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, seed)
     if pipe.span_maps is None:
         return {"tokens": tokens}
     span_labels = pipe.source_span_labels()

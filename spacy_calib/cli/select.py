@@ -190,8 +190,8 @@ def hunted_tags(pipe: Calibrator, settings: Settings) -> tuple[str, ...]:
     unknown = [tag for tag in settings.tags if tag not in labels]
     if unknown:
         raise calib_error("C090", name=pipe.name, tag=unknown[0], available=", ".join(labels))
-    assert pipe.maps is not None
-    tags = settings.tags or tuple(rare_tags(labels, pipe.maps.groups, settings.rare_share))
+    assert pipe.groups is not None
+    tags = settings.tags or tuple(rare_tags(labels, pipe.groups, settings.rare_share))
     if not tags:
         raise calib_error("C093", name=pipe.name, share=settings.rare_share)
     return tags

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,11 +21,19 @@ FLOOR = 1e-4
 # A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
 MOST_PAIRS = 500_000
 _MOST_STEPS = 300
+_MEMORY = 20
 DEFAULT_RIDGE = 100.0
-# Ridges that `cross_fit` chooses among, the strongest first; it looks at so many pairs, in so many folds.
-RIDGES = (1000.0, 300.0, 100.0, 30.0)
+# A bias is worth about as much as a weight of a tenth, since inputs reach from 0 to 9: its penalty is this share of the ridge.
+_SHARE_OF_BIASES = 0.01
+# Ridges that `cross_fit` chooses among, the strongest first: with the first, little but the temperature is learned.
+RIDGES = (10_000.0, 3000.0, 1000.0, 300.0, 100.0, 30.0)
+# To choose it looks at so many pairs, in so many folds, and no closer than is needed to tell ridges apart.
 _MOST_TO_CHOOSE = 40_000
 _FOLDS_TO_CHOOSE = 3
+_ROUGHLY = 1e-5
+# The search for the weights ends with a step that lowers the loss by less than this share of it; that for held-out scores sooner.
+_CLOSELY = 1e-8
+_FOR_HELD_OUT = 1e-6
 
 
 def _learned_agrees(held: dict[str, Any]) -> str:
@@ -59,7 +68,8 @@ class Scaling:
     registered (str): Name in the registry `calib_scalings`. biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a
         tag: "none", "self" (vector scaling), "all" (matrix scaling).
     ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: the inverse variance of the weights, which is
-        much the same for few data and for many. None lets `cross_fit` choose among RIDGES. bias_ridge (float): That on each bias.
+        much the same for few data and for many. None lets `cross_fit` choose among RIDGES. bias_ridge (float | None): That on each bias;
+        None is a hundredth of the ridge, so that the ridge alone leads from a temperature to the whole matrix.
     ridge_ (float): The penalty that was used.
     factor_ (Floats): Factor of log p (the inverse temperature), shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
     codes_ (Ints), weights_ (Floats): Pairs of tags that met in the fit, as in `Entries.codes`, ascending, and the weight of each.
@@ -71,11 +81,14 @@ class Scaling:
     pairwise: ClassVar[str] = "none"
     floor: ClassVar[float] = FLOOR
 
-    def __init__(self, ridge: float | None = DEFAULT_RIDGE, bias_ridge: float = 1.0):
-        for name, value in (("ridge", DEFAULT_RIDGE if ridge is None else ridge), ("bias_ridge", bias_ridge)):
+    def __init__(self, ridge: float | None = DEFAULT_RIDGE, bias_ridge: float | None = None):
+        for name, value in (("ridge", ridge), ("bias_ridge", bias_ridge)):
+            if value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
                 raise calib_error("C001", name=name, wanted="a number above 0", given=repr(value))
-        self.ridge, self.bias_ridge = None if ridge is None else float(ridge), float(bias_ridge)
+        self.ridge = None if ridge is None else float(ridge)
+        self.bias_ridge = None if bias_ridge is None else float(bias_ridge)
         self.ridge_ = DEFAULT_RIDGE if self.ridge is None else self.ridge
         self.n_tags_ = 0
         self.factor_ = np.ones(0)
@@ -92,6 +105,11 @@ class Scaling:
     def n_tags(self) -> int:
         """Number of tags that it was fitted to; 0 before."""
         return self.n_tags_
+
+    @property
+    def bias_penalty(self) -> float:
+        """The penalty on each bias that goes with the ridge that was used."""
+        return self.ridge_ * _SHARE_OF_BIASES if self.bias_ridge is None else self.bias_ridge
 
     def clone(self) -> Scaling:
         """A new one with the same settings, not fitted."""
@@ -121,11 +139,12 @@ class Scaling:
 
     # Fitting
 
-    def fit(self, pairs: Pairs, n_tags: int, start: Scaling | None = None) -> Scaling:
+    def fit(self, pairs: Pairs, n_tags: int, start: Scaling | None = None, tolerance: float = _CLOSELY) -> Scaling:
         """Learn the weights.
 
         pairs (Pairs): Those below the floor take no part; a token without a hit above it has its gold tag in the rest.
         n_tags (int): Number of tags. start (Scaling | None): A fitted one of the same kind to begin from; it saves time.
+        tolerance (float): The search ends with a step that lowers the loss by less than this share of it.
         RAISES C003: no pairs.
         """
         from scipy.optimize import minimize
@@ -143,7 +162,7 @@ class Scaling:
                 problem.start(given),
                 jac=True,
                 method="L-BFGS-B",
-                options={"maxiter": _MOST_STEPS, "ftol": 1e-9, "gtol": 1e-3},
+                options={"maxiter": _MOST_STEPS, "ftol": tolerance, "gtol": 1e-3, "maxcor": _MEMORY},
             )
         self.n_tags_ = n_tags
         self.factor_, self.biases_, self.codes_, self.weights_ = problem.unpack(found.x * problem.units)
@@ -158,14 +177,16 @@ class Scaling:
         RAISES C003: no pairs.
         """
         several = len(np.unique(documents)) > 1
-        if self.ridge is None:
-            self.ridge_ = self._choose_ridge(pairs, documents, n_tags) if several else DEFAULT_RIDGE
-        self.fit(pairs.take(thin_out(documents, MOST_PAIRS)), n_tags)
+        start: Scaling | None = None
+        if self.ridge is None and several:
+            start = self._choose_ridge(pairs, documents, n_tags)
+        self.ridge_ = (start or self._like(self.ridge or DEFAULT_RIDGE)).ridge_
+        self.fit(pairs.take(thin_out(documents, MOST_PAIRS)), n_tags, start)
         if not several:
             return self._scale_pairs(pairs)
         return self._held_out(pairs, documents, n_tags, n_folds)
 
-    def _held_out(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int) -> Floats:
+    def _held_out(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int, tolerance: float = _FOR_HELD_OUT) -> Floats:
         """Scaled scores by scalings like this one, fitted on the other folds; documents: two at least."""
         folds = contiguous_folds(documents, min(n_folds, len(np.unique(documents))))
         scaled = np.empty(len(pairs))
@@ -173,23 +194,25 @@ class Scaling:
             inside = np.flatnonzero(folds == fold)
             outside = np.flatnonzero(folds != fold)
             outside = outside[thin_out(documents[outside], MOST_PAIRS)]
-            other = self._like(self.ridge_).fit(pairs.take(outside), n_tags, start=self)
+            other = self._like(self.ridge_).fit(pairs.take(outside), n_tags, self, tolerance)
             scaled[inside] = other._scale_pairs(pairs.take(inside))
         return scaled
 
-    def _choose_ridge(self, pairs: Pairs, documents: Ints, n_tags: int) -> float:
-        """The one of RIDGES with the least log loss on held-out documents; of equals the strongest."""
+    def _choose_ridge(self, pairs: Pairs, documents: Ints, n_tags: int) -> Scaling:
+        """One like this with that of RIDGES which has the least log loss on held-out documents, fitted on some of the pairs: from the ridge
+        that is usual on to the side where the loss falls, as far as it does; of equals the strongest.
+        """
         some = thin_out(documents, _MOST_TO_CHOOSE)
         few, of_pair = pairs.take(some), documents[some]
-        best, least = DEFAULT_RIDGE, np.inf
-        start: Scaling | None = None
-        for ridge in RIDGES:
-            start = self._like(ridge).fit(few, n_tags, start)
-            scaled = start._held_out(few, of_pair, n_tags, _FOLDS_TO_CHOOSE)
-            loss = -float(np.log(np.maximum(np.where(few.hits, scaled, 1.0 - scaled), LEAST)).sum())
-            if loss < least:
-                best, least = ridge, loss
-        return best
+        usual = RIDGES.index(DEFAULT_RIDGE)
+        fitted: dict[int, Scaling] = {}
+
+        def loss(place: int) -> float:
+            fitted[place] = self._like(RIDGES[place]).fit(few, n_tags, fitted.get(usual), _ROUGHLY)
+            scaled = fitted[place]._held_out(few, of_pair, n_tags, _FOLDS_TO_CHOOSE, _ROUGHLY)
+            return -float(np.log(np.maximum(np.where(few.hits, scaled, 1.0 - scaled), LEAST)).sum())
+
+        return fitted[lowest_from(usual, len(RIDGES), loss)]
 
     def _like(self, ridge: float) -> Scaling:
         """A new one with this ridge, not fitted."""
@@ -274,6 +297,21 @@ class Scaling:
         return self
 
 
+def lowest_from(place: int, n: int, loss: Callable[[int], float]) -> int:
+    """The place in [0, n) where walking downhill from this one ends; of equals the first."""
+    losses = {place: loss(place)}
+
+    def lower(one: int, other: int) -> bool:
+        if 0 <= one < n and one not in losses:
+            losses[one] = loss(one)
+        return 0 <= one < n and (losses[one] < losses[other] or (losses[one] == losses[other] and one < other))
+
+    for step in (-1, 1):
+        while lower(place + step, place):
+            place += step
+    return place
+
+
 def _log_sums(entries: Entries, margins: Floats) -> Floats:
     """Log of the summed exponentials of each token's entries, shape (n_tokens,)."""
     highest = np.maximum.reduceat(margins, entries.starts)
@@ -304,7 +342,7 @@ class _Problem:
         moving = entries.inputs[entries.sources] if self.pairwise == "all" else entries.inputs[: len(codes)]
         self.design = csr_matrix((moving, (targets, which)), (len(entries), len(self.codes)))
         self.penalty = np.concatenate(
-            [np.full(1, PRIOR), np.full(self.n_biases, scaling.bias_ridge), np.full(len(self.codes), scaling.ridge_)]
+            [np.full(1, PRIOR), np.full(self.n_biases, scaling.bias_penalty), np.full(len(self.codes), scaling.ridge_)]
         )
         chance = np.exp(entries.logs)
         spread = chance * (1.0 - chance)
@@ -375,7 +413,7 @@ class MatrixScaling(Scaling):
     registered = "spacy-calib.MatrixScaling.v1"
     pairwise = "all"
 
-    def __init__(self, ridge: float | None = None, bias_ridge: float = 1.0):
+    def __init__(self, ridge: float | None = None, bias_ridge: float | None = None):
         super().__init__(ridge, bias_ridge)
 
 
@@ -384,11 +422,11 @@ def make_temperature_scaling() -> TemperatureScaling:
     return TemperatureScaling()
 
 
-def make_vector_scaling(ridge: float | None = DEFAULT_RIDGE, bias_ridge: float = 1.0) -> VectorScaling:
+def make_vector_scaling(ridge: float | None = DEFAULT_RIDGE, bias_ridge: float | None = None) -> VectorScaling:
     """Registered as spacy-calib.VectorScaling.v1. See VectorScaling."""
     return VectorScaling(ridge, bias_ridge)
 
 
-def make_matrix_scaling(ridge: float | None = None, bias_ridge: float = 1.0) -> MatrixScaling:
+def make_matrix_scaling(ridge: float | None = None, bias_ridge: float | None = None) -> MatrixScaling:
     """Registered as spacy-calib.MatrixScaling.v1. See MatrixScaling."""
     return MatrixScaling(ridge, bias_ridge)

@@ -110,7 +110,7 @@ def test_file(gold) -> Path:
 def calibrated(model, dev, tmp_path_factory) -> Path:
     """The pipeline with a calib pipe fitted on dev.spacy. Not to be changed: see `calibrated_copy`."""
     path = tmp_path_factory.mktemp("calibrated") / "calibrated"
-    outcome = calib("fit", model, dev, path, "--silent")
+    outcome = calib("fit", model, dev, path, "--method", "isotonic", "--silent")
     assert outcome.code == 0, outcome.text
     return path
 
@@ -301,7 +301,7 @@ def calibrated_spancat(spancat_model, span_gold, tmp_path_factory) -> Path:
 
 def _fitted_once(model: Path, data: Path, component: str, tmp_path_factory: Any) -> Path:
     path = tmp_path_factory.mktemp("calibrated") / component
-    outcome = calib("fit", model, data, path, "--component", component, "--silent")
+    outcome = calib("fit", model, data, path, "--component", component, "--method", "isotonic", "--silent")
     assert outcome.code == 0, outcome.text
     return path
 
@@ -310,6 +310,18 @@ def _fitted_once(model: Path, data: Path, component: str, tmp_path_factory: Any)
 def two_pipes(calibrated_ner, entity_dev, tmp_path_factory) -> Path:
     """The same with the tagger calibrated too, under the prefix tag_calib. Not to be changed."""
     path = tmp_path_factory.mktemp("two_pipes") / "both"
-    outcome = calib("fit", calibrated_ner, entity_dev, path, "--component", "tagger", "--attr", "tag_calib", "--silent")
+    outcome = calib(
+        "fit",
+        calibrated_ner,
+        entity_dev,
+        path,
+        "--component",
+        "tagger",
+        "--attr",
+        "tag_calib",
+        "--method",
+        "isotonic",
+        "--silent",
+    )
     assert outcome.code == 0, outcome.text
     return path

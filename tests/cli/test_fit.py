@@ -12,7 +12,7 @@ from tests.conftest import gold_doc, made_up_sentences
 OPTIONS = {
     "fit": [
         "--component -C", "--train-data -t", "--groups", "--method -m", "--config", "--bins -b", "--threshold",
-        "--attr", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--force -F", "--silent", "(tagger)", "(isotonic)", "(0.01)", "(5)", "(10)",
+        "--attr", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--force -F", "--silent", "(tagger)", "(auto;", "(0.01)", "(5)", "(10)",
     ],
     "evaluate": ["--output -o", "--bins -b", "--seed", "--gold-preproc -G", "--gpu-id -g", "--code -c", "--silent"],
     "info": ["--output -o", "--all", "--code -c", "--silent"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import spacy
 
 from tests.cli.conftest import calib, refuses
 from tests.cli.test_fit import loaded, some_docs
@@ -263,8 +264,8 @@ def test_evaluate_reads_scaled_scores(whole, test_file, tmp_path):
 # The method chosen on the data
 
 
-def test_auto_end_to_end(model, dev, test_file, tmp_path):
-    options = ["-m", "auto", "--intervals", "--sets", 0.3, "--normalize", "kept"]
+def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
+    options = ["--intervals", "--sets", 0.3, "--normalize", "kept"]
     outcome = calib("fit", model, dev, tmp_path / "out", *options)
     assert outcome.code == 0
     held = info_of(tmp_path / "out", tmp_path)
@@ -273,7 +274,7 @@ def test_auto_end_to_end(model, dev, test_file, tmp_path):
         f"Chosen among {len(selection['trials'])}: {selection['chosen']} (`spacy calib info` shows the table)" in outcome.text
     )
     tried = {trial["scaling"] for trial in selection["trials"]}
-    assert tried == {"", "temperature", "vector", "matrix"}
+    assert tried == {"", "matrix"}
     (chosen,) = [trial for trial in selection["trials"] if trial["candidate"] == selection["chosen"]]
     assert (held["scaling"] or {"name": "spacy-calib.Scaling.v1"})[
         "name"
@@ -281,6 +282,9 @@ def test_auto_end_to_end(model, dev, test_file, tmp_path):
     assert (held["pooling"] is not None) == chosen["pooled"]
     assert chosen["difference"] <= chosen["error"]
     assert (selection["documents"], held["intervals"], held["sets"]["alpha"], held["normalize"]) == (120, True, 0.3, True)
+    # Whatever was chosen, the scores are judged by the groups of the grouping (of few tags there are four).
+    assert [row["group"] for row in held["table"]] == ["all", "1", "2", "3", "4"]
+    assert len(held["groups"]) == 4
     shown = calib("info", tmp_path / "out", "--all").text
     assert f"{selection['chosen']} (chosen)" in shown
     assert f"Chosen by {selection['folds']}-fold cross-validation over 120 documents" in shown
@@ -291,6 +295,34 @@ def test_auto_end_to_end(model, dev, test_file, tmp_path):
     tokens = tokens_of(tmp_path / "out")
     assert all(sum(token._.calib_scores.values()) == pytest.approx(1) for token in tokens)
     assert calib("evaluate", tmp_path / "out", test_file, "--silent").code == 0
+
+
+@pytest.mark.parametrize("options", [["--groups", 3], ["--tag-offsets"], ["--scaling", "temperature"]])
+def test_what_auto_would_choose_given_by_itself_asks_for_the_papers_method(options):
+    from spacy_calib.cli._settings import pipe_settings
+
+    given = {options[0].lstrip("-").replace("-", "_"): (options[1:] or [True])[0]}
+    assert pipe_settings(None, {})[1]["selection"] == {"@calib_selections": "spacy-calib.Auto.v1"}
+    settings = pipe_settings(None, given)[1]
+    assert settings["selection"] is None
+    assert settings["recalibrator"] == {"@calib_recalibrators": "spacy-calib.Isotonic.v1"}
+
+
+def test_on_too_little_data_the_default_takes_one_temperature_and_says_so(model, dev, tmp_path):
+    from spacy.tokens import DocBin
+
+    few = DocBin(docs=list(DocBin().from_disk(dev).get_docs(spacy.blank("en").vocab))[:9])
+    few.to_disk(tmp_path / "few.spacy")
+    outcome = calib("fit", model, tmp_path / "few.spacy", tmp_path / "out")
+    assert outcome.code == 0
+    words = " ".join(outcome.text.split())
+    assert (
+        "Too little data to choose a method (9 documents, and 10 are wanted): one temperature for all tags was taken" in words
+    )
+    held = info_of(tmp_path / "out", tmp_path)
+    assert (held["method"], held["scaling"], held["pooling"]) == ("spacy-calib.Temperature.v1", None, None)
+    assert {row["fallback"] for row in held["table"][1:]} == {"one for all tags"}
+    assert "No method was chosen: 9 documents" in " ".join(calib("info", tmp_path / "out").text.split())
 
 
 # What is refused
