@@ -154,7 +154,6 @@ def select(
 
     Chosen is, of those with the scaling of the best candidate that are no worse than the best by more than one standard error of their
     difference, the smallest. (A scaling is drawn to one that changes nothing as far as held-out documents say, and needs no such rule.)
-    After a scaling the smallest that has a map: none at all only where held-out documents speak against every map.
 
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
     prototypes: Name -> (prototype, its free numbers). pooling (TagOffsets | None): Its prototype; the strength is learned by default.
@@ -190,8 +189,7 @@ def choose(trials: Sequence[Trial]) -> Candidate:
     """The candidate to take. trials: The best first; see `select` for the rule."""
     scaling = trials[0].candidate.scaling
     near = [trial for trial in trials if trial.difference <= trial.error and trial.candidate.scaling == scaling]
-    mapped = [trial for trial in near if trial.candidate.mapped] if scaling else []
-    return min(mapped or near, key=lambda trial: (trial.size, trial.loss)).candidate
+    return min(near, key=lambda trial: (trial.size, trial.loss)).candidate
 
 
 def _entries(

@@ -165,8 +165,7 @@ def show_selection(selection: dict[str, Any], everything: bool) -> None:
     if selection.get("dropped"):
         msg.text(f"{selection['dropped']:,} more were far behind on a part of the documents already.")
     msg.text(
-        "Chosen is, of those with the best one's scaling, the smallest that is no farther from the best than one standard error; "
-        "after a scaling one with a map, unless all maps are farther."
+        "Chosen is, of those with the best one's scaling, the smallest that is no farther from the best than one standard error."
     )
 
 
