@@ -137,7 +137,7 @@ def _tokens_of(
         "labels": labels,
         "raw": raw,
         "calibrated": calibrated,
-        "gold": names.of_hashes(gold, layer, reference, layer.gold_hashes(reference)),
+        "gold": names.of_hashes(gold, layer.gold, reference, layer.gold_hashes(reference)),
         "right": right,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ from .home import Home
 from .layers import Layer, columns_of, label_hashes
 from .lookup import Fitted, Found, check_loaded, find_component, look_for_fault, look_up
 from .marginals.base import Scores, Source
+from .marginals.likeliest import fill_bare, write_labels
+from .marginals.mapped import map_of, with_map
 from .pairs import check_threshold
 from .pipe_state import PipeState
 from .pooling import TagOffsets
@@ -54,10 +56,14 @@ _FILE = "calibration.msgpack"
 
 @dataclass(frozen=True)
 class Reading:
-    """What predict found: the Docs that could be read, by their place in the batch, and their scores; batch is None where none could."""
+    """What predict found: the Docs that could be read, by their place in the batch, and their scores; batch is None where none could.
+
+    given (dict): Number of a Doc among them -> the labels that it gets, since it has none (sources with `sets_labels`).
+    """
 
     places: list[int]
     batch: CalibratedBatch | None
+    given: dict[int, list[str]] = field(default_factory=dict)
 
 
 class Calibrator(Pipe):
@@ -241,6 +247,9 @@ class Calibrator(Pipe):
         self._warn_of_changes(found.nlp, pipe)
         calibrated = self.calibration.calibrate(scores, self.threshold)
         labels = self.source.labels(pipe)
+        given: dict[int, list[str]] = {}
+        if self.source.sets_labels:
+            hashes, given = fill_bare(calibrated.marginals, hashes, labels)
         return Reading(
             places,
             CalibratedBatch(
@@ -250,6 +259,7 @@ class Calibrator(Pipe):
                 labels,
                 None if scores.spans is None else self._calibrate_spans(scores.spans, self.source.span_labels(pipe)),
             ),
+            given,
         )
 
     def _warn_of_changes(self, nlp: Language, pipe: Any) -> None:
@@ -281,7 +291,7 @@ class Calibrator(Pipe):
             if len(doc) <= layer.first:
                 continue
             carried = layer.hashes(doc)
-            if not why and not carried.any():
+            if not why and not carried.any() and not self.source.sets_labels:
                 why = f"no token carries a {layer.name} annotation; put the pipe after the component that sets it, and enable that"
             if why:
                 self._warn("CW02", why=why)
@@ -333,6 +343,8 @@ class Calibrator(Pipe):
                     group.attrs.pop(f"{self.attr}_scores", None)
         if reading.batch is not None:
             read = [docs[i] for i in reading.places]
+            for number, labels in reading.given.items():
+                write_labels(read[number], reading.batch.layer, labels)
             for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
                 write_block(doc.user_data, self.attr, block)
                 if self.source.keeps_span_scores:
@@ -355,21 +367,23 @@ class Calibrator(Pipe):
         min_pairs: int = 1,
         counted_on: str = "the fit data",
         n_bins: int = 10,
+        max_unknown: float = 1.0,
     ) -> Calibrator:
         """Learn the maps from held-out gold.
 
         examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source), `reference` the gold.
         tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
         span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused. counted_on (str): Where tag_counts come from, for `info`.
-        n_bins (int): Adaptive bins of the errors in the fit table.
-        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071: the gold. C003, C005 to C007: too few pairs.
+        n_bins (int): Adaptive bins of the errors in the fit table. max_unknown (float): A greater share of gold labels that the component
+            does not know is refused.
+        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
         """
         first, examples = _with_first(examples)
         nlp, pipe = self._pipe_to_fit(None if first is None else first.predicted.vocab)
         layer = self.source.layer(pipe)
         watch = TextWatch(layer)
         data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(layer), self.event)
-        data.check(layer.name, self.source.component or "the source", self.threshold, min_pairs)
+        data.check(layer.name, self.source.component or "the source", self.threshold, min_pairs, max_unknown)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
         tokens = data.tokens(len(labels), self.threshold)
@@ -411,6 +425,8 @@ class Calibrator(Pipe):
             "unit": data.unit,
             "tokens": data.pairs.n_units,
             "unknown_gold": data.n_unknown,
+            "unknown": data.unknown.words() if data.n_unknown else None,
+            "label_map": map_of(self.source),
             "pairs": len(kept),
             "counted_on": counted_on if tag_counts is not None else "the fit data",
             "scaling": None if chosen.scaling is None else chosen.scaling.describe(),
@@ -550,8 +566,10 @@ class Calibrator(Pipe):
     def _load_state(self, data: bytes, path: str) -> Calibrator:
         """Take over a saved state, all of it or (where it is refused) nothing."""
         held = saved.read(data, name=self.name, path=path, normalize=self.normalize)
+        source = with_map(self.source, held.fit_info.get("label_map"))
         if not held.fault and held.calibration.maps is not None:
-            check_loaded(self._home, self.source, Fitted(held.kind, held.labels))
+            check_loaded(self._home, source, Fitted(held.kind, held.labels))
+        self.source = source
         self.calibration, self.span_maps, self.cutoffs = held.calibration, held.span_maps, held.cutoffs
         self.fitted_labels, self.fitted_kind = held.labels, held.kind
         self.record, self.seen, self.fit_info, self.judged_by = held.record, held.seen, held.fit_info, held.judged_by

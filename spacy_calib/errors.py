@@ -53,7 +53,8 @@ _MESSAGES = {
     "C120": "The pipe '{name}' does not fit the component '{component}' of this pipeline: {why} Fit it here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
-    "C031": "None of the {n_tags} gold tags in the data is known to component '{component}'; check that the data and the model use the same tagset.",
+    "C031": "None of the {n_tags} gold labels in the data ({unknown}) is known to component '{component}', which knows {known}; check that the data and the model use "
+    "the same tagset, or tell what its labels are called in the data (--map {map}).",
     "C032": "No document in the data could be scored by component '{component}': {why}.",
     "C033": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for ner).",
     "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",
@@ -64,6 +65,16 @@ _MESSAGES = {
     "C160": "The Doc that begins {text!r} in {path} names no document: its user data has {given} under '{key}', but a text or a number is wanted; "
     "give another --doc-key, and save the file with DocBin(store_user_data=True).",
     "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); save it as UTF-8, with ten columns between tabs.",
+    "C166": "The rows of the array at {where} sum to {low} up to {high}, but the probabilities of a token sum to 1; give a column for every label, "
+    "or set subprobabilities = true in the source if small ones were left out (they may not sum to more).",
+    "C167": "The setting labels names {path}, which holds no list of labels ({why}); give a .json file with a list, or a .txt file with one label on each line.",
+    # Label schemes
+    "C162": "The map {given} cannot be used ({why}); write PERSON=PER,GPE=LOC (a label of the component, the label in the data, nothing for one without), "
+    "or name a .json file with an object or a .tsv file with two columns.",
+    "C163": "The labels of this component cannot be mapped: it gives {layer}, not labels of a scheme; leave out --map.",
+    "C164": "{share} % of the gold labels are unknown to component '{component}' (mostly {unknown}; it knows {known}), which says {pairs}; "
+    "tell what its labels are called in the data (--map {map}), or let them count as misses with --allow-unknown.",
+    "C165": "The map names '{label}', which is no label of component '{component}'; its labels are {known}.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
     "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy import util
+from spacy.strings import get_string_id
 from spacy.training import Example
 
 from .documents import DocumentNumbers
@@ -18,12 +19,13 @@ from .entities.recalibration import SpanRecalibrator
 from .errors import calib_error
 from .gold import gold_columns
 from .grouped import GroupedRecalibrator, GroupFit
-from .layers import Layer, label_hashes
+from .layers import Hashes, Layer, label_hashes
 from .marginals.base import Source, stack
 from .metrics.calibration_error import calibration_error, group_slices
 from .reading import document_of
 from .token_calibration import TokenData, silent_tokens
 from .types import Floats, Groups, Ints, Marginals, Pairs, Spans, stack_spans
+from .unknown_gold import UnknownGold
 
 _BATCH = 128
 
@@ -55,15 +57,20 @@ class FitData:
     span_documents: Ints
     gold_spans: Ints
     unit: str
+    unknown: UnknownGold
 
-    def check(self, layer: str, component: str, threshold: float, min_pairs: int) -> None:
-        """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C003, C005: too few pairs."""
+    def check(self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float) -> None:
+        """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: more than the share max_unknown of them.
+        C003, C005: too few pairs.
+        """
         if not self.n_docs:
             raise calib_error("C032", component=component, why=self.why_missing or "there are no tokens")
         if not self.n_gold:
             raise calib_error("C030", layer=layer, component=component)
         if self.n_unknown == self.n_gold:
-            raise calib_error("C031", n_tags=len(self.counts), component=component)
+            raise calib_error("C031", n_tags=len(self.counts), component=component, **self.unknown.words())
+        if self.unknown.share > max_unknown:
+            raise calib_error("C164", component=component, **self.unknown.words())
         n_pairs = int(np.count_nonzero(self.pairs.scores >= threshold))
         if not n_pairs:
             raise calib_error("C003", what="calibrator", threshold=threshold)
@@ -91,8 +98,10 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     found: list[Spans] = []
     hits: list[Ints] = []
     span_documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
+    labels: Sequence[str] = ()
     gold_spans: Counter[int] = Counter()
     numbers = DocumentNumbers()
+    mismatches: Counter[tuple[int, int]] = Counter()
     n_unknown = n_gold = n_with_gold = 0
     why_missing = ""
     for batch in util.minibatch(examples, size=_BATCH):
@@ -107,7 +116,9 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         scores = source.read(pipe, [eg.predicted for eg in readable])
         labels = source.labels(pipe)  # a recognizer may have met new ones while it ran
         marginals = scores.above(lowest)
-        gold = gold_columns(marginals, np.concatenate([layer.aligned_gold(eg) for eg in readable]), labels)
+        wanted = np.concatenate([layer.aligned_gold(eg) for eg in readable])
+        gold = gold_columns(marginals, wanted, labels)
+        mismatches.update(mismatched(marginals, gold.columns, wanted))
         parts.append(replace(marginals, names=None))
         # For what is said of tokens, those of which the source says nothing are as if they had no gold.
         spoken_of = gold.columns.copy()
@@ -144,7 +155,29 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         np.concatenate(span_documents),
         np.array([gold_spans[document] for document in range(len(numbers))] if found else [], dtype=np.intp),
         numbers.unit,
+        UnknownGold.of(_named(mismatches, labels, counts), n_unknown, counts, labels),
     )
+
+
+def mismatched(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
+    """(column of the likeliest label, -1 for none; hash of the gold label) of the tokens whose gold label is no column -> tokens.
+
+    gold (Ints), hashes (Hashes): Column and hash of each token's gold label.
+    """
+    unknown = np.flatnonzero(gold == -1)
+    if not len(unknown):
+        return Counter()
+    own = np.flatnonzero(np.isin(marginals.rows, unknown))
+    order = own[np.argsort(marginals.scores[own], kind="stable")]
+    likeliest = np.full(len(gold), -1)
+    likeliest[marginals.rows[order]] = marginals.tags[order]  # the last one stays
+    return Counter(zip(likeliest[unknown].tolist(), hashes[unknown].tolist(), strict=True))
+
+
+def _named(found: Mapping[tuple[int, int], int], labels: Sequence[str], gold: Iterable[str]) -> dict[tuple[str, str], int]:
+    """The same by names. Hashes of other things than labels (lemmas, where edit trees are counted) are left out."""
+    names = {get_string_id(label): label for label in gold}
+    return {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in found.items() if key in names}
 
 
 def _hits_of(

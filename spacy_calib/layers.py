@@ -68,6 +68,11 @@ class Layer(ABC):
         """
         return self.aligned_gold(example)[rows] == hashes
 
+    @property
+    def gold(self) -> Layer:
+        """The layer of the gold Docs, which may have labels of another scheme."""
+        return self
+
     # Spans, in layers that have them
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
@@ -77,6 +82,10 @@ class Layer(ABC):
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         """For which tokens of a gold Doc the spans are known, shape (len(doc),)."""
         return np.zeros(len(doc), dtype=bool)
+
+    def gold_span_label(self, label: int) -> int:
+        """The hash of the gold label that a predicted span's is right with."""
+        return label
 
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
         """Gold frequency of the span labels."""
@@ -303,6 +312,8 @@ class SpanLayer(Layer):
 
 
 SPANS_PREFIX = "spans:"
+# Stands in the name of a layer between that of another and a map of its labels, as JSON.
+MAPPED = ' {"'
 
 
 def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
@@ -349,11 +360,20 @@ LAYERS: dict[str, Layer] = {
 
 def get_layer(name: str) -> Layer:
     """RAISES C001: no layer has this name."""
+    if MAPPED in name:
+        from .mapped_layer import mapped_layer
+
+        return mapped_layer(name)
     if name.startswith(SPANS_PREFIX):
         return SpanLayer(name.removeprefix(SPANS_PREFIX))
     if name not in LAYERS:
         raise calib_error("C001", name="layer", wanted=f"one of {', '.join(sorted(LAYERS))}", given=repr(name))
     return LAYERS[name]
+
+
+def plain_name(name: str) -> str:
+    """The name of a layer without its map of labels."""
+    return name.partition(MAPPED)[0]
 
 
 def label_hashes(labels: Iterable[str]) -> Hashes:

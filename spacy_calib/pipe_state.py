@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .documents import DOCUMENT
 from .entities.cutoffs import CUTOFFS, Cutoffs
 from .entities.recalibration import SPAN_MAP, SpanRecalibrator
 from .fit_record import RECORD, FitRecord
@@ -63,8 +64,11 @@ _FIT_INFO = record(
         "layer": text,
         "threshold": number(0.0, 1.0),
         "docs": whole(),
+        "unit": optional(text, DOCUMENT),
         "tokens": whole(),
         "unknown_gold": optional(whole(), 0),
+        "unknown": optional(maybe(keyed(text))),
+        "label_map": optional(maybe(keyed(text))),
         "pairs": whole(),
         "counted_on": text,
         "scaling": optional(maybe(_SCALING)),

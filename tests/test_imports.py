@@ -26,6 +26,8 @@ CORE = [
     "documents",
     "schema",
     "types",
+    "label_map",
+    "unknown_gold",
     "collapsing",
     "binning",
     "pairs",

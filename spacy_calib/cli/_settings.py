@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import calib_error
 from ._common import check_option, reason
+from ._labels import labels_from
 from ._names import METHODS, NORMALIZE, SCALINGS
 from ._overrides import override, override_path
 
@@ -198,7 +199,9 @@ def settings_from_file(path: Path) -> tuple[str, dict[str, Any]]:
         raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib"')
     name, block = next(iter(blocks.items()))
     settings = {key: value for key, value in block.items() if key != "factory"}
-    settings.setdefault("source", DEFAULTS["source"])
+    source = settings.setdefault("source", DEFAULTS["source"])
+    if isinstance(source, dict) and isinstance(source.get("labels"), str):
+        settings["source"] = {**source, "labels": labels_from(path.parent / source["labels"])}
     return name, settings
 
 

@@ -29,6 +29,7 @@ from ._common import (
     warn,
 )
 from ._fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
+from ._labels import MOST_UNKNOWN, map_labels, map_of_pipe, warn_of_unknown
 from ._names import NORMALIZE, SCALINGS
 from ._options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
 from ._overrides import overrides_of
@@ -96,6 +97,10 @@ def fit_cli(
     beam_density: float = typer.Option(
         None, "--beam-density", help="Drop parses below this share of the best from the beam", show_default="0.0"
     ),
+    label_map: str = typer.Option(
+        None, "--map", help="The component's labels in the words of the data: PERSON=PER,GPE=LOC,DATE= or a .json or .tsv file"
+    ),
+    allow_unknown: bool = typer.Option(False, "--allow-unknown", help="Go on where the component knows few of the gold labels"),
     second_pass: bool = typer.Option(
         False, "--second-pass", help="Leave a recognizer as it is and decode again for the scores, which takes longer"
     ),
@@ -127,7 +132,7 @@ def fit_cli(
             "sets": sets, "coverage": coverage, "allow_empty_sets": allow_empty_sets or None, "event": event, "granularity": granularity, "beam_width": beam_width, "beam_density": beam_density,
         }  # fmt: skip
         fit(
-            model, data, output, train_data=train_data, config=config, overrides=overrides_of(ctx), second_pass=second_pass, gold_preproc=gold_preproc, doc_key=doc_key,
+            model, data, output, train_data=train_data, config=config, overrides=overrides_of(ctx), second_pass=second_pass, label_map=label_map, allow_unknown=allow_unknown, gold_preproc=gold_preproc, doc_key=doc_key,
             format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent, **{key: value for key, value in given.items() if value is not None},
         )  # fmt: skip
 
@@ -141,6 +146,8 @@ def fit(
     config: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
+    label_map: str | None = None,
+    allow_unknown: bool = False,
     gold_preproc: bool = False,
     doc_key: str | None = None,
     format: str = "table",
@@ -159,12 +166,14 @@ def fit(
     RAISES CalibError: every fault of the input.
     """
     from ..atomic import write_folder
+    from ..label_map import read_map
     from ._screen import msg
 
     check_format(format)
     check_option("--n-process", n_process >= 1, "at least 1", n_process)
     import_user_code(code)
     check_options(options)
+    table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     read = [path for given in (data, train_data) if given is not None for path in (given, *data_files(given))]
     check_pipeline_folder(output, force, inputs=[*read, config, code], model=model)
@@ -175,7 +184,9 @@ def fit(
     if not second_pass:
         nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""), unreadable)
     complete_source(nlp, settings, options, second_pass)
+    older = map_of_pipe(nlp, name)
     calib = add_calib(nlp, name, settings)
+    map_labels(calib, older if table is None else table)
     splits = calib.source.layer(calib.source_pipe()).name == "sent"
     check_option("--gold-preproc", not (gold_preproc and splits), "left out for a component that finds sentences", "it")
     examples = read_examples(nlp, data, gold_preproc, doc_key)
@@ -188,6 +199,7 @@ def fit(
         counted_on=str(train_data and shown_path(Path(train_data.name))),
         silent=silent,
         n_process=n_process,
+        max_unknown=1.0 if allow_unknown else MOST_UNKNOWN,
     )
     write_folder(output, lambda folder: nlp.to_disk(folder), force)
     component = calib.source.component
@@ -232,6 +244,7 @@ def fit_pipe(
     counted_on: str = "",
     silent: bool = True,
     n_process: int = 1,
+    max_unknown: float = 1.0,
 ) -> None:
     """Run what stands before the source, and the source's own component if its output is read, and fit.
 
@@ -257,6 +270,7 @@ def fit_pipe(
         min_pairs=n_bins,
         counted_on=counted_on,
         n_bins=n_bins,
+        max_unknown=max_unknown,
     )
 
 
@@ -278,10 +292,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     msg.good(f"Calibrated {info['component'] or 'the source'} on {info['tokens']:,} tokens ({info['pairs']:,} pairs): {output}")
     why = " (no --train-data was given)" if info["counted_on"] == "the fit data" else ""
     msg.info(f"Tag frequencies were counted on {info['counted_on']}{why}")
-    if info["unknown_gold"]:
-        msg.warn(
-            f"{info['unknown_gold']:,} tokens have a gold tag that the model does not know; all their pairs count as misses"
-        )
+    warn_of_unknown(info)
     warn_of_promises(info)
     if info.get("selection"):
         say_what_was_chosen(info["selection"])

@@ -103,17 +103,20 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 def show(name: str, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds."""
     from ..documents import DOCUMENT, counted
+    from ..layers import plain_name
     from ._screen import msg
 
     msg.divider(name)
     facts = {
-        "Component": f"{held['component'] or '-'} ({held['layer']})"
+        "Component": f"{held['component'] or '-'} ({plain_name(held['layer'])})"
         + ("" if held["source_found"] else ", not in the pipeline"),
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
             held["weights_changed"]
         ],
         "Attributes": f"Token._.{held['attr']}_score, _raw, _scores, _interval, _set; Doc._.{held['attr']}"
         + (f"; Span._.{held['attr']}_score, _raw, _accept" if held.get("spans") else ""),
+        "Labels called": ", ".join(f"{label}={other}" for label, other in (held.get("label_map") or {}).items())
+        or "as in the component",
         "Scaling": _scaling_line(held.get("scaling")),
         "Method": held["method"],
         "Tag offsets": _offsets_line(held.get("pooling")),

@@ -245,11 +245,13 @@ def judged_units(
 
 def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
     """About the pipe, for the page; no folder of the machine is named."""
+    from ..layers import plain_name
+
     return {
         "pipe": pipe.name,
         "attr": pipe.attr,
         "component": pipe.source.component,
-        "layer": pipe.fit_info["layer"],
+        "layer": plain_name(pipe.fit_info["layer"]),
         "event": pipe.event if pipe.span_maps is not None else None,
         "counted_on": Path(pipe.fit_info["counted_on"]).name,
     }

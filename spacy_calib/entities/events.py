@@ -80,7 +80,7 @@ def span_hits(example: Example, layer: Layer, spans: Iterable[_Key], event: str)
             hits.append(-1)
         else:
             first, last = int(aligned[0]), int(aligned[-1]) + 1
-            right = judge(gold, first, last, label)
+            right = judge(gold, first, last, layer.gold_span_label(label))
             if right and event == "exact":
                 right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
             hits.append(int(right))

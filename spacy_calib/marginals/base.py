@@ -141,12 +141,14 @@ class Source(ABC):
     component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
     alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
     user_data_key (str): Key of `Doc.user_data` where an array is read that has a row for each token; "" for none.
+    sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
     keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
     """
 
     component: str = ""
     alone: tuple[str, ...] = ()
     keeps_span_scores: bool = False
+    sets_labels: bool = False
     user_data_key: str = ""
 
     def supports(self, pipe: Any) -> bool:

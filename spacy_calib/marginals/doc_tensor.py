@@ -14,6 +14,9 @@ from ..layers import Layer, get_layer
 from ..types import ROUNDING
 from .base import DenseScores, Source, to_numpy
 
+# A row of half-precision probabilities may miss 1 by this.
+_ROUNDED = 0.01
+
 
 class DocTensorSource(Source):
     """Reads an array (n_tokens, n_labels) of probabilities from each Doc.
@@ -21,15 +24,19 @@ class DocTensorSource(Source):
     labels (list[str]): The label of each column.
     key (str): "tensor" for doc.tensor, else a key of doc.user_data.
     layer (str): Which annotation the labels are of: tag, pos, morph, lemma, sent, dep, ent_type.
+    subprobabilities (bool): Whether the row of a token may sum to less than 1: small probabilities were left out.
     RAISES C001: no labels, labels that are not distinct, or no such layer.
     """
 
-    def __init__(self, labels: Sequence[str], key: str = "tensor", layer: str = "tag"):
+    sets_labels = True
+
+    def __init__(self, labels: Sequence[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
         if not labels or len(set(labels)) != len(labels):
             raise calib_error("C001", name="labels", wanted="a list of distinct labels, one per column", given=list(labels))
         self._labels = tuple(labels)
         self._layer = get_layer(layer)
         self.key = key
+        self.subprobabilities = subprobabilities
         self.user_data_key = "" if key == "tensor" else key
 
     @property
@@ -50,7 +57,7 @@ class DocTensorSource(Source):
         return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """RAISES C040: an array of another shape. C041: values that are no probabilities."""
+        """RAISES C040: an array of another shape. C041: values that are no probabilities. C166: rows that do not sum to 1."""
         arrays = [self._array(doc) for doc in docs]
         for doc, array in zip(docs, arrays, strict=True):
             wanted = (len(doc), len(self._labels))
@@ -60,9 +67,14 @@ class DocTensorSource(Source):
         low, high = whole.min(initial=0.0), whole.max(initial=0.0)
         if not (low >= -ROUNDING and high <= 1 + ROUNDING):
             raise calib_error("C041", where=self._where, given=f"values from {low} to {high}")
+        sums = whole.sum(axis=1)
+        if (sums > 1 + _ROUNDED).any() or (not self.subprobabilities and (sums < 1 - _ROUNDED).any()):
+            raise calib_error("C166", where=self._where, low=f"{sums.min():.3g}", high=f"{sums.max():.3g}")
         return DenseScores(np.clip(whole, 0.0, 1.0))
 
 
-def make_doc_tensor_source(labels: list[str], key: str = "tensor", layer: str = "tag") -> DocTensorSource:
+def make_doc_tensor_source(
+    labels: list[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False
+) -> DocTensorSource:
     """Registered as spacy-calib.DocTensor.v1. See DocTensorSource."""
-    return DocTensorSource(labels, key, layer)
+    return DocTensorSource(labels, key, layer, subprobabilities)

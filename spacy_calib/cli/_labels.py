@@ -1,0 +1,65 @@
+"""Labels of a component that are called otherwise in the data, or are not in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import calib_error
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..component import Calibrator
+
+# A greater share of gold labels that the component does not know is another label scheme.
+MOST_UNKNOWN = 0.2
+
+
+def labels_from(path: Path) -> list[str]:
+    """The labels in a file: a list in .json, one on each line of .txt.
+
+    RAISES C167: there is no such list.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        labels = json.loads(text) if path.suffix == ".json" else text.splitlines()
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise ValueError("no list of texts")
+    except (OSError, ValueError) as error:
+        raise calib_error("C167", path=path, why=str(error)) from None
+    return labels
+
+
+def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
+    """The label map of a calib pipe that a new fit replaces."""
+    from ..component import Calibrator
+    from ..marginals.mapped import map_of
+
+    older = nlp.get_pipe(name) if name in nlp.component_names else None
+    return map_of(older.source) if isinstance(older, Calibrator) else None
+
+
+def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
+    """Let a new pipe speak of the component's labels in the words of the data.
+
+    RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
+    """
+    from ..marginals.mapped import check_labels, with_map
+
+    if table:
+        check_labels(calib.source, calib.source_pipe(), table)
+    calib.source = with_map(calib.source, table)
+
+
+def warn_of_unknown(info: dict[str, Any]) -> None:
+    """Say which gold labels the component does not know, and what it says instead."""
+    from ._screen import msg
+
+    words = info.get("unknown")
+    if words is not None:
+        msg.warn(
+            f"{words['n']} tokens ({words['share']} %) have a gold label that the component does not know ({words['unknown']}; it knows "
+            f"{words['known']}); all their pairs count as misses. It says {words['pairs']}; see --map"
+        )

@@ -1,0 +1,121 @@
+"""Gold in another label scheme than the component's: said, refused, mapped."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+
+from tests.cli.conftest import calib, entity_docs, save_docs
+
+RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
+MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
+
+
+def renamed(n, seed, names):
+    docs = entity_docs(n, seed)
+    for doc in docs:
+        kept = [Span(doc, ent.start, ent.end, names[ent.label_]) for ent in doc.ents if names[ent.label_]]
+        doc.set_ents(kept, default="outside")
+    return docs
+
+
+@pytest.fixture(scope="module")
+def other_scheme(tmp_path_factory):
+    """dev.spacy and test.spacy of the entity tests with other names for their labels; merged.spacy: two of them are one, one is none."""
+    folder = tmp_path_factory.mktemp("other_scheme")
+    save_docs(folder / "dev.spacy", renamed(120, 22, RENAMED))
+    save_docs(folder / "test.spacy", renamed(120, 23, RENAMED))
+    save_docs(folder / "merged.spacy", renamed(120, 22, {"PER": "agent", "ORG": "agent", "LOC": ""}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mapped(ner_model, other_scheme, tmp_path_factory):
+    path = tmp_path_factory.mktemp("mapped") / "pipeline"
+    fitted = calib("fit", ner_model, other_scheme / "dev.spacy", path, "--component", "ner", "--map", MAP)
+    assert fitted.code == 0, fitted.text
+    assert "does not know" not in fitted.text
+    return path
+
+
+def test_another_scheme_is_refused_with_both_label_sets_and_a_map(ner_model, other_scheme, tmp_path):
+    arguments = ["fit", ner_model, other_scheme / "dev.spacy", tmp_path / "out", "--component", "ner"]
+    outcome = calib(*arguments)
+    assert outcome.code == 1
+    assert "100.0 % of the gold labels are unknown to component 'ner'" in outcome.text
+    for part in ("xPER", "it knows O, ", "LOC for xLOC (", "--allow-unknown", "PER=xPER", "ORG=xORG"):
+        assert part in outcome.text
+    assert not (tmp_path / "out").exists()
+    forced = calib(*arguments, "--allow-unknown", "--method", "isotonic")
+    assert forced.code == 0, forced.text
+    assert "all their pairs count as misses" in forced.text
+    typo = calib(*arguments, "--force", "--map", "PERS=xPER")
+    assert typo.code == 1
+    assert "'PERS', which is no label of component 'ner'" in typo.text
+
+
+def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped, entity_test, other_scheme, tmp_path):
+    """Only the names differ: every figure of every command is the same."""
+    tables = {}
+    for name, model, data in (("own", calibrated_ner, entity_test), ("mapped", mapped, other_scheme / "test.spacy")):
+        for command, *options in (("evaluate",), ("threshold", "--precision", 0.5), ("expect", "--check")):
+            out = tmp_path / f"{name}_{command}.json"
+            outcome = calib(command, model, data, *options, "--output", out, "--silent")
+            assert outcome.code == 0, outcome.text
+            tables[name, command] = json.loads(out.read_text())
+    own, other = (tables[name, "evaluate"]["calib"] for name in ("own", "mapped"))
+    assert [row["pairs"] for row in own["errors"]] == [row["pairs"] for row in other["errors"]]
+    for one, two in ((own, other), (own["entities"], other["entities"])):
+        assert [row["calibrated"] for row in one["errors"]] == pytest.approx(
+            [row["calibrated"] for row in two["errors"]], abs=1e-5
+        )
+        assert one["accuracy"] == pytest.approx(two["accuracy"])
+    assert tables["own", "threshold"]["cutoffs"] == pytest.approx(tables["mapped", "threshold"]["cutoffs"], abs=1e-5)
+    assert tables["own", "expect"]["true"]["f"]["value"] == pytest.approx(tables["mapped", "expect"]["true"]["f"]["value"])
+
+
+def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_test):
+    plain, other = spacy.load(calibrated_ner), spacy.load(mapped)
+    assert other.get_pipe("calib").fit_info["label_map"] == RENAMED
+    words = [[token.text for token in doc] for doc in DocBin().from_disk(entity_test).get_docs(plain.vocab)][:20]
+    entities = 0
+    for text in words:
+        one, two = plain(Doc(plain.vocab, words=text)), other(Doc(other.vocab, words=text))
+        for token, same in zip(one, two, strict=True):
+            assert token._.calib_score == pytest.approx(same._.calib_score, abs=1e-5)
+            wanted = {RENAMED.get(label, label): score for label, score in token._.calib_scores.items()}
+            assert same._.calib_scores == pytest.approx(wanted, abs=1e-5)
+        for ent, same in zip(one.ents, two.ents, strict=True):
+            entities += 1
+            assert (ent.label_, ent._.calib_score) == (same.label_, pytest.approx(same._.calib_score, abs=1e-5))
+    assert entities
+    again = spacy.blank("xx").from_config(other.config).from_bytes(other.to_bytes())
+    doc = again(Doc(again.vocab, words=words[0]))
+    assert [t._.calib_score for t in doc] == pytest.approx(
+        [t._.calib_score for t in other(Doc(other.vocab, words=words[0]))], abs=1e-5
+    )
+
+
+def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_model, other_scheme, tmp_path):
+    path = tmp_path / "merged"
+    options = ["--component", "ner", "--map", "PER=agent,ORG=agent,LOC="]
+    outcome = calib("fit", ner_model, other_scheme / "merged.spacy", path, *options, "--silent")
+    assert outcome.code == 0, outcome.text
+    nlp = spacy.load(path)
+    assert nlp.get_pipe("calib").source_labels() == ("O", "agent")
+    docs = [nlp(Doc(nlp.vocab, words=[token.text for token in doc])) for doc in entity_docs(30, 25)]
+    seen = {ent.label_: ent._.calib_score for doc in docs for ent in doc.ents}
+    assert seen.get("LOC") is None
+    assert 0 < seen["PER"] <= 1
+    assert all(set(token._.calib_scores) <= {"O", "agent"} for doc in docs for token in doc)
+    # The next fit keeps the map.
+    again = calib("fit", path, other_scheme / "merged.spacy", tmp_path / "again", "--component", "ner", "--silent")
+    assert again.code == 0, again.text
+    assert spacy.load(tmp_path / "again").get_pipe("calib").source_labels() == ("O", "agent")
+    for command, *more in (("report", "-o", tmp_path / "r.html"), ("rank", "-n", 3), ("select", "-n", 2), ("info",)):
+        data = [] if command == "info" else [other_scheme / "merged.spacy"]
+        done = calib(command, path, *data, *more, "--silent") if command != "info" else calib("info", path)
+        assert done.code == 0, done.text
