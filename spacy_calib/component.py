@@ -41,10 +41,12 @@ from .marginals.base import Scores, Source
 from .marginals.likeliest import fill_bare, write_labels
 from .marginals.mapped import map_of, with_map
 from .pairs import check_threshold
+from .performance import held_out_performance, set_performance
 from .pipe_state import PipeState
 from .pooling import TagOffsets
 from .recalibrators.base import Recalibrator
 from .scaling import Scaling
+from .scorers import JudgedPairs
 from .seen import SeenTexts
 from .selection import Selector
 from .texts import TextWatch
@@ -410,9 +412,12 @@ class Calibrator(Pipe):
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
         self.cutoffs = None
         held_out = calibration.held_out(tokens, chosen)
-        self.record = record_fit(
-            data.pairs.take(kept), held_out, data.documents[kept], data.n_docs, labels, self._span_fit(data)
-        )
+        judged = JudgedPairs(data.pairs.take(kept), held_out, data.documents[kept], data.unit)
+        found = self._span_fit(data)
+        self.record = record_fit(judged.pairs, held_out, judged.documents, data.n_docs, labels, found)
+        if nlp is not None and self.record is not None:  # else nothing was held out
+            figures = held_out_performance(self.attr, judged, calibration.maps.groups, found, n_bins)
+            set_performance(nlp, self.attr, figures)
         self.seen = SeenTexts.of(watch.units().digests)
         self.fitted_labels = labels
         self.weights = "" if nlp is None else fingerprint(nlp, pipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ class SpanFit:
 
     spans (Spans), raw (Floats), hits (Ints): With their raw scores and whether each is right: 1, 0, or -1 where that is not known.
     documents (Ints): Of each, ascending. gold (Ints): Gold spans of each document, shape (n_docs,). groups (Groups): Of their labels.
+    known (Ints): Indices of those on the Doc whose gold is known. held_out (Floats): The probability of each of these by a map that did not
+        see its document.
     """
 
     spans: Spans
@@ -34,6 +37,14 @@ class SpanFit:
     documents: Ints
     gold: Ints
     groups: Groups
+
+    @cached_property
+    def known(self) -> Ints:
+        return np.flatnonzero((self.hits >= 0) & self.spans.chosen)
+
+    @cached_property
+    def held_out(self) -> Floats:
+        return cross_fit_spans(self, self.known)
 
 
 # The saved form of FitRecord.
@@ -84,9 +95,8 @@ def record_fit(
     right = sum_by(tokens.documents, pairs.hits[top], n_docs)[:, None]
     entities = spans = None
     if found is not None:
-        known = np.flatnonzero((found.hits >= 0) & found.spans.chosen)
-        scores = cross_fit_spans(found, known)
-        spans = Labelled(found.documents[known], n_docs, None, found.raw[known], scores)
+        known = found.known
+        spans = Labelled(found.documents[known], n_docs, None, found.raw[known], found.held_out)
         n_right = sum_by(found.documents[known], found.hits[known] == 1, n_docs)
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.gold.astype(np.float64))
     return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, DriftProfile.of(tokens, spans))

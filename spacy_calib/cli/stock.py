@@ -56,6 +56,7 @@ def stock(
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
     from ..atomic import write_folder
+    from ..performance import drop_performance
     from ._screen import msg
 
     check_format(format)
@@ -69,6 +70,8 @@ def stock(
     if not back and not calib:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     plain = load_with_factories(model, back, exclude=() if keep_calib else calib)
+    for name in () if keep_calib else calib:
+        drop_performance(plain, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
     write_folder(output, lambda folder: plain.to_disk(folder), force)
     gone = [] if keep_calib else calib
     if not silent and format == "json":
