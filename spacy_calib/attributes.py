@@ -115,9 +115,10 @@ class ScoredSpan(NamedTuple):
     event: str
 
 
-@dataclass(frozen=True, eq=False)
-class DocCalib:
-    """Read-only view of a Doc's scores, sparse: one entry per token and tag above the threshold.
+@dataclass(frozen=True, eq=False, repr=False)
+class DocCalib(dict):
+    """Read-only view of a Doc's scores, sparse: one entry per token and tag above the threshold. As a dict it holds the same as plain
+    data, for `Doc.to_json(underscore=["calib"])`: "layer", "rows", "tags", "raw", "calibrated", "ents" and "candidates".
 
     rows (Ints): Token index of each entry, ascending. tags (NDArray[object]): Its tag.
     raw, calibrated (Floats): Its probability before and after calibration.
@@ -138,8 +139,21 @@ class DocCalib:
     ents: tuple[ScoredSpan, ...] = ()
     candidates: tuple[ScoredSpan, ...] = ()
 
+    def __post_init__(self) -> None:
+        entries = {name: getattr(self, name).tolist() for name in ("rows", "tags", "raw", "calibrated")}
+        spans = {name: [span._asdict() for span in getattr(self, name)] for name in ("ents", "candidates")}
+        self.update(layer=self.layer, **entries, **spans)
+
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        """Short: what is scored, not the scores."""
+        spans = f", {len(self.ents)} entities" if self.ents else ""
+        return f"<DocCalib: {int(self.scored.sum())} of {len(self.scored)} tokens scored ({self.layer}), {len(self)} entries{spans}>"
 
     def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
         """An array (n_tokens, len(labels)); 0 for what is below the threshold, NaN in the rows of tokens without values.

@@ -49,6 +49,7 @@ from .scaling import Scaling
 from .scorers import JudgedPairs
 from .seen import SeenTexts
 from .selection import Selector
+from .summary import html_table, note_meta, one_line
 from .texts import TextWatch
 from .token_calibration import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
 from .types import Groups, Ints, Marginals, Spans
@@ -181,7 +182,15 @@ class Calibrator(Pipe):
     @name.setter
     def name(self, name: str) -> None:
         self._name = name
-        self._home.named_by_caller()
+        nlp = self._home.named_by_caller()
+        if nlp is not None:
+            note_meta(nlp, name, self)
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
 
     def _look_up(self, vocab: Vocab | None = None) -> Found:
         return look_up(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), vocab, self._sourced)

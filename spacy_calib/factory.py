@@ -46,6 +46,7 @@ DEFAULT_CONFIG: dict[str, Any] = {
         "span._.calib_raw",
         "span._.calib_accept",
     ],
+    requires=["token.tag"],  # of the default settings; `summary.note_meta` corrects it for each pipe
 )
 def make_calib(
     nlp: Language,

@@ -35,13 +35,16 @@ class Home:
         """The pipe's name there; it knows only the one that it was given last."""
         return next((name for name, own in nlp.components if own is self.pipe), self.pipe.name)
 
-    def named_by_caller(self) -> None:
-        """To be called where the pipe's name is set: remember the pipeline that sets it."""
+    def named_by_caller(self) -> Language | None:
+        """To be called where the pipe's name is set: remember the pipeline that sets it, and return it."""
         nlp = sys._getframe(2).f_locals.get("self")
-        if isinstance(nlp, Language) and all(known() is not nlp for known in self._holders):
+        if not isinstance(nlp, Language):
+            return None
+        if all(known() is not nlp for known in self._holders):
             self._built_for = None
             self._holders.append(ref(nlp))
             self._searched = False
+        return nlp
 
     def language(self, vocab: Vocab | None, read: Callable[[Language], Any]) -> Language | None:
         """The pipeline that runs the pipe.
