@@ -21,9 +21,11 @@ from ._common import (
     run_pipes,
     use_gpu,
 )
+from ._gold import why_silent
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
     from spacy.training import Example
 
     from ..component import Calibrator
@@ -198,7 +200,16 @@ def score(
     check_option("--n-process", n_process >= 1, "at least 1", n_process)
     names = pipes_to_run(nlp, pipe, sentences)
     done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
-    corpus = scored_corpus(done, pipe.attr, get_layer(pipe.fit_info["layer"]), pipe.source_labels())
+    first: list[Doc] = []
+    corpus = scored_corpus(_keep_one(done, first), pipe.attr, get_layer(pipe.fit_info["layer"]), pipe.source_labels())
     if not corpus.counted.any():
-        raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs)
+        raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs, why=why_silent(nlp, pipe, first))
     return corpus
+
+
+def _keep_one(examples: Iterable[Example], kept: list[Doc]) -> Iterator[Example]:
+    """The examples; the predicted Doc of the first one with some tokens is put into `kept`."""
+    for example in examples:
+        if not kept and len(example.predicted) > 1:
+            kept.append(example.predicted)
+        yield example

@@ -29,6 +29,7 @@ from ._common import (
     user_errors,
     wanted_output,
 )
+from ._gold import check_gold_of_examples, check_scored
 from ._options import (
     Calibrated,
     Code,
@@ -129,8 +130,11 @@ def evaluate(
     order = nlp.pipe_names
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
     done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))
+    for pipe in pipes:
+        check_gold_of_examples(pipe, done)
     result = {pipe.name: pipe_table(done, pipe, bins, groups, seed) for pipe in pipes}
     if not any(table["tokens"] for table in result.values()):
+        check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=component)
 

@@ -11,6 +11,7 @@ import typer
 from ..errors import calib_error
 from ..outputs import check_files
 from ._common import check_confidence, check_format, check_option, deliver, number, print_table, user_errors, wanted_output
+from ._gold import check_gold_of_corpus
 from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_other_weights, show_seen, watch_for
@@ -123,6 +124,8 @@ def expect(
     corpus = score(nlp, pipe, examples, n_process=n_process, silent=silent)
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=layer.name, component=pipe.source.component)
+    if check:
+        check_gold_of_corpus(pipe, corpus)
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,

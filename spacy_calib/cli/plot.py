@@ -12,6 +12,7 @@ import typer
 from ..errors import calib_error
 from ..outputs import Output, check_files
 from ._common import check_bins, check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
+from ._gold import check_gold_of_examples, check_scored
 from ._options import (
     FORMATS,
     Calibrated,
@@ -33,6 +34,7 @@ from ._scoring import open_pipeline, pipes_to_run
 from ._seen import seen_in, show_seen
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.training import Example
 
     from ..component import Calibrator
@@ -142,7 +144,7 @@ def plot(
     done = list(run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=silent, what="Scoring", n_process=n_process))
     scorer = scorer_like(pipe.scorer, bins, groups)
     n_bins = scorer.n_bins
-    judged = judge_unit(done, pipe, unit, labels, n_bins)
+    judged = judge_unit(nlp, done, pipe, unit, labels, n_bins)
     own = pipe.groups if unit == "tokens" else pipe.span_maps[0].groups  # type: ignore[index]
     assert own is not None
     judging = scorer.judging(own, labels)
@@ -222,10 +224,13 @@ def _check_tags(tags: Sequence[str], labels: Sequence[str], pipe: Calibrator) ->
             raise calib_error("C098", name=pipe.name, tag=tag, available=some)
 
 
-def judge_unit(done: list[Example], pipe: Calibrator, unit: str, labels: Sequence[str], n_bins: int) -> JudgedPairs:
+def judge_unit(
+    nlp: Language, done: list[Example], pipe: Calibrator, unit: str, labels: Sequence[str], n_bins: int
+) -> JudgedPairs:
     """The pairs to draw.
 
-    RAISES C030: the data has no gold for them. C005: there are fewer pairs than bins.
+    RAISES C030, C151: the data has no gold for them, or no label of it is known. C075: there are no scores. C005: there are fewer pairs
+        than bins.
     """
     from ..layers import get_layer
     from ..scorers import judge, judge_spans
@@ -236,7 +241,9 @@ def judge_unit(done: list[Example], pipe: Calibrator, unit: str, labels: Sequenc
         has_gold = judged.pairs.n_units > 0
     else:
         has_gold = any(layer.known_tokens(example.reference).any() for example in done)
+    check_gold_of_examples(pipe, done)
     if not has_gold:
+        check_scored(nlp, pipe, done)
         raise calib_error("C030", layer=layer.name, component=pipe.source.component or "the source")
     check_bins(len(judged.pairs), n_bins, pipe.threshold)
     return judged

@@ -26,6 +26,7 @@ from ._common import (
     write_pieces,
     write_text,
 )
+from ._gold import check_gold_of_corpus
 from ._options import FORMATS, Calibrated, Code, FirstAttr, ForceFile, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_seen, watch_for
@@ -146,6 +147,7 @@ def rank(
     watch = watch_for(pipe)
     examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Ranking")
+    check_gold_of_corpus(pipe, corpus)
     units = units_of(corpus, kind)
     doubt = unit_doubts(corpus, units, by, seed)
     order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), _least(min_words, kind))

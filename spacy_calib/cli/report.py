@@ -26,6 +26,7 @@ from ._common import (
     wanted_output,
     write_text,
 )
+from ._gold import check_gold_of_corpus
 from ._options import (
     FORMATS,
     Calibrated,
@@ -206,12 +207,16 @@ def pipe_views(
     n_process: int,
     silent: bool,
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged."""
+    """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged.
+
+    RAISES C005, C075, C151: there is too little, or nothing, to judge.
+    """
     from ..report.contents import view_contents
 
     watch = watch_for(pipe)
     examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
+    check_gold_of_corpus(pipe, corpus)
     facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch), "weights_changed": pipe.weights_changed()}
     views, skipped = [], []
     for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():

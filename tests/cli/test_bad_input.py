@@ -179,7 +179,8 @@ def test_the_data_has_documents_of_spaces_only(model, calibrated, tmp_path, out)
 def test_fewer_pairs_than_bins(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
     refuses(
-        calib("fit", model, one, out, "-b", 10), "pairs reach the threshold 0.01 but 10 bins were asked for; give more data"
+        calib("fit", model, one, out, "-b", 10),
+        "pairs reach the threshold 0.01 which is fewer than the 10 bins that they are sorted into; give more data",
     )
 
 

@@ -97,7 +97,7 @@ def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
         (("--seed", "-1"), "Option --seed must be at least 0, but -1 was given."),
         (("--image", "gif"), "Option --image must be png or svg, but 'gif' was given."),
         (("--format", "yaml"), "Option --format must be one of table, json, but 'yaml' was given."),
-        (("--bins", "100000"), "but 100000 bins were asked for"),
+        (("--bins", "100000"), "which is fewer than the 100000 bins"),
     ],
 )
 def test_wrong_options(calibrated, test_file, tmp_path, arguments, sentence):

@@ -164,7 +164,7 @@ def test_data_without_gold_is_refused(calibrated, tmp_path):
         (["--seed", "-1"], "Option --seed must be at least 0, but -1 was given"),
         (["--n-process", "0"], "Option --n-process must be at least 1, but 0 was given"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
-        (["--bins", "100000"], "but 100000 bins were asked for"),
+        (["--bins", "100000"], "which is fewer than the 100000 bins"),
         (["--output", "."], "Option --output must be a file that ends in .html, but . was given"),
         (["--output", "page.pdf"], "Option --output must be a file that ends in .html, but page.pdf was given"),
     ],
