@@ -37,9 +37,7 @@ class Run(NamedTuple):
 
 
 NER_FILES = "--train {ner_train} --dev {ner_dev} --test {ner_test}"
-SIMULATION = (
-    "--train {ewt_train} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
-)
+SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
 RUNS = {
     "quality_table.py": Run("--data ewt", "| TFG isotonic |"),
     "bench_fit.py": Run("--pairs 20000 --repeats 1 --kinds float64", "| float64 |"),
@@ -131,7 +129,7 @@ def conllu(n: int, seed: int, sent_id: str, per_document: int = 2) -> str:
 
 def write_treebanks(folder: Path) -> None:
     """data/ud_english_ewt as SPACY_CALIB_DATA has it, and a package `dante` with the files of dante-corpora."""
-    for seed, (split, n) in enumerate({"train": 120, "dev": 480, "test": 240}.items()):
+    for seed, (split, n) in enumerate({"dev": 480, "test": 240}.items()):
         path = folder / "data" / "ud_english_ewt" / f"{split}.conllu.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(conllu(n, seed, f"{split}-{{document}}-{{sentence}}").encode()))
@@ -168,7 +166,7 @@ def prepare(folder: Path) -> dict[str, str]:
 
     from spacy_calib.cli.fit import fit
 
-    files = {f"ewt_{split}": ewt_file(split, default_cache()) for split in ("train", "dev", "test")}
+    files = {f"ewt_{split}": ewt_file(split, default_cache()) for split in ("dev", "test")}
     for seed, (split, n) in enumerate({"train": 100, "dev": 300, "test": 150}.items()):
         files[f"ner_{split}"] = folder / f"ner_{split}.spacy"
         write_entities(files[f"ner_{split}"], n, 20 + seed)

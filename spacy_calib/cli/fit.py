@@ -121,9 +121,9 @@ def fit_cli(
     that the pipeline was not trained on.
 
     Any setting of the pipe can be given as in `spacy train`, for instance
-    --components.calib.grouping.n_groups 3. An option counts before such a
-    setting, that before --config, that before the calib pipe that the pipeline
-    has already, and that before the defaults named here.
+    --components.calib.grouping.n_groups 3. What counts, first to last: options,
+    such settings, --config, the calib pipe that the pipeline has already, and
+    the defaults named here.
     """
     with user_errors():
         given = {
