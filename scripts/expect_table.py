@@ -38,7 +38,7 @@ from spacy_calib.cli.fit import fit
 from spacy_calib.drift import Labelled
 from spacy_calib.expect import expected_accuracy, token_sums
 from spacy_calib.expectations import expectations, spans_of, tokens_of
-from spacy_calib.fit_record import FitRecord, record_fit
+from spacy_calib.fit_record import FitRecord, Judged, record_fit
 from spacy_calib.layers import get_layer
 from spacy_calib.pairs import top_pairs
 from spacy_calib.scored import RIGHT, UNKNOWN, ScoredCorpus
@@ -243,7 +243,9 @@ def held_of_splits(pipe: Any, pairs: Pairs, documents: Ints, n_fit: int, draws: 
         way = Chosen(pipe.grouping, prototype, None, None, own.scores)
         calibration = TokenCalibration.fit(data, way, pipe.maps.groups)
         kept = data.kept
-        record = record_fit(own.take(kept), calibration.held_out(data, way), data.documents[kept], n_docs, pipe.fitted_labels)
+        record = record_fit(
+            Judged(own.take(kept), calibration.held_out(data, way), data.documents[kept]), n_docs, pipe.fitted_labels
+        )
         new = pairs.take(test_part)
         top = np.sort(top_pairs(new))
         assert calibration.maps is not None

@@ -30,7 +30,7 @@ from .entities.events import check_event
 from .entities.recalibration import SpanRecalibrator, fit_spans
 from .errors import WARNINGS, calib_error
 from .fingerprint import WeightWatch, fingerprint
-from .fit_record import FitRecord, SpanFit, record_fit
+from .fit_record import FitRecord, Judged, SpanFit, record_fit
 from .fitting import FitData, collect_fit_data, span_pairs, summarize_fit, summarize_span_fit
 from .grouped import GroupedRecalibrator
 from .grouping.alone import group_beside, informed
@@ -423,7 +423,10 @@ class Calibrator(Pipe):
         held_out = calibration.held_out(tokens, chosen)
         judged = JudgedPairs(data.pairs.take(kept), held_out, data.documents[kept], data.unit)
         found = self._span_fit(data)
-        self.record = record_fit(judged.pairs, held_out, judged.documents, data.n_docs, labels, found)
+        bare, calibrated = calibration.calibrate_pairs(data.unjudged, self.threshold)
+        unjudged = Judged(data.unjudged.take(bare), calibrated, data.unjudged_documents[bare])
+        with_gold = Judged(judged.pairs, held_out, judged.documents)
+        self.record = record_fit(with_gold, data.n_docs, labels, found, unjudged)
         if nlp is not None and self.record is not None:  # else nothing was held out
             figures = held_out_performance(self.attr, judged, calibration.maps.groups, found, n_bins)
             set_performance(nlp, self.attr, figures)

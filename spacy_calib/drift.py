@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .expect import sum_by
-from .schema import floats, lengths, listed, record, text
+from .schema import floats, lengths, listed, optional, record, text, whole
 from .types import Floats, Ints
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
@@ -34,6 +34,8 @@ _DRAWS, _CHANCE = 500, 0.99
 # Where chance alone makes differences this many times larger than one that matters, one that matters would not be seen.
 _BLIND = 2.0
 _PARTS = 5
+# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens stand for them.
+_FEW_FROM, _FEW, _STRETCH = 10, 100, 100
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): What it is drawn from."""
+    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): What it is drawn from. stretch (int): Tokens of each of the
+    stretches that were compared in place of documents; 0 where documents were.
+    """
 
     verdict: str
     checks: tuple[Check, ...]
+    stretch: int = 0
 
     @property
     def trusted(self) -> bool:
@@ -109,6 +114,7 @@ PROFILE = record(
         "calibrated": floats(0.0),
         "span_edges": floats(0.0, 1.0, rising="rises"),
         "spans": floats(0.0, ndim=2),
+        "stretch": optional(whole(), 0),
     },
     _profile_agrees,
 )
@@ -122,6 +128,7 @@ class DriftProfile:
     scores, label_counts (Floats): Tokens of each document in each bin, and with each label; shape (D, bins), (D, labels + 1).
     calibrated (Floats): Sum of the tokens' calibrated scores, shape (D,).
     span_edges, spans (Floats): The same as edges and scores for the raw scores of entities; without bins where there are none.
+    stretch (int): Tokens of each of the stretches that stand for documents where these are few and long; 0 where documents do.
     """
 
     edges: Floats
@@ -131,10 +138,13 @@ class DriftProfile:
     calibrated: Floats
     span_edges: Floats
     spans: Floats
+    stretch: int = 0
 
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
         """tokens, spans (Labelled): Of the fit data; calibrated by maps that did not see the document. Labels of spans are not looked at."""
+        stretch = _STRETCH if _few_and_long(tokens, _STRETCH) else 0
+        tokens, spans = _in_stretches(tokens, spans, stretch)
         names, counts = np.unique(np.array(tokens.labels or (), dtype=str), return_counts=True)
         labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_LABELS])
         edges = _edges(tokens.raw)
@@ -143,7 +153,7 @@ class DriftProfile:
         table = made.tables(tokens, spans)
         with_tokens = np.flatnonzero(table["scores"].sum(axis=1) > 0)
         kept = with_tokens[np.unique(np.linspace(0, len(with_tokens) - 1, min(len(with_tokens), _MOST_DOCS)).astype(np.intp))]
-        return cls(edges, labels, span_edges=span_edges, **{name: table[name][kept] for name in table})
+        return cls(edges, labels, span_edges=span_edges, stretch=stretch, **{name: table[name][kept] for name in table})
 
     def tables(self, tokens: Labelled, spans: Labelled | None) -> dict[str, Floats]:
         """What is kept of each document, by the name of the attribute."""
@@ -167,6 +177,10 @@ class DriftProfile:
         tokens, spans (Labelled): Of the new documents. seed (int): Of the draws that show what chance makes.
         """
         fit = {name: getattr(self, name) for name in ("scores", "label_counts", "calibrated", "spans")}
+        usual = int(np.ceil(self.scores.sum() / len(self.scores)))
+        cut = _few_and_long(tokens, usual)
+        tokens, spans = _in_stretches(tokens, spans, usual if cut else 0)
+        stretch = usual if cut else self.stretch
         new = self.tables(tokens, spans)
         differences = _differences(_totals(new, np.ones((1, tokens.n_docs))), _totals(fit, np.ones((1, len(self.scores)))))
         chance = self._chance(fit, self._worth(new["scores"]), seed)
@@ -177,8 +191,8 @@ class DriftProfile:
             if not np.isnan(value[0])
         )
         if any(check.differs for check in checks):
-            return Drift(DIFFERENT, checks)
-        return Drift(TOO_FEW if any(check.undecided for check in checks) else LIKE, checks)
+            return Drift(DIFFERENT, checks, stretch)
+        return Drift(TOO_FEW if any(check.undecided for check in checks) else LIKE, checks, stretch)
 
     def _worth(self, scores: Floats) -> int:
         """How many fit documents say as much as the new ones: as many, but with no more tokens in all."""
@@ -224,6 +238,37 @@ class DriftProfile:
     def from_state(cls, state: dict[str, Any]) -> DriftProfile:
         """Rebuild from a state that PROFILE has read."""
         return cls(**{**state, "labels": tuple(state["labels"])})
+
+
+def _few_and_long(tokens: Labelled, stretch: int) -> bool:
+    """Whether there are few documents, but not too few to stand for others, each as long as two stretches or more on the mean."""
+    n = len(np.unique(tokens.documents))
+    return _FEW_FROM <= n < _FEW and len(tokens.raw) >= 2 * stretch * n
+
+
+def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:
+    """The same with stretches of about so many tokens of a document as documents; as they are for 0. Spans go to the stretch that stands as
+    far from the beginning of its document, by their number.
+
+    tokens, spans (Labelled): Those of one document in the order of the text.
+    """
+    if not stretch:
+        return tokens, spans
+    sizes = np.bincount(tokens.documents, minlength=tokens.n_docs)
+    parts = np.maximum(1, sizes // stretch)
+    first = np.cumsum(parts) - parts
+    n = int(parts.sum())
+
+    def cut(one: Labelled) -> Labelled:
+        order = np.argsort(one.documents, kind="stable")
+        document = one.documents[order]
+        begins = np.searchsorted(document, document)
+        inside = (np.arange(len(order)) - begins) * parts[document] // np.bincount(document, minlength=tokens.n_docs)[document]
+        stretches = np.empty(len(order), dtype=np.intp)
+        stretches[order] = first[document] + inside
+        return replace(one, documents=stretches, n_docs=n)
+
+    return cut(tokens), None if spans is None else cut(spans)
 
 
 def _edges(raw: Floats) -> Floats:

@@ -42,7 +42,7 @@ def expectations(
 
     event (str): When an entity counts as right. RETURNS (dict): "accuracy": {"expected", "low", "high"}, with the mean of the calibrated scores and the accuracy of the fit data;
         "entities": the numbers and the same for "precision", "recall" and "f" (None for a source without entities; without recall and F
-        for an event other than exact); "drift": "verdict" and "checks"; "trusted": whether the verdict is that the texts are like the fit
+        for an event other than exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether the verdict is that the texts are like the fit
         data. Without a record of the fit "low", "high" and "drift" are None, and so is "entities".
     """
     mean = float(tokens.calibrated.mean())
@@ -57,6 +57,7 @@ def expectations(
         "entities": None if record.entities is None else _entities(record.entities, tokens, spans, event, confidence),
         "drift": {
             "verdict": drift.verdict,
+            "stretch": drift.stretch,
             "checks": [{**asdict(one), "differs": one.differs} for one in drift.checks],
         },
         "trusted": drift.trusted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,18 +77,34 @@ class FitRecord:
         return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile)
 
 
+class Judged(NamedTuple):
+    """Pairs of some tokens with what a map says of them.
+
+    pairs (Pairs): Above the threshold. calibrated (Floats): Score of each. documents (Ints): Of each.
+    """
+
+    pairs: Pairs
+    calibrated: Floats
+    documents: Ints
+
+    def labelled(self, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
+        """(the likeliest pair of each token, in the order of the text; the index of these pairs)."""
+        top = np.sort(top_pairs(self.pairs))
+        names = np.array([*labels, ""], dtype=object)[:-1][self.pairs.tags[top]]
+        return Labelled(self.documents[top], n_docs, names.tolist(), self.pairs.scores[top], self.calibrated[top]), top
+
+
 def record_fit(
-    pairs: Pairs, held_out: Floats, documents: Ints, n_docs: int, labels: Sequence[str], found: SpanFit | None = None
+    judged: Judged, n_docs: int, labels: Sequence[str], found: SpanFit | None = None, unjudged: Judged | None = None
 ) -> FitRecord | None:
     """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
 
-    pairs (Pairs): Above the threshold, with gold. held_out (Floats): The calibrated score of each. documents (Ints): Of each.
-    n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
+    judged (Judged): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
+    unjudged (Judged | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
     RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
     """
-    top = np.sort(top_pairs(pairs))
-    names = np.array([*labels, ""], dtype=object)[:-1][pairs.tags[top]]
-    tokens = Labelled(documents[top], n_docs, names.tolist(), pairs.scores[top], held_out[top])
+    pairs = judged.pairs
+    tokens, top = judged.labelled(n_docs, labels)
     if len(np.unique(tokens.documents)) < 2:
         return None
     sums = token_sums(tokens.calibrated, tokens.documents, n_docs)
@@ -99,7 +115,30 @@ def record_fit(
         spans = Labelled(found.documents[known], n_docs, None, found.raw[known], found.held_out)
         n_right = sum_by(found.documents[known], found.hits[known] == 1, n_docs)
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.gold.astype(np.float64))
-    return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, DriftProfile.of(tokens, spans))
+    every = tokens if unjudged is None else _all_tokens(judged, unjudged).labelled(n_docs, labels)[0]
+    profile = DriftProfile.of(every, None if found is None else _all_spans(found, n_docs))
+    return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile)
+
+
+def _all_tokens(one: Judged, other: Judged) -> Judged:
+    """Both, in the order of the text."""
+    ours, theirs = one.pairs, other.pairs
+    pairs = Pairs(
+        np.concatenate([ours.rows, theirs.rows]),
+        np.concatenate([ours.tags, theirs.tags]),
+        np.concatenate([ours.scores, theirs.scores]),
+        np.concatenate([ours.hits, theirs.hits]),
+        ours.n_units + theirs.n_units,
+    )
+    order = np.argsort(pairs.rows, kind="stable")
+    calibrated, documents = np.concatenate([one.calibrated, other.calibrated]), np.concatenate([one.documents, other.documents])
+    return Judged(pairs.take(order), calibrated[order], documents[order])
+
+
+def _all_spans(found: SpanFit, n_docs: int) -> Labelled:
+    """Those on the Docs, with gold or without; they are compared by their raw scores."""
+    own = np.flatnonzero(found.spans.chosen)
+    return Labelled(found.documents[own], n_docs, None, found.raw[own], found.raw[own])
 
 
 def cross_fit_spans(found: SpanFit, known: Ints) -> Floats:

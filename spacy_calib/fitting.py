@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy import util
 from spacy.strings import get_string_id
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from .documents import DocumentNumbers
@@ -19,7 +20,7 @@ from .entities.recalibration import SpanRecalibrator
 from .errors import calib_error
 from .gold import gold_columns
 from .grouped import GroupedRecalibrator, GroupFit
-from .layers import Hashes, Layer, label_hashes
+from .layers import Hashes, Layer, is_space, label_hashes
 from .marginals.base import Source, stack
 from .metrics.calibration_error import calibration_error, group_slices
 from .reading import document_of
@@ -40,6 +41,7 @@ class FitData:
     n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
     spans (Spans | None): Spans found, None for a source of token labels alone. span_hits (Ints): For each, whether the event holds: 1, 0,
         or -1 where the gold is not known. span_counts (Counter): Gold frequency of each span label.
+    unjudged (Pairs), unjudged_documents (Ints): As pairs and documents, of tokens without gold, which take no part in the fit; hits say nothing.
     span_documents (Ints): The document of each span. gold_spans (Ints): Gold spans of each document, shape (n_docs,).
     """
 
@@ -58,6 +60,8 @@ class FitData:
     gold_spans: Ints
     unit: str
     unknown: UnknownGold
+    unjudged: Pairs
+    unjudged_documents: Ints
 
     def check(self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float) -> None:
         """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: more than the share max_unknown of them.
@@ -94,6 +98,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     token_hits: list[NDArray[np.bool_]] = [np.zeros(0, dtype=bool)]
     counts: Counter[str] = Counter()
     span_counts: Counter[str] = Counter()
+    unjudged: list[NDArray[np.bool_]] = [np.zeros(0, dtype=bool)]
     documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
     found: list[Spans] = []
     hits: list[Ints] = []
@@ -122,7 +127,11 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         parts.append(replace(marginals, names=None))
         # For what is said of tokens, those of which the source says nothing are as if they had no gold.
         spoken_of = gold.columns.copy()
-        spoken_of[silent_tokens(scores, marginals.rows)] = -2
+        silent = silent_tokens(scores, marginals.rows)
+        spoken_of[silent] = -2
+        bare = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, layer) for eg in readable])
+        bare[silent] = False
+        unjudged.append(bare)
         golds.append(spoken_of)
         n_with_gold += int(np.count_nonzero(gold.columns != -2))
         token_hits.append(_hits_of(layer, readable, marginals, gold.columns, labels))
@@ -140,10 +149,13 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     has_gold = np.flatnonzero(gold_of[every.rows] != -2)
     rows = every.rows[has_gold]
     hit = np.concatenate(token_hits)[has_gold]
+    bare = np.flatnonzero(np.concatenate(unjudged)[every.rows])
+    no_hits = np.zeros(len(bare), dtype=bool)
+    of_token = np.concatenate(documents)
     return FitData(
         Pairs(rows, every.tags[has_gold], every.scores[has_gold], hit, n_with_gold),
         gold_of,
-        np.concatenate(documents)[rows],
+        of_token[rows],
         counts,
         len(numbers),
         n_unknown,
@@ -156,6 +168,8 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         np.array([gold_spans[document] for document in range(len(numbers))] if found else [], dtype=np.intp),
         numbers.unit,
         UnknownGold.of(_named(mismatches, labels, counts), n_unknown, counts, labels),
+        Pairs(every.rows[bare], every.tags[bare], every.scores[bare], no_hits, len(gold_of)),
+        of_token[every.rows[bare]],
     )
 
 
@@ -178,6 +192,11 @@ def _named(found: Mapping[tuple[int, int], int], labels: Sequence[str], gold: It
     """The same by names. Hashes of other things than labels (lemmas, where edit trees are counted) are left out."""
     names = {get_string_id(label): label for label in gold}
     return {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in found.items() if key in names}
+
+
+def _may_have_gold(doc: Doc, layer: Layer) -> NDArray[np.bool_]:
+    """Tokens that are not white space, and not before the first one that may carry a label."""
+    return ~is_space(doc) & (np.arange(len(doc)) >= layer.first)
 
 
 def _hits_of(

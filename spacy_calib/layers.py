@@ -55,7 +55,7 @@ class Layer(ABC):
         doc, alignment = example.predicted, example.alignment.x2y
         # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
         lengths = np.asarray(alignment.lengths)[: len(doc)]
-        single = (lengths == 1) & ~_is_space(doc)
+        single = (lengths == 1) & ~is_space(doc)
         gold = np.zeros(len(doc), dtype=np.uint64)
         starts = np.cumsum(lengths) - lengths
         gold[single] = self.gold_hashes(example.reference)[np.asarray(alignment.data)[starts[single]]]
@@ -331,7 +331,7 @@ def _entity_columns(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     return columns[:, 0], columns[:, 1]
 
 
-def _is_space(doc: Doc) -> NDArray[np.bool_]:
+def is_space(doc: Doc) -> NDArray[np.bool_]:
     """Tokens of white space by their text, as in spaCy's scorers: the flag IS_SPACE is unset in a vocab that no Language made."""
     strings = doc.vocab.strings
     return _map_unique(doc.to_array(["ORTH"]), lambda key: strings[int(key)].isspace()).astype(bool)

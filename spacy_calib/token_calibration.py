@@ -205,6 +205,18 @@ class TokenCalibration:
             out_of_reach[silent_tokens(scores, rows)] = True
         return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach)
 
+    def calibrate_pairs(self, pairs: Pairs, threshold: float) -> tuple[Ints, Floats]:
+        """(index of the pairs that reach the threshold, their calibrated probabilities).
+
+        pairs (Pairs): All of their tokens that reach the lowest score that takes part.
+        """
+        kept = np.flatnonzero(pairs.scores >= threshold)
+        scaled = pairs.scores
+        if self.scaling is not None:
+            counted = None if threshold >= self.scaling.floor else scaled >= self.scaling.floor
+            scaled = self.scaling.scale(pairs.rows, pairs.tags, scaled, counted)
+        return kept, self._normalized(pairs.rows[kept], scaled[kept], self._map(scaled[kept], pairs.tags[kept]))
+
     def calibrate_entries(self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats) -> CalibratedEntries:
         """The calibrated probabilities of single entries below the threshold; they are not normalized.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.drift import DIFFERENT, LIKE, TOO_FEW, Check, DriftProfile, Labelled
+from spacy_calib.drift import DIFFERENT, LIKE, PROFILE, TOO_FEW, Check, DriftProfile, Labelled, _in_stretches
 
 
 def drawn(seed, n_docs, power=0.3, rare=0.2, length=60):
@@ -128,3 +128,33 @@ def test_state_and_seed_give_the_same_again(profile):
 def test_what_differs_is_above_limit_and_chance(value, limit, chance, differs, undecided):
     check = Check("scores", value, limit, chance)
     assert (check.differs, check.undecided) == (differs, undecided)
+
+
+def test_few_long_documents_are_compared_by_stretches():
+    """30 documents of a thousand tokens were too few to tell, on either side."""
+    short, long_ = DriftProfile.of(drawn(0, 200)), DriftProfile.of(drawn(0, 30, length=1000))
+    assert (short.stretch, long_.stretch, len(long_.scores)) == (0, 100, 300)
+    for profile, stretch in ((short, 60), (long_, 100)):
+        same = profile.compare(drawn(1, 30, length=1000))
+        assert (same.verdict, same.stretch) == (LIKE, stretch)
+        assert profile.compare(drawn(1, 30, length=1000, rare=0.4)).verdict == DIFFERENT
+    assert long_.compare(drawn(1, 300)).stretch == 100
+    # A handful of documents stands for no others, however long they are.
+    few = short.compare(drawn(1, 1, length=30000))
+    assert (few.verdict, few.stretch) == (TOO_FEW, 0)
+    assert short.compare(drawn(1, 9, length=3000)).stretch == 0
+    assert DriftProfile.of(drawn(0, 5, length=6000)).stretch == 0
+
+
+def test_stretches_are_of_one_document_and_about_equal():
+    tokens = Labelled(np.repeat([0, 1, 2], [250, 90, 0]), 3, ["A"] * 340, np.linspace(0, 1, 340), np.ones(340))
+    spans = Labelled(np.array([0, 0, 1]), 3, None, np.ones(3), np.ones(3))
+    cut, of_spans = _in_stretches(tokens, spans, 100)
+    assert np.bincount(cut.documents).tolist() == [125, 125, 90]
+    assert (cut.n_docs, of_spans.documents.tolist()) == (4, [0, 1, 2])
+
+
+def test_a_profile_saved_before_there_were_stretches_compares_documents(profile):
+    state = profile.state()
+    del state["stretch"]
+    assert DriftProfile.from_state(PROFILE(state, "profile")).stretch == 0

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from spacy_calib.drift import DIFFERENT, LIKE, Labelled
 from spacy_calib.errors import CalibError
 from spacy_calib.expect import (
     EntityModel,
@@ -20,7 +21,7 @@ from spacy_calib.expect import (
     interval,
     token_sums,
 )
-from spacy_calib.fit_record import FitRecord, SpanFit, cross_fit_spans, record_fit
+from spacy_calib.fit_record import FitRecord, Judged, SpanFit, cross_fit_spans, record_fit
 from spacy_calib.pairs import top_pairs
 from spacy_calib.types import Groups, Pairs, Spans
 
@@ -225,7 +226,7 @@ def fit_pairs(n_docs):
 
 def test_a_record_of_a_fit_goes_through_its_state():
     pairs, documents = fit_pairs(30)
-    record = record_fit(pairs, pairs.scores, documents, 30, ["A", "B"])
+    record = record_fit(Judged(pairs, pairs.scores, documents), 30, ["A", "B"])
     assert record.accuracy == pytest.approx(pairs.hits.mean())
     assert record.entities is None
     again = FitRecord.from_state(record.state())
@@ -235,7 +236,7 @@ def test_a_record_of_a_fit_goes_through_its_state():
 
 def test_a_single_document_leaves_no_record():
     pairs, documents = fit_pairs(1)
-    assert record_fit(pairs, pairs.scores, documents, 1, ["A", "B"]) is None
+    assert record_fit(Judged(pairs, pairs.scores, documents), 1, ["A", "B"]) is None
 
 
 def span_fit(n_docs, hits):
@@ -256,3 +257,15 @@ def test_spans_are_scored_by_maps_that_did_not_see_their_document():
     after = cross_fit_spans(span_fit(20, turned), known)
     np.testing.assert_array_equal(before[:40], after[:40])
     assert (before[40:] != after[40:]).any()
+
+
+def test_tokens_without_gold_are_compared_but_not_judged():
+    """Where only the hard tokens are annotated, new texts, of which all tokens count, seemed to be of another kind."""
+    pairs, documents = fit_pairs(60)
+    hard = pairs.scores < np.median(pairs.scores)
+    some, rest = (Judged(pairs.take(np.flatnonzero(own)), pairs.scores[own], documents[own]) for own in (hard, ~hard))
+    new = Labelled(documents, 60, [["A", "B"][tag] for tag in pairs.tags.tolist()], pairs.scores, pairs.scores)
+    alone, both = (record_fit(some, 60, ["A", "B"], None, other) for other in (None, rest))
+    assert alone.profile.compare(new).verdict == DIFFERENT
+    assert both.profile.compare(new).verdict == LIKE
+    assert both.accuracy == alone.accuracy

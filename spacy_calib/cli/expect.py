@@ -73,9 +73,9 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
 
     RAISES C056: it names something else.
     """
-    from ..drift import DIFFERENT, TOO_FEW
+    from ..drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 
-    verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT], "unclear": [TOO_FEW, None]}
+    verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT, OTHER_WEIGHTS], "unclear": [TOO_FEW, None]}
     given = [] if fail_on is None else [name.strip() for name in fail_on.split(",")]
     check_option("--fail-on", all(name in verdicts for name in given), "drift, unclear or drift,unclear", repr(fail_on))
     return [verdict for name in given for verdict in verdicts[name]]
@@ -259,6 +259,8 @@ def show_drift(drift: dict[str, Any]) -> None:
     ]
     header = ("Difference of", "Found", "Matters from", "By chance up to", "")
     print_table(rows, header, ("l", "r", "r", "r", "l"))
+    if drift["stretch"]:
+        msg.text(f"Compared by stretches of about {drift['stretch']:,} tokens, as there are few documents, and long ones.")
     if drift["verdict"] == OTHER_WEIGHTS:
         msg.fail("The fit data had scores of other weights: DO NOT TRUST the expected values, nor this comparison.")
     elif drift["verdict"] == LIKE:

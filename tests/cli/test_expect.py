@@ -243,3 +243,19 @@ def test_what_scripts_may_fail_on_is_named(calibrated, test_file):
     refuses(
         calib("expect", calibrated, test_file, "--fail-on", "rain"), "Option --fail-on must be drift, unclear or drift,unclear"
     )
+
+
+def test_gold_of_some_tags_is_no_other_kind_of_text(model, dev, test_file, tmp_path):
+    """Of a gold of nouns and verbs alone only these took part in the fit, and all new texts seemed to be of another kind."""
+    docs = list(DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
+    for doc in docs:
+        for token in doc:
+            if token.tag_ in ("DET", "PUNCT"):
+                token.tag_ = ""
+    assert calib("fit", model, save_docs(tmp_path / "some.spacy", docs), tmp_path / "out", "--silent").code == 0
+    assert loaded_record(tmp_path / "out").accuracy > 0
+    assert "DO NOT TRUST" not in calib("expect", tmp_path / "out", test_file).text
+
+
+def loaded_record(path):
+    return spacy.load(path).get_pipe("calib").record
