@@ -10,7 +10,7 @@ import typer
 
 from ..outputs import Output, check_files
 from ._common import import_user_code, reason, user_errors
-from ._options import Code, Component, Force, Method, NewAttr, Silent
+from ._options import Code, Component, Method, NewAttr, Silent
 from ._overrides import overrides_of
 from ._settings import pipe_settings
 
@@ -23,7 +23,7 @@ def init_config_cli(
     method: Method = None,
     attr: NewAttr = None,
     code: Code = None,
-    force: Force = False,
+    force: bool = typer.Option(False, "--force", "-F", help="Replace a file at OUTPUT"),
     silent: Silent = False,
     # fmt: on
 ) -> None:
