@@ -12,8 +12,10 @@ from .attributes import DEFAULT_ATTR, DocCalib, ScoredSpan, doc_view, token_scor
 from .errors import calib_error
 from .layers import SPANS_PREFIX, get_layer
 from .report.marked_text import Look, Mark, Passage, Word, to_html
+from .types import OUTSIDE
 
 STYLES = ("tokens", "ents")
+_NO_ENTITY = "no entity"
 TAGS = ("doubtful", "all", "none")
 _OPTIONS: dict[str, tuple[str, Any]] = {
     "doubtful": ("a number in [0, 1]", lambda value: _is_number(value) and 0 <= value <= 1),
@@ -140,14 +142,26 @@ def read_marks(part: Doc | Span, attr: str) -> Passage:
     on_doc = dict.fromkeys((span.start, span.end, span.label_) for span in get_layer(view.layer).spans_on(doc))
     inside = [key for key in on_doc if first <= key[0] and key[1] <= last]
     offset = doc[first].idx if first < len(doc) else 0
-    marks = [_mark(doc[start:end], label, scored.get((start, end, label)), view, offset) for start, end, label in inside]
+    marks = [_mark(doc[start:end], label, scored.get((start, end, label)), view, offset, attr) for start, end, label in inside]
     return Passage(**_frame(doc), text=part.text, marks=marks)
 
 
-def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, offset: int) -> Mark:
+def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, offset: int, attr: str) -> Mark:
     place = (span.start_char - offset, span.end_char - offset)
     if scored is None:
         return Mark(*place, label, None, None, None, ())
     held = [other for other in view.candidates if other.start < span.end and span.start < other.end]
-    others = tuple((span.doc[other.start : other.end].text, other.label, other.score) for other in held)
-    return Mark(*place, label, scored.raw, scored.score, scored.accept, others)
+    others = [(span.doc[other.start : other.end].text, other.label, other.score) for other in held]
+    if not others and not view.layer.startswith(SPANS_PREFIX):
+        others = _others_of_words(span, label, attr, view.layer)
+    return Mark(*place, label, scored.raw, scored.score, scored.accept, tuple(others))
+
+
+def _others_of_words(span: Span, label: str, attr: str, layer: str) -> list[tuple[str, str, float]]:
+    """What else the words of an entity could be, for a recognizer that weighs no other entities: (word, label, probability), likeliest first."""
+    found = [
+        (token.text, _NO_ENTITY if tag == OUTSIDE else tag.partition("-")[2] if layer == "biluo" else tag, score)
+        for token in span
+        for tag, score in (token_scores(token, attr) or {}).items()
+    ]
+    return sorted((other for other in found if other[1] != label), key=lambda other: -other[2])

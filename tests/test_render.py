@@ -26,7 +26,7 @@ def doc(fitted) -> Doc:
 
 
 def entity_doc(calib, words: str = "aa bb aa bb aa", spans=((0, 1, "A"), (2, 4, "B"))) -> Doc:
-    made = Doc(calib.vocab, words=words.split())
+    made = Doc(Vocab(), words=words.split())
     put_spans(made, calib.source.layer(None).name.partition(":")[0], [Span(made, *span) for span in spans])
     return calib(made)
 
@@ -63,8 +63,6 @@ def test_marks_carry_what_the_attributes_say(ner_calib):
     assert [(passage.text[m.start : m.end], m.label, m.score, m.raw, m.accept) for m in passage.marks] == [
         (e.text, e.label_, e._.calib_score, e._.calib_raw, e._.calib_accept) for e in made.ents
     ]
-    # The source holds the word after each entity too, and did not choose it; here it touches no entity.
-    assert [mark.others for mark in passage.marks] == [(), ()]
 
 
 def test_marks_of_a_span_are_those_that_lie_in_it(ner_calib):
@@ -190,3 +188,21 @@ def test_the_docs_are_not_changed(doc):
     before = doc.to_bytes()
     spacy_calib.render(doc)
     assert doc.to_bytes() == before
+
+
+def test_an_entity_shows_what_its_words_could_be_besides(ner_calib):
+    """A greedy recognizer weighs no other entities: the scores of the words are all that is known of alternatives."""
+    made = entity_doc(ner_calib)
+    for mark in read_marks(made, "calib").marks:
+        assert mark.others
+        for word, label, score in mark.others:
+            token = next(token for token in made if token.text == word and token.idx >= mark.start)
+            assert label != mark.label
+            assert token._.calib_scores["O" if label == "no entity" else label] == score
+        assert [score for *_, score in mark.others] == sorted((score for *_, score in mark.others), reverse=True)
+
+
+def test_shade_and_number_of_an_entity_say_the_same(ner_calib):
+    page = spacy_calib.render(entity_doc(ner_calib), style="ents")
+    assert "Chance that the entity is right: " in page
+    assert "is wrong" not in page

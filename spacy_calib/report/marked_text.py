@@ -15,7 +15,7 @@ from ..visible import visible
 
 # A score below the first edge is shaded strongest, one at or above the last edge not at all.
 SCORE_EDGES = (0.5, 0.75, 0.9, 0.95, 0.99)
-STEP_NAMES = ("up to 1 %", "1 to 5 %", "5 to 10 %", "10 to 25 %", "25 to 50 %", "over 50 %")
+STEP_NAMES = ("99 % and more", "95 to 99 %", "90 to 95 %", "75 to 90 %", "50 to 75 %", "under 50 %")
 _HELP = "Rest on a marked word, tap it, or go to it with the tab key, to see what else it could be."
 
 
@@ -42,7 +42,8 @@ class Mark(NamedTuple):
     """A labelled stretch of a text. start, end (int): Its first character, and the one after the last. label (str).
 
     raw, score (float | None): Probability that it is right before and after calibration. accept (bool | None): Whether it reaches its
-    cut-off. others: (text, label, probability) of stretches that were held but not chosen, likeliest first.
+    cut-off. others: (text, label, probability) of stretches that were held but not chosen, or of what its single words could be,
+    likeliest first.
     """
 
     start: int
@@ -118,8 +119,8 @@ def style(minify: bool = False) -> str:
 
 
 def step_of(score: float) -> int:
-    """How strongly a score is shaded: 0 (not at all) to 5."""
-    return len(SCORE_EDGES) - bisect_right(SCORE_EDGES, score)
+    """How strongly a score is shaded: 0 (not at all) to 5; by the tenth of a percent that is shown, so that shade and number agree."""
+    return len(SCORE_EDGES) - bisect_right(SCORE_EDGES, round(score, 3))
 
 
 def percent(score: float) -> str:
@@ -134,7 +135,7 @@ def percent(score: float) -> str:
 def _legend(look: Look) -> str:
     steps = " ".join(f'<span class="cb-w cb-d{i}">{name}</span>' for i, name in enumerate(STEP_NAMES))
     return (
-        f'<div class="cb-legend" lang="en" dir="ltr"><p>Chance that the {look.what} is wrong: {steps} <span class="cb-none">no score</span></p>'
+        f'<div class="cb-legend" lang="en" dir="ltr"><p>Chance that the {look.what} is right: {steps} <span class="cb-none">no score</span></p>'
         f'<p class="cb-help">{_HELP}</p></div>'
     )
 
