@@ -21,6 +21,7 @@ from spacy.vocab import Vocab
 
 from .documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from .errors import calib_error
+from .visible import shown_path
 
 # Key of `Doc.user_data` that names the document of the source: a text or a number (and what the readers here put there).
 DOC_KEY = "calib_document"
@@ -70,7 +71,9 @@ class GoldReader:
                 given="nothing" if key not in doc.user_data else type(doc.user_data[key]).__name__,
             )
         if named is None or isinstance(named.key, int):
-            return SourceDocument(_unit_of(doc) if named is None else DOCUMENT, (str(file), number if named is None else named))
+            return SourceDocument(
+                _unit_of(doc) if named is None else DOCUMENT, (shown_path(file), number if named is None else named)
+            )
         return named
 
     def _with_arrays(self, nlp: Language, reference: Doc, arrays: dict[str, Any]) -> Iterator[Example]:
@@ -154,5 +157,5 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
     for number, block in enumerate(blocks):
         for found in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
             n_documents += 1
-            document = SourceDocument(DOCUMENT, found["id"] or (str(file), n_documents))
-        yield document or SourceDocument(SENTENCE, (str(file), number))
+            document = SourceDocument(DOCUMENT, found["id"] or (shown_path(file), n_documents))
+        yield document or SourceDocument(SENTENCE, (shown_path(file), number))

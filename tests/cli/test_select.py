@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -326,3 +329,11 @@ def test_sentences_of_a_word_or_two_are_left_out_unless_asked_for(calibrated, tm
         calib("select", calibrated, path, "--min-words", 9), "none of the others has a scored token and 9 words (--min-words)"
     )
     refuses(calib("select", calibrated, path, "--min-words", -1), "Option --min-words must be at least 0")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the file system takes no such names")
+def test_data_whose_name_is_not_utf8_goes_into_a_docbin(calibrated, test_file, tmp_path):
+    data = tmp_path / os.fsdecode(b"caf\xe9.spacy")
+    shutil.copy(test_file, data)
+    select(calibrated, data, "--n", 3, "--output", tmp_path / "batch.spacy")
+    assert len(DocBin().from_disk(tmp_path / "batch.spacy")) == 3
