@@ -244,11 +244,9 @@ def test_the_json_output_cannot_be_written(command, calibrated, test_file, tmp_p
 def test_a_json_file_stays_when_the_disk_is_full(calibrated, tmp_path, monkeypatch):
     (tmp_path / "info.json").write_text("old")
 
-    def write_bytes(path, data):
-        with path.open("wb") as file:
-            file.write(data[:1])
+    def replace(path, target):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_bytes", write_bytes)
+    monkeypatch.setattr(Path, "replace", replace)
     refuses(calib("info", calibrated, "--output", tmp_path / "info.json", "--force"), "No space left on device")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("info.json", "old")]
