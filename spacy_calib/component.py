@@ -49,6 +49,7 @@ from .scaling import Scaling
 from .scorers import JudgedPairs
 from .seen import SeenTexts
 from .selection import Selector
+from .sufficiency import judge_held_out
 from .summary import html_table, note_meta, one_line
 from .texts import TextWatch
 from .token_calibration import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
@@ -453,6 +454,7 @@ class Calibrator(Pipe):
             "sets": None if calibration.sets is None else calibration.sets.describe(labels),
             "selection": chosen.table or None,
             "table": summarize_fit(data.pairs.take(kept), learned.scores, calibration.maps, own, n_bins),
+            "held_out": judge_held_out(data.pairs.take(kept), held_out, data.documents[kept]).to_dict(),
             "spans": span_info,
             "versions": {
                 "spacy-calib": __version__,

@@ -148,6 +148,7 @@ def select(
     n_folds: int = 5,
     pooling: TagOffsets | None = None,
     scaled: Sequence[ScaledScores] = (),
+    offsets: bool = True,
 ) -> Selection:
     """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents; with many pairs in
     two rounds, the first on few of the documents.
@@ -158,6 +159,7 @@ def select(
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
     prototypes: Name -> (prototype, its free numbers). pooling (TagOffsets | None): Its prototype; the strength is learned by default.
     scaled (Sequence[ScaledScores]): After each of them the same maps are tried (and none) with few groups, offsets where it is not biased.
+    offsets (bool): False tries no tag offsets without a scaling.
     RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
     """
     index = thin_out(documents, MOST_PAIRS)
@@ -165,7 +167,7 @@ def select(
         raise calib_error("C007", n=len(np.unique(documents[index])))
     bare = ScaledScores("", pairs.scores, 0, False)
     entries = [
-        *_entries(prototypes, numbers_of_groups, make_groups, bare),
+        *_entries(prototypes, numbers_of_groups, make_groups, bare, pooled=offsets),
         *(entry for one in scaled for entry in _entries_after(one, prototypes, numbers_of_groups, make_groups)),
     ]
     comparison = _Comparison(pairs, documents, n_folds, pooling or TagOffsets())

@@ -57,6 +57,7 @@ _SPANS = record(
         "table": listed(_ROW),
     }
 )  # fmt: skip
+_HELD_OUT = record({"raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text})
 # What `info` shows of the fit.
 _FIT_INFO = record(
     {
@@ -78,6 +79,7 @@ _FIT_INFO = record(
         "sets": optional(maybe(_SETS)),
         "selection": optional(maybe(_SELECTION)),
         "table": listed(_ROW),
+        "held_out": optional(maybe(_HELD_OUT)),
         "spans": optional(maybe(_SPANS)),
         "versions": keyed(text),
     }

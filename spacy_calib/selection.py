@@ -17,7 +17,7 @@ from .recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression,
 from .scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from .sufficiency import too_few_to_choose
 from .token_calibration import Chosen, TokenData
-from .types import Floats, Grouping, Groups
+from .types import Grouping, Groups
 
 # Name of a map -> (its prototype, how many free numbers it has; for isotonic regression about as many as it has steps).
 METHODS: dict[str, tuple[Recalibrator, int]] = {
@@ -72,7 +72,7 @@ class Selector:
         return min((SCALINGS[name].floor for name in self.scalings), default=1.0)
 
     def __call__(self, data: TokenData, group: Callable[[Grouping], Groups], scalable: bool = True) -> Chosen:
-        """What `select` chooses; one temperature for all tags where there is too little data to choose.
+        """What `select` chooses; one temperature for all tags, or none, where there is too little data to choose.
 
         group: Grouping -> Groups of the labels, with those labels apart that stand alone. scalable (bool): False where a token may have
             several labels, so that they cannot be scaled beside one another.
@@ -81,7 +81,7 @@ class Selector:
         pairs, documents = data.pairs.take(kept), data.documents[kept]
         few = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
         if few:
-            return _smallest(data.pairs.scores, few)
+            return self._smallest(data, group, few)
         scalings = {name: SCALINGS[name].clone() for name in self.scalings if scalable}
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
@@ -105,12 +105,24 @@ class Selector:
             found.to_dict(),
         )
 
+    def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str) -> Chosen:
+        """One temperature for all tags, or nothing where held-out documents (of one document, blocks of tokens) see no use in it.
 
-def _smallest(scores: Floats, why: str) -> Chosen:
-    """One temperature for all tags. why (str): No choice was made."""
-    candidate = Candidate(1, "temperature", False)
-    table = {"chosen": str(candidate), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}
-    return Chosen(grouping_of(1), Temperature(), None, None, scores, table)
+        why (str): There is too little data to try more.
+        """
+        kept = data.kept
+        pairs, documents = data.pairs.take(kept), data.documents[kept]
+        units = documents if len(np.unique(documents)) > 1 else pairs.rows
+        chosen = Candidate(1, "identity", False)
+        if len(np.unique(units)) > 1:
+            both = {name: METHODS[name] for name in ("identity", "temperature")}
+            groups = [1]
+            found = select(
+                pairs, units, lambda number: group(grouping_of(number)), both, groups, n_folds=self.n_folds, offsets=False
+            )
+            chosen = found.chosen
+        table = {"chosen": str(chosen), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}
+        return Chosen(grouping_of(1), METHODS[chosen.method][0].clone(), None, None, data.pairs.scores, table)
 
 
 def grouping_of(number: int | None) -> Grouping:

@@ -171,13 +171,15 @@ class TokenCalibration:
         return made
 
     def held_out(self, data: TokenData, chosen: Chosen) -> Floats:
-        """The score of each pair of `data.kept` by maps that did not see its document; by the fitted maps where there is one document only.
+        """The score of each pair of `data.kept` by maps that did not see its document, or its block of tokens where there is one document only.
 
         data (TokenData), chosen (Chosen): What it was fitted on, and how.
         """
         assert self.maps is not None
         kept = data.kept
         pairs, documents = replace(data.pairs.take(kept), scores=chosen.scaled[kept]), data.documents[kept]
+        if len(np.unique(documents)) < 2:
+            documents = pairs.rows  # blocks of tokens, then
         n_documents = len(np.unique(documents))
         if n_documents < 2:
             return self._normalized(pairs.rows, pairs.scores, self.maps.predict(pairs.scores, pairs.tags))

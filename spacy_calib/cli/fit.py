@@ -201,6 +201,7 @@ def fit(
         n_process=n_process,
         max_unknown=1.0 if allow_unknown else MOST_UNKNOWN,
     )
+    check_held_out(calib)
     write_folder(output, lambda folder: nlp.to_disk(folder), force)
     component = calib.source.component
     if component and component not in nlp.pipe_names and not silent:
@@ -294,9 +295,30 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     msg.info(f"Tag frequencies were counted on {info['counted_on']}{why}")
     warn_of_unknown(info)
     warn_of_promises(info)
+    warn_of_held_out(info["held_out"])
     if info.get("selection"):
         say_what_was_chosen(info["selection"])
     print_fit_tables(info)
+
+
+def check_held_out(calib: Calibrator) -> None:
+    """RAISES C130: by cross-validation the calibrated scores are clearly worse than the raw ones."""
+    held = calib.fit_info["held_out"]
+    if held["verdict"] == "worse":
+        method = calib.fit_info["method"].split(".")[-2]
+        raise calib_error("C130", method=method, tokens=held["tokens"], raw=held["raw"], calibrated=held["calibrated"])
+
+
+def warn_of_held_out(held: dict[str, Any]) -> None:
+    """Say where calibrated scores are not clearly better than raw ones."""
+    from ._screen import msg
+
+    if held["verdict"] == "unclear":
+        msg.warn(
+            f"On held-out parts of these {held['tokens']:,} tokens calibrated scores are not clearly better than raw ones: log loss "
+            f"{number(held['calibrated'])}, raw {number(held['raw'])} (standard error of the difference {number(held['error'])}); "
+            "more data would help, or the raw scores are true already"
+        )
 
 
 def say_what_was_chosen(selection: dict[str, Any]) -> None:
@@ -304,7 +326,9 @@ def say_what_was_chosen(selection: dict[str, Any]) -> None:
     from wasabi import msg
 
     if selection.get("too_few"):
-        msg.warn(f"Too little data to choose a method ({selection['too_few']}): one temperature for all tags was taken")
+        msg.warn(
+            f"Too little data to choose a method ({selection['too_few']}); taken was the smallest safe one: {selection['chosen']}"
+        )
         return
     n = len(selection["trials"]) + selection.get("dropped", 0)
     msg.info(f"Chosen among {n}: {selection['chosen']} (`spacy calib info` shows the table)")

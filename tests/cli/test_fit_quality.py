@@ -7,6 +7,7 @@ import json
 import pytest
 import spacy
 
+from spacy_calib.sufficiency import HeldOut
 from tests.cli.conftest import calib, refuses
 from tests.cli.test_fit import loaded, some_docs
 from tests.conftest import made_up_sentences
@@ -317,12 +318,43 @@ def test_on_too_little_data_the_default_takes_one_temperature_and_says_so(model,
     assert outcome.code == 0
     words = " ".join(outcome.text.split())
     assert (
-        "Too little data to choose a method (9 documents, and 10 are wanted): one temperature for all tags was taken" in words
+        "Too little data to choose a method (9 documents, and 10 are wanted); taken was the smallest safe one: TFG-1 " in words
     )
     held = info_of(tmp_path / "out", tmp_path)
-    assert (held["method"], held["scaling"], held["pooling"]) == ("spacy-calib.Temperature.v1", None, None)
+    assert held["method"] in ("spacy-calib.Identity.v1", "spacy-calib.Temperature.v1")
+    assert (held["scaling"], held["pooling"]) == (None, None)
     assert {row["fallback"] for row in held["table"][1:]} == {"one for all tags"}
     assert "No method was chosen: 9 documents" in " ".join(calib("info", tmp_path / "out").text.split())
+
+
+# Too little data for the method
+
+
+def judged(monkeypatch, *figures):
+    """Whatever is fitted is found to do so on held-out parts."""
+    monkeypatch.setattr("spacy_calib.component.judge_held_out", lambda *_: HeldOut(*figures))
+
+
+def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):
+    judged(monkeypatch, 0.288, 0.999, 0.2, 88)
+    sentence = "Isotonic calibrated on 88 tokens loses more than the raw scores on parts of the data held out in turn (log loss 0.288 raw, 0.999 calibrated)"
+    refuses(calib("fit", model, dev, tmp_path / "out", "--method", "isotonic"), sentence)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, dev, tmp_path, monkeypatch):
+    judged(monkeypatch, 0.288, 0.28, 0.0051, 300)
+    words = " ".join(calib("fit", model, dev, tmp_path / "out", "--method", "platt").text.split())
+    assert (
+        "On held-out parts of these 300 tokens calibrated scores are not clearly better than raw ones: log loss 0.2800, raw 0.2880"
+        in words
+    )
+    monkeypatch.undo()
+    words = calib("fit", model, dev, tmp_path / "out", "--method", "platt", "--force").text
+    assert "clearly better" not in words
+    held = info_of(tmp_path / "out", tmp_path)["held_out"]
+    assert held["verdict"] == "better"
+    assert held["calibrated"] < held["raw"] - 2 * held["error"]
 
 
 # What is refused
