@@ -9,6 +9,7 @@ from typing import Any
 from spacy.language import Language
 
 from .marginals.base import to_numpy
+from .marginals.listeners import is_listener
 
 # Any step of training moves the biases: of each model the last few small arrays are looked at whenever the pipe runs.
 _SMALL, _FEW = 4096, 3
@@ -55,7 +56,7 @@ def _models_of(nlp: Language, component: Any) -> list[Any]:
     own: Any = getattr(component, "model", None)
     if not hasattr(own, "walk"):
         return []
-    listeners = {id(node) for node in own.walk() if node.name.endswith("-listener")}
+    listeners = {id(node) for node in own.walk() if is_listener(node)}
     pipes: list[Any] = [pipe for _, pipe in nlp.components]
     return [own, *(pipe.model for pipe in pipes if any(id(node) in listeners for node in getattr(pipe, "listeners", ())))]
 

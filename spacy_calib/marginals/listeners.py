@@ -15,6 +15,11 @@ def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
     return [next(filter(None, (_LISTENERS[node.name](node, doc) for node in listeners)), "") for doc in docs]
 
 
+def is_listener(node: Any) -> bool:
+    """Whether a node of a model reads what another component wrote on the Doc; curated transformers call theirs "..._listener"."""
+    return node.name.endswith(("-listener", "_listener"))
+
+
 def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
     """Why the head's input was overwritten between its component and the pipe `name`; "" if it was not.
 
@@ -26,7 +31,7 @@ def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
     start = next((i for i, other in enumerate(order) if nlp.get_pipe(other) is pipe), None)
     if start is None:
         return ""
-    if not any(node.name.endswith("-listener") for node in pipe.model.walk()):
+    if not any(is_listener(node) for node in pipe.model.walk()):
         return ""
     for other in order[start + 1 : order.index(name)]:
         if hasattr(nlp.get_pipe(other), "listeners"):
@@ -45,4 +50,10 @@ def _no_transformer_data(node: Any, doc: Doc) -> str:
 
 
 # Nodes that read what another component wrote on the Doc, and what they miss where it did not.
-_LISTENERS = {"tok2vec-listener": _no_token_vectors, "transformer-listener": _no_transformer_data}
+_LISTENERS = {
+    "tok2vec-listener": _no_token_vectors,
+    "transformer-listener": _no_transformer_data,
+    "transformer_layers_listener": _no_transformer_data,
+    "last_transformer_layer_listener": _no_transformer_data,
+    "scalar_weighting_listener": _no_transformer_data,
+}
