@@ -108,7 +108,7 @@ def changed_array(value: Any, rng: random.Random) -> Any:
             given = rng.choice([-1, 0, 1, 2, 0.5, 2**31, 2**53, 1e18, 1e300, -1e300, np.nan, np.inf, -np.inf])
             changed.flat[rng.randrange(value.size)] = np.array(given).astype(value.dtype)
         return changed
-    if what == "type":
+    if what == "type" and value.dtype.kind in "fiub":
         with np.errstate(all="ignore"):
             return value.astype(rng.choice(["f4", "f2", "i8", "i1", "u8", "?", "U5", "c16", "S3"]))
     if what == "cut" and len(value):

@@ -51,6 +51,7 @@ class CalibratedBatch:
 
     calibrated (Calibrated): The entries above the threshold, of all their tokens. extra (CarriedLabels): Labels below it.
     layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
+    carried (NDArray[uint64]): Hash of the label that each token carries, 0 for none.
     spans (CalibratedSpans | None): None for a source of token labels alone.
     """
 
@@ -58,6 +59,7 @@ class CalibratedBatch:
     extra: CarriedLabels
     layer: str
     labels: tuple[str, ...]
+    carried: NDArray[np.uint64]
     spans: CalibratedSpans | None = None
 
 
@@ -98,6 +100,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "layer": batch.layer,
             "start": place[:, 0].astype(np.uint32),
             "orth": place[:, 1].copy(),
+            "carried": batch.carried[token_starts[i] : token_ends[i]].astype(np.uint32),
             "indptr": (indptr[token_starts[i] : token_ends[i] + 1] - begin).astype(np.uint32),
             "tag": local[begin:end].copy(),
             "tags": mentioned_labels[mention_bounds[i] : mention_bounds[i + 1]].tolist(),

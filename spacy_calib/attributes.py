@@ -5,6 +5,7 @@ Token._.<attr>_score, _raw, _scores, _interval, _set; Span._.<attr>_score, _raw,
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
-from .blocks import SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
+from .blocks import ParsedBlock, Place, SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
 from .errors import calib_error
 from .layers import get_layer
 from .types import Floats, Ints
@@ -28,12 +29,30 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
     RETURNS: None where the token carries no label, where its label has no value (one that the model does not know, or one set after the
         pipe ran whose raw score is below the threshold), and where the values on the Doc are not this token's.
     """
-    found = find_row(token.doc.user_data, attr, token.idx, token.orth)
+    found = _row_of(token, attr)
     if found is None:
         return None
     block, row = found
     label = get_layer(block.layer).label(token)
     return block.values_of(row, label) if label else None
+
+
+def _row_of(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
+    """The block and row that belong to a token."""
+    doc, i = token.doc, token.i
+
+    def beside() -> tuple[Place, Place]:
+        before, behind = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
+        return (
+            None if before is None else (before.idx, before.orth),
+            None if behind is None else (behind.idx, behind.orth),
+        )
+
+    def label(layer: str) -> int:
+        carried = get_layer(layer).label(token)
+        return get_string_id(carried) if carried else 0
+
+    return find_row(doc.user_data, attr, (token.idx, token.orth), beside, label)
 
 
 def token_score(token: Token, attr: str) -> float | None:
@@ -62,13 +81,13 @@ def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
 
     RETURNS: None where the pipe makes no sets, where the token has no values, and where no set short of all tags would keep the promise.
     """
-    found = find_row(token.doc.user_data, attr, token.idx, token.orth)
+    found = _row_of(token, attr)
     return None if found is None else found[0].set_of(found[1])
 
 
 def token_scores(token: Token, attr: str) -> dict[str, float] | None:
     """Token._.<attr>_scores: tag -> calibrated probability, highest first, the tags above the threshold; None without values."""
-    found = find_row(token.doc.user_data, attr, token.idx, token.orth)
+    found = _row_of(token, attr)
     return None if found is None else found[0].scores_of(found[1])
 
 
@@ -123,7 +142,8 @@ class DocCalib(dict):
     rows (Ints): Token index of each entry, ascending. tags (NDArray[object]): Its tag.
     raw, calibrated (Floats): Its probability before and after calibration.
     columns (Ints): The tag's column in the labels of the source, -1 where the block does not keep it.
-    layer (str): Which annotation the tags are of.
+    layer (str): Which annotation the tags are of. On a Doc that was joined from Docs with scores of different annotations it is that of the
+        most tokens; the others have no values here.
     scored (NDArray[bool]): Which tokens have values, shape (n_tokens,).
     ents (tuple[ScoredSpan, ...]): The entities (or categorized spans) that stand on the Doc and have a score, in the order of the text.
     candidates (tuple[ScoredSpan, ...]): Those that the beam held but did not choose, likeliest first.
@@ -171,9 +191,17 @@ class DocCalib(dict):
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     """Doc._.<attr>: the scores of all tokens as arrays; None where the Doc has no block."""
     place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
-    matches = claimed_rows(doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1])
+    matches = claimed_rows(
+        doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1], lambda layer: get_layer(layer).hashes(doc)
+    )
     if not matches:
         return None
+    # Tags and entity types under one prefix, on Docs of two pipelines that were joined, are not one annotation: that of the most tokens is shown.
+    held = Counter[str]()
+    for block, tokens, _ in matches:
+        held[block["layer"]] += len(tokens)
+    layer = max(held, key=held.__getitem__)
+    matches = [match for match in matches if match[0]["layer"] == layer]
     scored = np.zeros(len(doc), dtype=bool)
     parts: list[tuple[Any, ...]] = []
     for block, tokens, rows in matches:
@@ -190,14 +218,13 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     rows, tags, raw, calibrated, columns = (array[order] for array in columns_of_parts)
     for array in (rows, tags, raw, calibrated, columns, scored):
         array.flags.writeable = False
-    layer = matches[0][0]["layer"]
     ents, candidates = _scored_spans(doc, attr, layer)
     return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, ents, candidates)
 
 
 def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
     """(spans on the Doc, candidates) among those that its blocks hold, as far as their text is still there."""
-    held = held_spans(doc.user_data, attr)
+    held = held_spans(doc.user_data, attr, layer)
     if not held:
         return (), ()
     on_doc = {(span.start, span.end, span.label_) for span in get_layer(layer).spans_on(doc)}

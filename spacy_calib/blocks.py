@@ -2,25 +2,35 @@
 
 spaCy shifts the two offsets of a user_data key along in `Span.as_doc` and `Doc.from_docs`. A block stands under
 ("._.", "_<attr>", start, start + print): `start` is 0 where it is written and afterwards says where in the text the block's Doc
-begins, `print` is a checksum of the block. The checksum keeps blocks of different Docs apart that end up at the same start (they would
-overwrite each other, and a leftover could then claim a token that is not its own). A row belongs to a token if start *and* word
-agree; a token that two blocks claim has none.
+begins, `print` is a checksum of all that the block holds. The checksum keeps blocks of different Docs apart that end up at the same start (they
+would overwrite each other, and a leftover could then claim a token that is not its own), and a block that was damaged is told by it.
+
+A row belongs to a token if start and word agree and there is more to say for it: the token carries the label that the block was written
+for and stands beside the token of the row before or behind (or at an end of the Doc), or both of these stand where they stood. (Rows that a cut left
+over may by chance lie on equal words of a Doc that is joined behind it.) A token that two blocks claim has none.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .layers import LAYERS, SPANS_PREFIX
+from .types import ROUNDING
+
 Block = dict[str, Any]
 UserData = MutableMapping[Any, Any]
 
-BLOCK_VERSION = 1
+BLOCK_VERSION = 2
 _KEPT = 64
+# Of a label's hash a block keeps so much.
+_LOW_HALF = (1 << 32) - 1
 
 
 def block_name(attr: str) -> str:
@@ -35,26 +45,80 @@ def write_block(user_data: UserData, attr: str, block: Block) -> None:
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Put a block into user_data, beside those of other parts of the Doc. Its own part begins with the text."""
-    print_ = 0
-    for column in ("raw", "orth", "calibrated"):
-        print_ = zlib.crc32(block[column].tobytes(), print_)
-    if "spans" in block:
-        print_ = zlib.crc32(block["spans"]["calibrated"].tobytes(), print_)
-    user_data[("._.", block_name(attr), 0, print_)] = block
+    user_data[("._.", block_name(attr), 0, print_of(block))] = block
+
+
+def print_of(part: Block, print_: int = 0) -> int:
+    """A checksum of all that a block holds. Those of version 1 were of some columns."""
+    if part.get("version") == 1:
+        columns = [part["raw"], part["orth"], part["calibrated"], *([part["spans"]["calibrated"]] if "spans" in part else [])]
+        return functools.reduce(lambda sum_, column: zlib.crc32(column.tobytes(), sum_), columns, 0)
+    for value in part.values():
+        if isinstance(value, np.ndarray):
+            print_ = zlib.crc32(value.data, print_)
+        elif isinstance(value, dict):
+            print_ = print_of(value, print_)
+        else:
+            # Lists come back as tuples from `Doc.from_bytes`.
+            said = "\0".join(value) if isinstance(value, (list, tuple)) else str(value)
+            print_ = zlib.crc32(said.encode("utf-8", "surrogatepass"), print_)
+    return print_
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
     """Remove every block of this attribute."""
-    for key, _ in list(_find_blocks(user_data, attr)):
-        del user_data[key]
+    for key, _ in _held(user_data, attr):
+        user_data.pop(key, None)
     _CACHE.pop((id(user_data), attr), None)
 
 
-def _find_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
+def _held(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
+    """All that stands under keys of this attribute, whole or not."""
     name = block_name(attr)
-    for key, value in user_data.items():
-        if type(key) is tuple and len(key) == 4 and key[1] == name and key[0] == "._.":
-            yield key, value
+    # The list is made in one step, which another thread that writes on the Doc cannot get into.
+    return [
+        (key, value)
+        for key, value in list(user_data.items())
+        if type(key) is tuple and len(key) == 4 and key[1] == name and key[0] == "._."
+    ]
+
+
+def _find_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
+    """The blocks of this attribute that are as they were written."""
+    for key, block in _held(user_data, attr):
+        try:
+            whole = print_of(block) == key[3] - key[2] and _is_sound(block)
+        except Exception:  # a damaged block may be anything
+            continue
+        if whole:
+            yield key, block
+
+
+# Columns of a block: the kind of their numbers, and of what each has one.
+_COLUMNS = {
+    "start": ("u", "token"), "orth": ("u", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
+    "raw": ("f", "entry"), "calibrated": ("f", "entry"), "low": ("f", "entry"), "high": ("f", "entry"), "in_set": ("b", "entry"),
+    "column": ("u", "entry"),
+}  # fmt: skip
+_SCORES = ("raw", "calibrated", "low", "high")
+
+
+def _is_sound(block: Block) -> bool:
+    """Whether its parts fit each other and its scores are probabilities: they do unless somebody made it up."""
+    indptr, layer, tags = block["indptr"], block["layer"], block["tags"]
+    size = {"token": len(indptr) - 1, "entry": int(indptr[-1])}
+    known = isinstance(layer, str) and (layer in LAYERS or layer.startswith(SPANS_PREFIX))
+    if not known or indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all() or not all(type(tag) is str for tag in tags):
+        return False
+    for name, (kind, of) in _COLUMNS.items():
+        if name not in block and name in ("start", "orth", "tag", *_SCORES[:2]):
+            return False
+        if name in block and (block[name].dtype.kind != kind or block[name].shape != (size[of],)):
+            return False
+    scores = [part[name] for part in (block, block.get("extra", {})) for name in _SCORES if name in part]
+    in_range = all(one.min(initial=0.0) >= 0 and one.max(initial=0.0) <= 1 + ROUNDING for one in scores)
+    named = not size["entry"] or int(block["tag"].max()) < len(tags)
+    return in_range and named and ("in_set" in block) == ("out_of_reach" in block)
 
 
 # Of a span: (first character, the one after the last, label).
@@ -98,12 +162,12 @@ def find_span(user_data: UserData, attr: str, key: SpanKey, text: int) -> SpanVa
     return claim
 
 
-def held_spans(user_data: UserData, attr: str) -> list[tuple[SpanKey, SpanValues, str]]:
-    """(key, values, event) of every span of all blocks, in the order of the text; those that two blocks claim left out."""
+def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
+    """(key, values, event) of every span of all blocks of a layer, in the order of the text; those that two blocks claim left out."""
     found: dict[SpanKey, tuple[SpanValues, str]] = {}
     twice: set[SpanKey] = set()
     for _, block, parsed in parsed_blocks(user_data, attr):
-        for key, values in parsed.spans.items():
+        for key, values in parsed.spans.items() if parsed.layer == layer else ():
             if key in found:
                 twice.add(key)
             found[key] = (values, block["spans"]["event"])
@@ -129,13 +193,15 @@ class ParsedBlock:
     """A block as Python lists, which are several times as fast as arrays to read one item from."""
 
     __slots__ = (
-        "calibrated", "extra", "in_set", "indptr", "intervals", "layer", "orth", "out_of_reach", "raw", "row_of_start", "spans", "tag", "tags",
+        "calibrated", "carried", "extra", "in_set", "indptr", "intervals", "layer", "orth", "out_of_reach", "raw", "row_of_start", "spans", "tag",
+        "tags",
     )  # fmt: skip
 
     def __init__(self, start: int, block: Block):
         self.layer: str = block["layer"]
         self.row_of_start = {at + start: row for row, at in enumerate(block["start"].tolist())}
         self.orth: list[int] = block["orth"].tolist()
+        self.carried: list[int] | None = block["carried"].tolist() if "carried" in block else None
         self.indptr: list[int] = block["indptr"].tolist()
         self.tag: list[int] = block["tag"].tolist()
         self.tags: list[str] = list(block["tags"])
@@ -190,29 +256,59 @@ def parsed_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block, Pars
                 break
         else:
             return entry[2]
-    found = [(key, block, ParsedBlock(key[2], block)) for key, block in _find_blocks(user_data, attr)]
+    found = []
+    for key, block in _find_blocks(user_data, attr):
+        with contextlib.suppress(Exception):  # spans that somebody made up may be anything
+            found.append((key, block, ParsedBlock(key[2], block)))
     _CACHE[place] = (user_data, len(user_data), found)
     if len(_CACHE) > _KEPT:
         _CACHE.popitem(last=False)
     return found
 
 
-def find_row(user_data: UserData, attr: str, start: int, orth: int) -> tuple[ParsedBlock, int] | None:
-    """The block and row that belong to the token with this start and word; None where no block or more than one claims it."""
+# (start, word) of a token; None past an end of the Doc.
+Place = tuple[int, int] | None
+
+
+def find_row(
+    user_data: UserData,
+    attr: str,
+    place: tuple[int, int],
+    beside: Callable[[], tuple[Place, Place]],
+    label: Callable[[str], int],
+) -> tuple[ParsedBlock, int] | None:
+    """The block and row that belong to a token; None where no block or more than one claims it.
+
+    place (tuple): Its start and word. beside (Callable): Gives those of the tokens before and behind. label (Callable): Layer -> hash of the
+        label that the token carries, 0 for none.
+    """
     claim = None
     for _, _, parsed in parsed_blocks(user_data, attr):
-        row = parsed.row_of_start.get(start)
-        if row is not None and parsed.orth[row] == orth:
+        row = parsed.row_of_start.get(place[0])
+        if row is not None and parsed.orth[row] == place[1]:
             if claim is not None:
                 return None
             claim = (parsed, row)
-    return claim
+    return claim if claim is not None and _is_own(*claim, beside(), label) else None
 
 
-def claimed_rows(user_data: UserData, attr: str, starts: Any, orths: Any) -> list[tuple[Block, Any, Any]]:
+def _is_own(parsed: ParsedBlock, row: int, beside: tuple[Place, Place], label: Callable[[str], int]) -> bool:
+    """Whether there is more to say for a row than start and word: see the head of this file."""
+    before, behind = (
+        one is None or (0 <= at < len(parsed.orth) and parsed.row_of_start.get(one[0]) == at and parsed.orth[at] == one[1])
+        for one, at in zip(beside, (row - 1, row + 1), strict=True)
+    )
+    if before and behind:
+        return True
+    return (before or behind) and (parsed.carried is None or parsed.carried[row] == label(parsed.layer) & _LOW_HALF)
+
+
+def claimed_rows(
+    user_data: UserData, attr: str, starts: Any, orths: Any, labels: Callable[[str], Any]
+) -> list[tuple[Block, Any, Any]]:
     """For all tokens of a Doc at once: (block, tokens, rows) for each block, tokens that two blocks claim left out.
 
-    starts, orths: Character offset and word hash of each token, shape (n,).
+    starts, orths: Character offset and word hash of each token, shape (n,). labels (Callable): Layer -> hashes of their labels.
     """
     matches = []
     claims = np.zeros(len(starts), dtype=np.intp)
@@ -222,4 +318,20 @@ def claimed_rows(user_data: UserData, attr: str, starts: Any, orths: Any) -> lis
         own = (at[rows] == starts) & (block["orth"][rows] == orths) if len(at) else np.zeros(len(starts), dtype=bool)
         claims += own
         matches.append((block, own, rows))
-    return [(block, np.flatnonzero(own & (claims == 1)), rows[own & (claims == 1)]) for block, own, rows in matches]
+    return [
+        (block, kept, rows[kept])
+        for block, own, rows in matches
+        for kept in [np.flatnonzero(_are_own(block, own, rows, labels) & (claims == 1))]
+    ]
+
+
+def _are_own(block: Block, own: Any, rows: Any, labels: Callable[[str], Any]) -> Any:
+    """`_is_own` for all tokens. own: Which agree in start and word. rows: Of each token."""
+    if not own.any():
+        return own
+    linked = own[1:] & own[:-1] & (rows[1:] == rows[:-1] + 1)
+    before, behind = np.append(True, linked), np.append(linked, True)
+    if (before & behind)[own].all():
+        return own
+    same: Any = True if "carried" not in block else block["carried"][rows] == labels(block["layer"]).astype(np.uint32)
+    return own & ((before & behind) | ((before | behind) & same))

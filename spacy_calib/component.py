@@ -269,6 +269,7 @@ class Calibrator(Pipe):
                 self._carried_below_threshold(scores, calibrated.marginals, np.concatenate(hashes), labels),
                 layer.name,
                 labels,
+                np.concatenate(hashes),
                 None if scores.spans is None else self._calibrate_spans(scores.spans, self.source.span_labels(pipe)),
             ),
             given,

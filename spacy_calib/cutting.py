@@ -74,6 +74,7 @@ def cut_block(block: Block, start: int, length: int) -> Block:
     for name, bounds in {
         "orth": (first, last),
         "out_of_reach": (first, last),
+        "carried": (first, last),
         **dict.fromkeys(_OF_ENTRIES, (begin, end)),
     }.items():
         if name in block:

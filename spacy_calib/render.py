@@ -112,17 +112,17 @@ def read_words(part: Doc | Span, attr: str) -> Passage:
     """
     doc = part.doc
     view = _view(doc, attr)
-    words = [] if view is None else [_word(token, attr, view.layer) for token in part]
+    words = [] if view is None else [_word(token, attr, view) for token in part]
     return Passage(**_frame(doc), words=words)
 
 
-def _word(token: Token, attr: str, layer: str) -> Word:
-    values = token_values(token, attr)
+def _word(token: Token, attr: str, view: DocCalib) -> Word:
+    values = token_values(token, attr) if view.scored[token.i] else None
     if values is None:
         return Word(token.text, token.whitespace_, "", None, None, ())
     scores = token_scores(token, attr) or {}
     return Word(
-        token.text, token.whitespace_, get_layer(layer).label(token), values.raw, values.calibrated, tuple(scores.items())
+        token.text, token.whitespace_, get_layer(view.layer).label(token), values.raw, values.calibrated, tuple(scores.items())
     )
 
 
