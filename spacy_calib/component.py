@@ -581,6 +581,7 @@ class Calibrator(Pipe):
             self.fit_info, look_for_fault(self._home, self.source, Fitted(self.fitted_kind, self.fitted_labels), self._sourced),
             self.weights,
             self.judged_by,
+            with_map(self.source, None).kept_labels(),
         )  # fmt: skip
 
     def _load_state(self, data: bytes, path: str) -> Calibrator:
@@ -589,6 +590,8 @@ class Calibrator(Pipe):
         source = with_map(self.source, held.fit_info.get("label_map"))
         if not held.fault and held.calibration.maps is not None:
             check_loaded(self._home, source, Fitted(held.kind, held.labels))
+        if with_map(source, None).restore_labels(held.kept_labels or held.labels):
+            self._home.restore_setting("source", "labels", list(with_map(source, None).kept_labels()))
         self.source = source
         self.calibration, self.span_maps, self.cutoffs = held.calibration, held.span_maps, held.cutoffs
         self.fitted_labels, self.fitted_kind = held.labels, held.kind

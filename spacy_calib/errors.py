@@ -62,6 +62,7 @@ _MESSAGES = {
     "C033": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for ner).",
     "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",
     # doc_tensor
+    "C111": "The label {label!r} cannot be kept in a config, which takes '${{' for the beginning of a reference; give the label another name.",
     "C040": "The array at {where} has shape {given}, but {wanted} is wanted: one row per token, one column per label.",
     "C041": "The array at {where} holds {given}, but probabilities lie in [0, 1]; apply a softmax first.",
     # Documents of the source

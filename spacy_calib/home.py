@@ -75,6 +75,13 @@ class Home:
             self._searched = True
         return found or [nlp for nlp in [self._built_for] if nlp is not None]
 
+    def restore_setting(self, block: str, setting: str, value: Any) -> None:
+        """Put back a setting of the pipe that did not come through its config as it was, so that it is saved as it was."""
+        for nlp in self.holders():
+            config = nlp.get_pipe_config(self.name_in(nlp))
+            if isinstance(config.get(block), dict):
+                config[block][setting] = value
+
     @staticmethod
     def _without_garbage(held: list[Language]) -> list[Language]:
         """Those that somebody else holds too: a pipeline that was loaded only to take pipes from it lives on until garbage is collected."""

@@ -120,6 +120,7 @@ STATE = record(
         "record": optional(maybe(RECORD)),
         "seen": optional(maybe(SEEN)),
         "fault": optional(text, ""),
+        "kept_labels": optional(listed(text), ()),
         "weights": optional(text, ""),
         "judged_by": optional(maybe(GROUPS)),
     },
@@ -147,6 +148,7 @@ class PipeState:
     fault: str = ""
     weights: str = ""
     judged_by: Groups | None = None
+    kept_labels: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data and arrays, of STATE."""
@@ -160,6 +162,7 @@ class PipeState:
             "record": None if self.record is None else self.record.state(),
             "seen": None if self.seen is None else self.seen.state(),
             "fault": self.fault,
+            "kept_labels": list(self.kept_labels),
             "weights": self.weights,
             "judged_by": None if self.judged_by is None else self.judged_by.state(),
         }
@@ -185,4 +188,5 @@ class PipeState:
             held["fault"],
             held["weights"],
             None if held["judged_by"] is None else Groups.from_state(held["judged_by"]),
+            tuple(held["kept_labels"]),
         )

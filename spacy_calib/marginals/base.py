@@ -167,6 +167,17 @@ class Source(ABC):
     def labels(self, pipe: Any) -> tuple[str, ...]:
         """The labels, one per column."""
 
+    def kept_labels(self) -> tuple[str, ...]:
+        """Labels that stand in the settings alone, which the pipe saves beside what it learned; () where a component has them."""
+        return ()
+
+    def restore_labels(self, saved: Sequence[str]) -> bool:
+        """Take labels as they were saved, where the config holds them with other numbers of dollar signs.
+
+        RETURNS (bool): Whether they were other ones.
+        """
+        return False
+
     def is_trained(self, pipe: Any) -> bool:
         """Whether the component has labels and weights."""
         return bool(self.labels(pipe))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ class DocTensorSource(Source):
     key (str): "tensor" for doc.tensor, else a key of doc.user_data.
     layer (str): Which annotation the labels are of: tag, pos, morph, lemma, sent, dep, ent_type.
     subprobabilities (bool): Whether the row of a token may sum to less than 1: small probabilities were left out.
-    RAISES C001: no labels, labels that are not distinct, or no such layer.
+    RAISES C001: no labels, labels that are not distinct, or no such layer. C111: a label that no config can hold.
     """
 
     sets_labels = True
@@ -33,11 +34,25 @@ class DocTensorSource(Source):
     def __init__(self, labels: Sequence[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
         if not labels or len(set(labels)) != len(labels):
             raise calib_error("C001", name="labels", wanted="a list of distinct labels, one per column", given=list(labels))
+        for label in labels:
+            if "${" in label:
+                raise calib_error("C111", label=label)
         self._labels = tuple(labels)
         self._layer = get_layer(layer)
         self.key = key
         self.subprobabilities = subprobabilities
         self.user_data_key = "" if key == "tensor" else key
+
+    def kept_labels(self) -> tuple[str, ...]:
+        """See Source."""
+        return self._labels
+
+    def restore_labels(self, saved: Sequence[str]) -> bool:
+        """See Source."""
+        if tuple(saved) == self._labels or [_single(label) for label in saved] != [_single(label) for label in self._labels]:
+            return False
+        self._labels = tuple(saved)
+        return True
 
     @property
     def _where(self) -> str:
@@ -71,6 +86,11 @@ class DocTensorSource(Source):
         if (sums > 1 + _ROUNDED).any() or (not self.subprobabilities and (sums < 1 - _ROUNDED).any()):
             raise calib_error("C166", where=self._where, low=f"{sums.min():.3g}", high=f"{sums.max():.3g}")
         return DenseScores(np.clip(whole, 0.0, 1.0))
+
+
+def _single(label: str) -> str:
+    """Every run of dollar signs as one: each time that spaCy writes a config it doubles them, and it never halves them again."""
+    return re.sub(r"\$+", "$", label)
 
 
 def make_doc_tensor_source(
