@@ -18,6 +18,7 @@ from spacy.tokens import Doc, Span, Token
 from .blocks import ParsedBlock, Place, SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
 from .errors import calib_error
 from .layers import get_layer
+from .names import check_attr
 from .types import Floats, Ints
 
 DEFAULT_ATTR = "calib"
@@ -261,10 +262,9 @@ def register(attr: str = DEFAULT_ATTR) -> None:
     """Make the attributes of a prefix known in this process; doing it twice is harmless.
 
     attr (str): Prefix of the attributes; a Python identifier.
-    RAISES C001: not an identifier. C025: an extension of this name exists that is not ours.
+    RAISES C001, C112: see `check_attr`. C025: an extension of this name exists that is not ours.
     """
-    if not isinstance(attr, str) or not attr.isidentifier():
-        raise calib_error("C001", name="attr", wanted="a Python identifier", given=repr(attr))
+    check_attr(attr)
     extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]
     extensions += [
         (owner, f"{attr}_{suffix}", getter) for owner, getters in _GETTERS.items() for suffix, getter in getters.items()

@@ -40,6 +40,7 @@ from .lookup import Fitted, Found, check_loaded, find_component, look_for_fault,
 from .marginals.base import Scores, Source
 from .marginals.likeliest import fill_bare, write_labels
 from .marginals.mapped import map_of, with_map
+from .names import check_attr, check_pipe_name
 from .pairs import check_threshold
 from .performance import held_out_performance, set_performance
 from .pipe_state import PipeState
@@ -88,7 +89,8 @@ class Calibrator(Pipe):
     fit_info (dict): What it was fitted on: see `fit`.
     record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
     seen (SeenTexts | None): Digests of the fit documents, to tell when they are judged again; likewise.
-    RAISES C001: a setting out of range. C025: another pipe or package uses the attribute prefix.
+    RAISES C001: a setting out of range. C025: another pipe or package uses the attribute prefix. C112, C113: a prefix or a name that spaCy
+        needs for itself.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class Calibrator(Pipe):
     ):
         self._home = Home(self, nlp)
         self.name = name
-        self.attr = attr
+        self.attr = check_attr(attr)
         self.threshold = check_threshold(threshold)
         self.event = check_event(event)
         self.source = source
@@ -177,12 +179,15 @@ class Calibrator(Pipe):
 
     @property
     def name(self) -> str:
-        """Set by the pipeline that takes the pipe, and by each that takes it later."""
+        """Set by the pipeline that takes the pipe, and by each that takes it later.
+
+        RAISES C113: a pipeline cannot be saved with a pipe of this name.
+        """
         return self._name
 
     @name.setter
     def name(self, name: str) -> None:
-        self._name = name
+        self._name = check_pipe_name(name)
         nlp = self._home.named_by_caller()
         if nlp is not None:
             note_meta(nlp, name, self)

@@ -63,6 +63,8 @@ _MESSAGES = {
     "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",
     # doc_tensor
     "C111": "The label {label!r} cannot be kept in a config, which takes '${{' for the beginning of a reference; give the label another name.",
+    "C112": "The attribute prefix '{attr}' cannot be used ({why}); give this pipe another one (attr in the config, --attr on the command line).",
+    "C113": "A calib pipe cannot be called {name!r} ({why}); give it another name (name in add_pipe, [components.NAME] in a config, --attr on the command line).",
     "C040": "The array at {where} has shape {given}, but {wanted} is wanted: one row per token, one column per label.",
     "C041": "The array at {where} holds {given}, but probabilities lie in [0, 1]; apply a softmax first.",
     # Documents of the source

@@ -11,6 +11,7 @@ import random
 import numpy as np
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -72,9 +73,8 @@ class Drawn(Source):
         return SparseScores(marginals, spans)
 
 
-def make_calib(layer: str) -> Calibrator:
+def make_calib(nlp: Language, layer: str) -> Calibrator:
     """A fitted pipe with cut-offs."""
-    nlp = spacy.blank("xx")
     calib = Calibrator(nlp, source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
     rng = random.Random(0)
     examples = []
@@ -120,8 +120,9 @@ class Bench:
 
     def __init__(self, layer: str):
         self.layer = layer
-        self.calib = make_calib(layer)
-        self.vocab = self.calib.vocab
+        self.nlp = spacy.blank("xx")
+        self.vocab = self.nlp.vocab
+        self.calib = make_calib(self.nlp, layer)
         self.truth: dict[str, tuple] = {}
 
     def scored(self, rng) -> Doc:

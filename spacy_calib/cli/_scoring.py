@@ -11,7 +11,6 @@ from ..outputs import READABLE
 from ..plain_data import fault_of
 from ..visible import shown_path
 from ._common import (
-    check_option,
     check_readable,
     import_user_code,
     load_pipeline,
@@ -192,12 +191,11 @@ def score(
     """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go one by one.
 
     sentences (bool): Whether the pipes that find sentences have to run too.
-    RAISES C056: n_process is below 1. C075: no token got a score.
+    RAISES C075: no token got a score.
     """
     from ..collect import scored_corpus
     from ..layers import get_layer
 
-    check_option("--n-process", n_process >= 1, "at least 1", n_process)
     names = pipes_to_run(nlp, pipe, sentences)
     done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
     first: list[Doc] = []

@@ -10,6 +10,7 @@ from ..errors import calib_error
 from ._common import check_option, reason
 from ._labels import labels_from
 from ._names import METHODS, NORMALIZE, SCALINGS
+from ._numbers import check_numbers
 from ._overrides import override, override_path
 
 if TYPE_CHECKING:
@@ -78,9 +79,10 @@ def pipe_settings(
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """RAISES C056: an option out of range by itself."""
+    """RAISES C056: an option out of range by itself. C001, C112: no prefix."""
     from ..conformal import COVERAGES
     from ..entities.events import EVENTS
+    from ..names import check_attr
     from ..registry import registry
 
     def check(option: str, ok: Callable[[Any], bool], wanted: str) -> None:
@@ -89,8 +91,8 @@ def check_options(options: dict[str, Any]) -> None:
             check_option(_flag(option), ok(given), wanted, repr(given) if isinstance(given, str) else given)
 
     check("component", bool, "the name of a component")
-    check("groups", lambda number: number >= 1, "at least 1")
-    check("bins", lambda number: number >= 1, "at least 1")
+    check_numbers(**{option: options.get(option) for option in ("groups", "bins", "beam_width")})
+    check_attr(options.get("attr", DEFAULTS["attr"]))
     check("threshold", lambda score: 0 <= score < 1, "at least 0 and below 1")
     check("sets", lambda share: 0 < share < 1, "above 0 and below 1")
     for option, words in (("event", EVENTS), ("normalize", NORMALIZE), ("coverage", COVERAGES)):
@@ -226,6 +228,5 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
         raise calib_error("C066", option=_flag([*given, "second_pass"][0]), component=name, kind=type(pipe).__name__)
     granularity = given.get("granularity", "type")
     check_option("--granularity", granularity in GRANULARITIES, " or ".join(GRANULARITIES), repr(granularity))
-    check_option("--beam-width", given.get("beam_width", 1) >= 1, "at least 1", given.get("beam_width"))
     check_option("--beam-density", 0 <= given.get("beam_density", 0.0) < 1, "at least 0 and below 1", given.get("beam_density"))
     source.update(given)

@@ -14,7 +14,6 @@ from ._common import (
     check_bins,
     check_format,
     check_gold,
-    check_option,
     check_readable,
     data_files,
     deliver,
@@ -30,6 +29,7 @@ from ._common import (
     wanted_output,
 )
 from ._gold import check_gold_of_examples, check_scored
+from ._numbers import check_numbers
 from ._options import (
     Calibrated,
     Code,
@@ -111,10 +111,7 @@ def evaluate(
     RETURNS (dict): By pipe name, see `report.tables.calibration_table`; "entities" holds the same for whole entities.
     RAISES CalibError: every fault of the input.
     """
-    check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
-    check_option("--groups", groups is None or groups >= 1, "at least 1", groups)
-    check_option("--seed", seed >= 0, "at least 0", seed)
-    check_option("--n-process", n_process >= 1, "at least 1", n_process)
+    check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
     check_format(format)
     import_user_code(code)
     data_files(data)

@@ -12,6 +12,7 @@ from ..errors import calib_error
 from ..outputs import check_files
 from ._common import check_confidence, check_format, check_option, deliver, number, print_table, user_errors, wanted_output
 from ._gold import check_gold_of_corpus
+from ._numbers import check_numbers
 from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_other_weights, show_seen, watch_for
@@ -109,7 +110,7 @@ def expect(
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
     """
     check_confidence(confidence)
-    check_option("--seed", seed >= 0, "at least 0", seed)
+    check_numbers(seed=seed, n_process=n_process, gpu_id=gpu_id)
     check_format(format)
     text_files(data)
     check_files(wanted_output(output), force, inputs=[data, code], model=model)

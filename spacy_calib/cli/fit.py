@@ -31,6 +31,7 @@ from ._common import (
 from ._fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
 from ._labels import MOST_UNKNOWN, map_labels, map_of_pipe, warn_of_unknown
 from ._names import NORMALIZE, SCALINGS
+from ._numbers import check_numbers
 from ._options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
 from ._overrides import overrides_of
 from ._promises import warn_of_promises
@@ -170,7 +171,7 @@ def fit(
     from ._screen import msg
 
     check_format(format)
-    check_option("--n-process", n_process >= 1, "at least 1", n_process)
+    check_numbers(n_process=n_process, gpu_id=gpu_id)
     import_user_code(code)
     check_options(options)
     table = None if label_map is None else read_map(label_map)

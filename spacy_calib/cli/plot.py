@@ -13,6 +13,7 @@ from ..errors import calib_error
 from ..outputs import Output, check_files
 from ._common import check_bins, check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
 from ._gold import check_gold_of_examples, check_scored
+from ._numbers import check_numbers
 from ._options import (
     FORMATS,
     Calibrated,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
 IMAGES = ("png", "svg")
 UNITS = ("tokens", "entities")
-MIN_DPI, MAX_DPI = 10, 2400
 
 
 def plot_cli(
@@ -125,8 +125,7 @@ def plot(
     from ..scorers import scorer_like
 
     check_format(format)
-    check_option("--dpi", MIN_DPI <= dpi <= MAX_DPI, f"at least {MIN_DPI} and at most {MAX_DPI:,}", dpi)
-    _check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process)
+    check_numbers(dpi=dpi, bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
     check_option("--of", of is None or of in UNITS, f"one of {', '.join(UNITS)}", repr(of))
     kinds = wanted_kinds(kind, tags)
     targets = target_files(output, [*kinds, *(["tags"] if tags else [])], image, needed=format != "json")
@@ -170,13 +169,6 @@ def plot(
     }
     deliver(result, lambda: show_files(targets, seen), output=None, format=format, silent=silent)
     return result
-
-
-def _check_numbers(**given: int | None) -> None:
-    """RAISES C056: one of them is too low."""
-    for name, value in given.items():
-        least = 0 if name == "seed" else 1
-        check_option(f"--{name.replace('_', '-')}", value is None or value >= least, f"at least {least}", value)
 
 
 def wanted_kinds(kind: str | None, tags: Sequence[str]) -> list[str]:

@@ -27,6 +27,7 @@ from ._common import (
     write_text,
 )
 from ._gold import check_gold_of_corpus
+from ._numbers import check_numbers
 from ._options import FORMATS, Calibrated, Code, FirstAttr, ForceFile, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_seen, watch_for
@@ -134,9 +135,7 @@ def rank(
 
     check_option("--unit", unit is None or unit in UNIT_KINDS, f"one of {', '.join(UNIT_KINDS)}", repr(unit))
     check_option("--by", by in DOUBTS, f"one of {', '.join(DOUBTS)}", repr(by))
-    check_option("--top", top is None or top >= 1, "at least 1", top)
-    check_option("--min-words", min_words is None or min_words >= 0, "at least 0", min_words)
-    check_option("--seed", seed >= 0, "at least 0", seed)
+    check_numbers(top=top, min_words=min_words, seed=seed, n_process=n_process, gpu_id=gpu_id)
     chosen = _format_of(output, format)
     text_files(data)
     if plot is not None:

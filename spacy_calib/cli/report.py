@@ -27,6 +27,7 @@ from ._common import (
     write_text,
 )
 from ._gold import check_gold_of_corpus
+from ._numbers import check_numbers
 from ._options import (
     FORMATS,
     Calibrated,
@@ -119,9 +120,7 @@ def report(
     RAISES CalibError: every fault of the input.
     """
     check_format(format)
-    check_option("--bins", bins is None or bins >= 1, "at least 1", bins)
-    check_option("--groups", groups is None or groups >= 1, "at least 1", groups)
-    check_option("--seed", seed >= 0, "at least 0", seed)
+    check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
     path = DEFAULT_OUTPUT if output is None and format != "json" else output
     if path is not None:
         check_page(path)

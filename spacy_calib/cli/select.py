@@ -16,6 +16,7 @@ from ..active.units import UNITS
 from ..errors import calib_error
 from ..outputs import check_files
 from ._common import check_format, check_option, deliver, run_pipes, shorten, user_errors, wanted_output, write_json
+from ._numbers import check_numbers
 from ._options import Calibrated, Code, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, pipes_to_run, score, stream_examples, text_files
 
@@ -127,11 +128,8 @@ class Settings:
         """RAISES C056: a value out of range, or two that exclude one another."""
         for option, given, allowed in (("--by", self.by, BY), ("--signal", self.signal, SIGNALS), ("--unit", self.unit, UNITS)):
             check_option(option, given in allowed, f"one of {', '.join(allowed)}", repr(given))
-        for option, number in (("--n", self.n), ("--max-words", self.max_words), ("--per-doc", self.per_doc)):
-            check_option(option, number is None or number >= 1, "at least 1", number)
-        check_option("--min-words", self.min_words >= 0, "at least 0", self.min_words)
+        check_numbers(top=self.n, max_words=self.max_words, per_doc=self.per_doc, min_words=self.min_words, seed=self.seed)
         check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
-        check_option("--seed", self.seed >= 0, "at least 0", self.seed)
         check_option("--tag", not self.tags or self.by == "rare-tag", "left out unless --by is rare-tag", ", ".join(self.tags))
         additive = not self.per_word or self.by in ADDITIVE
         check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.by}")
@@ -161,6 +159,7 @@ def select(
     """
     settings = Settings() if settings is None else settings
     settings.check()
+    check_numbers(n_process=n_process, gpu_id=gpu_id)
     check_format(format)
     check_option("--output", output is None or output.suffix in SUFFIXES, f"a file that ends in {', '.join(SUFFIXES)}", output)
     text_files(data)

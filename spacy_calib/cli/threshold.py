@@ -30,6 +30,7 @@ from ._common import (
     wanted_output,
     write_json,
 )
+from ._numbers import check_numbers
 from ._options import Calibrated, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
 from ._seen import seen_in, show_seen
 
@@ -102,7 +103,7 @@ def threshold(
 
     check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
     check_confidence(confidence)
-    check_option("--n-process", n_process >= 1, "at least 1", n_process)
+    check_numbers(n_process=n_process, gpu_id=gpu_id)
     check_format(format)
     check_option("--per", per in PER, f"one of {', '.join(PER)}", repr(per))
     import_user_code(code)

@@ -1,0 +1,44 @@
+"""Whole numbers out of range: one sentence, before a pipeline is loaded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.utils import get_params_from_function
+
+from spacy_calib.cli import COMMANDS
+from tests.cli.conftest import calib, refuses
+
+ARGUMENTS = {
+    "fit": ["no_model", "DATA", "OUT"],
+    "threshold": ["no_model", "DATA", "--precision", 0.9],
+    "plot": ["no_model", "DATA", "-o", "OUT"],
+}
+
+
+def whole_numbers() -> list[tuple[str, str]]:
+    """(command, option) of every option that takes one."""
+    return [
+        (name, parameter.default.param_decls[0])
+        for name, command in COMMANDS.items()
+        for parameter in get_params_from_function(command.run).values()
+        if parameter.annotation in (int, int | None)
+    ]
+
+
+def test_the_options_are_found():
+    found = {option for _, option in whole_numbers()}
+    assert found >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id", "--beam-width", "--dpi"}
+
+
+@pytest.mark.parametrize(("given", "wanted"), [(10**20, "at most"), (-5, "at least")])
+@pytest.mark.parametrize(("command", "option"), whole_numbers())
+def test_a_number_out_of_range(command, option, given, wanted, dev, tmp_path):
+    values = {"DATA": dev, "OUT": tmp_path / "out"}
+    arguments = [values.get(value, value) for value in ARGUMENTS.get(command, ["no_model", "DATA"])]
+    outcome = calib(command, *arguments, option, given)
+    refuses(outcome, f"but {given} was given.")
+    assert re.search(rf"Option {option} must be {wanted} -?[\d,]+, but", outcome.text)
+    assert not Path(tmp_path / "out").exists()
