@@ -91,6 +91,8 @@ _MESSAGES = {
     "C056": "Option {option} must be {wanted}, but {given} was given.",
     "C058": "Cannot read the config {path}: {why}",
     "C059": "The pipeline has a component '{name}' already ({owner}); give the new pipe another name with --attr.",
+    "C114": "The config {path} has a dollar sign, which begins a reference there ({why}); write it twice in a label ($$), or write the labels into a file beside the config, "
+    'a .json file with a list or a .txt file with one on each line, and name that: labels = "labels.json".',
     "C073": "{path} holds no texts; give a file or a folder of files that end in {suffixes}.",
     "C074": "Cannot read the texts in {path}: {why}; save it as UTF-8, with one text (.txt) or one object with a text (.jsonl) on each line.",
     "C075": "The pipe '{name}' gave no token of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",

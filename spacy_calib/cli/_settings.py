@@ -187,14 +187,9 @@ def _promise_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> d
 def settings_from_file(path: Path) -> tuple[str, dict[str, Any]]:
     """Name and settings of the first block of factory "calib" in a config file.
 
-    RAISES C058: no such file, no config, or no such block.
+    RAISES C058: no such file, no config, or no such block. C114: a dollar sign that stands alone. C167: see `labels_from`.
     """
-    from thinc.api import Config
-
-    try:
-        components = Config().from_disk(path).interpolate().get("components", {})
-    except Exception as error:
-        raise calib_error("C058", path=path, why=reason(error)) from None
+    components = _components_in(path)
     components = components if isinstance(components, dict) else {}
     blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}
     if not blocks:
@@ -202,9 +197,20 @@ def settings_from_file(path: Path) -> tuple[str, dict[str, Any]]:
     name, block = next(iter(blocks.items()))
     settings = {key: value for key, value in block.items() if key != "factory"}
     source = settings.setdefault("source", DEFAULTS["source"])
-    if isinstance(source, dict) and isinstance(source.get("labels"), str):
-        settings["source"] = {**source, "labels": labels_from(path.parent / source["labels"])}
+    labels = source.get("labels") if isinstance(source, dict) else None
+    if isinstance(labels, str):
+        settings["source"] = {**source, "labels": labels_from(path.parent / labels)}
     return name, settings
+
+
+def _components_in(path: Path) -> Any:
+    """RAISES C058: no such file, or no config. C114: a dollar sign that stands alone, or that begins a reference to nothing."""
+    from thinc.api import Config
+
+    try:
+        return Config().from_disk(path).interpolate().get("components", {})
+    except Exception as error:
+        raise calib_error("C114" if "$" in str(error) else "C058", path=path, why=reason(error)) from None
 
 
 def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, Any], second_pass: bool) -> None:

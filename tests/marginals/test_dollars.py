@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import spacy
+from thinc.api import Config
 
 from spacy_calib import CalibError
+from spacy_calib.cli._settings import settings_from_file
 
 LABELS = ["$", "PRP$", "WP$", "NN", "''"]
 
@@ -26,6 +30,50 @@ def test_labels_with_dollar_signs_are_the_same_after_any_number_of_saves(tmp_pat
         assert nlp.config["components"]["calib"]["source"]["labels"] == LABELS
     configs = {(tmp_path / str(number) / "config.cfg").read_text(encoding="utf8") for number in range(3)}
     assert len(configs) == 1
+
+
+def test_labels_with_dollar_signs_go_through_bytes():
+    nlp = pipeline(LABELS)
+    for _ in range(3):
+        nlp = pipeline(LABELS).from_bytes(nlp.to_bytes())
+        assert nlp.get_pipe("calib").source.labels(None) == tuple(LABELS)
+        assert nlp.config["components"]["calib"]["source"]["labels"] == LABELS
+
+
+def test_a_pipeline_made_from_its_own_config_and_bytes():
+    """As `spacy.util.load_model_from_config` and many a cloud function do: the config as text, and the rest as bytes."""
+    nlp = pipeline(LABELS)
+    for _ in range(3):
+        config = Config().from_str(nlp.config.to_str())
+        nlp = spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
+        assert nlp.get_pipe("calib").source.labels(None) == tuple(LABELS)
+        assert nlp.config["components"]["calib"]["source"]["labels"] == LABELS
+
+
+WRITTEN = """[components]
+
+[components.calib]
+factory = "calib"
+
+[components.calib.source]
+@calib_sources = "spacy-calib.DocTensor.v1"
+labels = {labels}
+"""
+
+
+@pytest.mark.parametrize("labels", ['["$"]', '["NN","PRP$"]', '["$$$"]', '["${x}"]'])
+def test_a_config_with_a_dollar_sign_says_how_to_write_it(tmp_path, labels):
+    (tmp_path / "own.cfg").write_text(WRITTEN.format(labels=labels))
+    with pytest.raises(CalibError, match=r'C114.*own\.cfg.*twice.*labels = "labels\.json"'):
+        settings_from_file(tmp_path / "own.cfg")
+
+
+def test_the_two_ways_to_write_dollar_signs_that_it_names(tmp_path):
+    (tmp_path / "labels.json").write_text(json.dumps(LABELS))
+    for labels in (json.dumps(LABELS).replace("$", "$$"), '"labels.json"'):
+        (tmp_path / "own.cfg").write_text(WRITTEN.format(labels=labels))
+        _, settings = settings_from_file(tmp_path / "own.cfg")
+        assert settings["source"]["labels"] == LABELS
 
 
 def test_other_labels_of_a_config_are_not_overwritten(tmp_path):
