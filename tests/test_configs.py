@@ -84,6 +84,7 @@ def test_calib_config_says_what_the_options_say(name):
     _, from_file = pipe_settings(settings_from_file(CONFIGS / f"{name}.cfg"), {})
     _, from_options = pipe_settings(None, {"method": method.replace("_", "-")})
     assert from_file.pop("normalize") is False
+    assert from_options.pop("selection") is None
     assert from_file["source"].pop("@calib_sources") == "spacy-calib.Softmax.v1"  # the options leave it to the component
     if grouping == "scw":
         from_options["grouping"] = {"@calib_groupings": "spacy-calib.SCW.v1"}

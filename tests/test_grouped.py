@@ -8,7 +8,7 @@ from hypothesis import assume, given
 
 from spacy_calib import saved
 from spacy_calib.errors import CalibError
-from spacy_calib.grouped import GroupedRecalibrator, GroupFit
+from spacy_calib.grouped import GROUPED, GroupedRecalibrator, GroupFit
 from spacy_calib.pooling import TagOffsets
 from spacy_calib.recalibrators import (
     Beta,
@@ -388,7 +388,7 @@ def test_a_state_of_before_there_was_pooling_comes_back_without():
     assert back_from_bytes(made).pooling is None
     state = made.state()
     del state["pooling"]
-    back = GroupedRecalibrator.from_state(state, lambda one: saved.load_part(one, name="calib"))
+    back = GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))
     tags = np.arange(101) % 4
     assert back.predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
 

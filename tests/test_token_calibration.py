@@ -494,8 +494,10 @@ def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_the_promise():
     tokens, fresh = draw_tokens(2000, 1), draw_tokens(4000, 2)
     covered, _ = coverage_of(fit(fit_data(tokens), prototype=ByHeart(), sets=ConformalSets(0.2)), fresh)
     assert covered.mean() == pytest.approx(0.8, abs=0.04)
-    alone = fit(fit_data(tokens, per_document=2000), prototype=ByHeart(), sets=ConformalSets(0.2))  # nothing to hold out
-    assert coverage_of(alone, fresh)[0].mean() < 0.1
+    alone = fit(
+        fit_data(tokens, per_document=2000), prototype=ByHeart(), sets=ConformalSets(0.2)
+    )  # stretches of it are held out
+    assert coverage_of(alone, fresh)[0].mean() == pytest.approx(0.8, abs=0.04)
 
 
 @pytest.mark.parametrize("normalize", [False, "other"])

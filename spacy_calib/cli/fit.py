@@ -324,7 +324,7 @@ def warn_of_held_out(held: dict[str, Any]) -> None:
 
 def say_what_was_chosen(selection: dict[str, Any]) -> None:
     """The candidate, and among how many; or why there was no choice."""
-    from wasabi import msg
+    from ._screen import msg
 
     if selection.get("too_few"):
         msg.warn(

@@ -735,9 +735,9 @@ def watch(monkeypatch, kind: type[Scaling]) -> list[tuple[set[float], set[float]
     seen: list[tuple[set[float], set[float]]] = []
     fit, scale = kind.fit, kind.scale
 
-    def watched_fit(self, pairs, n_tags, start=None):
+    def watched_fit(self, pairs, n_tags, *how):
         self.seen = set(pairs.scores.tolist())
-        return fit(self, pairs, n_tags, start)
+        return fit(self, pairs, n_tags, *how)
 
     def watched_scale(self, rows, tags, scores, counted=None):
         seen.append((self.seen, set(scores.tolist())))
