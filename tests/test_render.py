@@ -33,7 +33,7 @@ def entity_doc(calib, words: str = "aa bb aa bb aa", spans=((0, 1, "A"), (2, 4, 
 
 @pytest.fixture(scope="module")
 def ner_calib():
-    return make_calib("ner")
+    return make_calib(spacy.blank("xx"), "ner")
 
 
 def test_words_carry_what_the_attributes_say(doc):
@@ -81,7 +81,7 @@ def test_an_entity_set_later_has_no_score(ner_calib):
 
 
 def test_overlapping_spans_of_a_categorizer():
-    calib = make_calib("spans:sc")
+    calib = make_calib(spacy.blank("xx"), "spans:sc")
     made = entity_doc(calib, spans=((0, 3, "A"), (2, 5, "B"), (1, 2, "A")))
     page = Page(spacy_calib.render(made, style="ents"))
     assert page.texts == [made.text]
