@@ -6,8 +6,10 @@ import functools
 import json
 import multiprocessing
 import pickle
+import random
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -110,6 +112,7 @@ def values(doc: Doc, attr: str = "calib") -> list[tuple]:
 
 
 FRESH = draw_tokens(60, 9)
+JOINS = 60
 
 
 def test_a_token_has_a_score_an_interval_and_a_set(nlp):
@@ -360,6 +363,62 @@ def test_parts_of_several_docs_beside_one_another(nlp):
     for found, wanted in zip(values(joined), expected, strict=True):
         assert found in (wanted, (None, None, None, None, None))  # never another token's
     assert sum(found == wanted for found, wanted in zip(values(joined), expected, strict=True)) > 12
+
+
+NOTHING = (None, None, None, None, None)
+
+
+def draw_docs(nlp: Language, words: list[str], n: int, rng: random.Random) -> list[Doc]:
+    """n short Docs in one vocab, by turns scored for their tags, scored for their lemmas under the same prefix, and never scored."""
+    other = unfitted({"source": {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "layer": "lemma"}})
+    docs = []
+    for number in range(n):
+        tokens = draw_tokens(rng.randint(3, 12), rng.randrange(1 << 30))
+        labels = [LABELS[column] for column in tokens.probabilities.argmax(axis=1)]
+        own = other if number % 4 == 3 else nlp
+        doc = Doc(own.vocab, words=[rng.choice(words) for _ in labels], tags=labels, lemmas=labels)
+        doc.tensor = tokens.probabilities
+        docs.append(doc if number % 7 == 6 else own(doc))
+    return [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs]
+
+
+def take_away(doc: Doc, truth: list[tuple], rng: random.Random) -> tuple[Doc, list[tuple]]:
+    """Cut the Doc, or store it, with its user data or without; truth: what each token said at first."""
+    way, keeps = rng.choice(["nothing", "cut", "cut", "bin", "bytes"]), rng.random() < 0.7
+    if way == "cut":
+        first = rng.randrange(len(doc))
+        last = rng.randint(first + 1, len(doc))
+        return doc[first:last].as_doc(copy_user_data=keeps), truth[first:last]
+    if way == "bin":
+        packed = DocBin(store_user_data=keeps, docs=[doc])
+        return next(iter(packed.get_docs(doc.vocab))), truth
+    return (Doc(doc.vocab).from_bytes(doc.to_bytes()) if way == "bytes" else doc), truth
+
+
+def join_at_random(docs: Iterator[Doc], rng: random.Random, depth: int = 2) -> tuple[Doc, list[tuple]]:
+    """A Doc made by joining and cutting, joining what came of that, and cutting it again; and what each of its tokens said at first."""
+    if depth == 0:
+        doc = next(docs)
+        return take_away(doc, values(doc), rng)
+    parts = [join_at_random(docs, rng, depth - 1) for _ in range(2)]
+    joined = Doc.from_docs([doc for doc, _ in parts], exclude=["tensor"])
+    assert joined is not None
+    return take_away(joined, [value for _, truth in parts for value in truth], rng)
+
+
+@pytest.mark.parametrize(("n_words", "most_wrong"), [(10_000, 0.0), (13, 0.005)])
+@pytest.mark.filterwarnings("ignore:.*CW01")
+def test_random_joins_of_cut_docs(nlp, n_words, most_wrong):
+    """Docs that lost their user data, and Docs scored for another layer, among them; see the limits in README.md."""
+    rng = random.Random(3)
+    docs = iter(draw_docs(nlp, [f"w{number}" for number in range(n_words)], JOINS * 4, rng))
+    seen = Counter()
+    for _ in range(JOINS):
+        doc, truth = join_at_random(docs, rng)
+        for shown, own in zip(values(doc), truth, strict=True):
+            seen["none" if shown == NOTHING else "right" if shown == own else "wrong"] += 1
+    assert seen["right"] > 0.3 * seen.total()
+    assert seen["wrong"] <= most_wrong * seen.total()
 
 
 def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
