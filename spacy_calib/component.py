@@ -397,7 +397,7 @@ class Calibrator(Pipe):
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
         """
         first, examples = _with_first(examples)
-        nlp, pipe = self._pipe_to_fit(None if first is None else first.predicted.vocab)
+        nlp, pipe = self.pipe_to_fit(None if first is None else first.predicted.vocab)
         layer = self.source.layer(pipe)
         watch = TextWatch(layer)
         data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(layer), self.event)
@@ -525,9 +525,11 @@ class Calibrator(Pipe):
         raw, groups = self.source.raw_span_scores(data.spans), self.span_maps[0].groups
         return SpanFit(data.spans, raw, data.span_hits, data.span_documents, data.gold_spans, groups)
 
-    def _pipe_to_fit(self, vocab: Vocab | None) -> tuple[Language | None, Any]:
-        """vocab (Vocab | None): Of the Docs. RAISES C021: the component is missing. C022, C023: it cannot be calibrated. C028: it stands behind this pipe. C034: what it
-        reads is not what the component gave.
+    def pipe_to_fit(self, vocab: Vocab | None = None) -> tuple[Language | None, Any]:
+        """The pipeline and the component that a fit would read.
+
+        vocab (Vocab | None): Of the Docs. RAISES C021: the component is missing. C022, C023, C035: it cannot be calibrated. C028: it stands
+            behind this pipe. C034: what it reads is not what the component gave.
         """
         component = self.source.component
         if not component:
@@ -593,8 +595,9 @@ class Calibrator(Pipe):
         """Take over a saved state, all of it or (where it is refused) nothing."""
         held = saved.read(data, name=self.name, path=path, normalize=self.normalize)
         source = with_map(self.source, held.fit_info.get("label_map"))
+        added = 0
         if not held.fault and held.calibration.maps is not None:
-            check_loaded(self._home, source, Fitted(held.kind, held.labels))
+            added = check_loaded(self._home, source, Fitted(held.kind, held.labels))
         if with_map(source, None).restore_labels(held.kept_labels or held.labels):
             self._home.restore_setting("source", "labels", list(with_map(source, None).kept_labels()))
         self.source = source
@@ -602,6 +605,8 @@ class Calibrator(Pipe):
         self.fitted_labels, self.fitted_kind = held.labels, held.kind
         self.record, self.seen, self.fit_info, self.judged_by = held.record, held.seen, held.fit_info, held.judged_by
         self._sourced, self.weights = bool(held.fault), held.weights
+        if added:
+            self._warn("CW03", n=added, component=source.component)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

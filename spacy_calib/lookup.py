@@ -68,12 +68,17 @@ def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = No
     return Found(nlp, component, why)
 
 
-def check_loaded(home: Home, source: Source, fitted: Fitted) -> None:
-    """RAISES C020, C022: the component cannot be read. One behind the pipe, or excluded, is not loaded yet: it is looked at when it is read."""
+def check_loaded(home: Home, source: Source, fitted: Fitted) -> int:
+    """One behind the pipe, or excluded, is not loaded yet: it is looked at when it is read.
+
+    RETURNS (int): Labels that the component has got since the fit. RAISES C020, C022: it cannot be read.
+    """
     nlp = home.language(None, lambda nlp: nlp)
     component = find_component(nlp, source, fitted.kind, fitted.labels) if nlp is not None and source.component else None
-    if component is not None and source.is_trained(component):
-        check_labels(source, component, fitted.labels, home.pipe.name)
+    if component is None or not source.is_trained(component):
+        return 0
+    check_labels(source, component, fitted.labels, home.pipe.name)
+    return len(source.labels(component)) - len(fitted.labels)
 
 
 def look_for_fault(home: Home, source: Source, fitted: Fitted, sourced: bool) -> str:

@@ -114,7 +114,9 @@ def _named(doc: Doc, key: str) -> SourceDocument | None:
 
 
 def _unit_of(doc: Doc) -> str:
-    """What a Doc is that nobody gave a name to."""
+    """What a Doc is that nobody gave a name to; one without words is no more than a sentence."""
+    if not doc.text.strip():
+        return SENTENCE
     return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
 
 

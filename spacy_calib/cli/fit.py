@@ -250,12 +250,12 @@ def fit_pipe(
 ) -> None:
     """Run what stands before the source, and the source's own component if its output is read, and fit.
 
-    RAISES C034: a second pass would be made where a component before the recognizer sets entities.
+    RAISES C021 to C023, C028, C034, C035: see `Calibrator.pipe_to_fit`. C034: a second pass would be made where a component before the recognizer sets entities.
     """
     from ..scorers import scorer_like
 
     order = nlp.pipe_names
-    pipe = calib.source_pipe()
+    pipe = calib.pipe_to_fit()[1]
     enabled = calib.source.component in order
     stop = calib.source.component if enabled else calib.name
     reads_output = enabled and pipe is not None and calib.source.reads_output(pipe)

@@ -125,9 +125,11 @@ def test_the_data_cannot_be_read(sentence, model, dev, calibrated, tmp_path, out
 
 
 def test_the_data_has_another_suffix(model, dev, tmp_path, out):
-    path = tmp_path / "gold.conllu"
-    path.write_bytes(dev.read_bytes())
-    refuses(calib("fit", model, path, out), "is not a readable DocBin (its name does not end in .spacy or .conllu)")
+    sentences = {"gold.bin": "is not a readable DocBin (its name does not end in .spacy or .conllu)", "gold.conllu": "is not a CoNLL-U file"}
+    for name, sentence in sentences.items():
+        path = tmp_path / name
+        path.write_bytes(dev.read_bytes())
+        refuses(calib("fit", model, path, out), sentence)
 
 
 def test_the_data_is_a_folder_without_spacy_files(model, calibrated, tmp_path, out):
@@ -180,7 +182,7 @@ def test_fewer_pairs_than_bins(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
     refuses(
         calib("fit", model, one, out, "-b", 10),
-        "pairs reach the threshold 0.01 which is fewer than the 10 bins that they are sorted into; give more data",
+        "pairs reach the threshold 0.01, which is fewer than the 10 bins that they are sorted into; give more data",
     )
 
 
@@ -409,7 +411,7 @@ UNREADABLE = "The calibration data of pipe 'calib' in"
         (write_something_else, "cannot be read (not a whole file of ours"),
         (remove_file, "cannot be read (No such file or directory); fit the pipe again"),
         (remove_folder, "cannot be read (No such file or directory); fit the pipe again"),
-        (drop_a_part, "cannot be read (a part is missing: KeyError('pooled'))"),
+        (drop_a_part, "cannot be read ('state.maps.pooled' is not there)"),
         (write_next_version, "has format version 2, but this spacy-calib reads up to version 1; upgrade spacy-calib"),
         (name_a_missing_method, "names 'Elsewhere.v1', which is not installed"),
     ],

@@ -146,7 +146,7 @@ def test_bins_replace_those_of_the_fit(model, dev, test_file, tmp_path):
     errors = {}
     for options in ((), ("-b", 4), ("-b", 1)):
         path = tmp_path / "table.json"
-        assert calib("evaluate", tmp_path / "out", test_file, "--silent", "-o", path, *options).code == 0
+        assert calib("evaluate", tmp_path / "out", test_file, "--silent", "-o", path, "--force", *options).code == 0
         result = figures(path)["calib"]
         errors[options] = (result["bins"], result["errors"][0]["raw"])
     assert errors[()] == errors["-b", 4]
@@ -166,9 +166,12 @@ def test_the_seed_repeats_the_simulated_figures(calibrated, test_file, tmp_path)
     assert results[0]["calib"]["scores"] == results[2]["calib"]["scores"]
 
 
-def test_a_json_file_that_is_there_is_replaced(calibrated, test_file, tmp_path):
-    (tmp_path / "table.json").write_text("old")
-    assert calib("evaluate", calibrated, test_file, "--silent", "-o", tmp_path / "table.json").code == 0
+def test_a_json_file_that_is_there_is_replaced_on_demand(calibrated, test_file, tmp_path):
+    path = tmp_path / "table.json"
+    path.write_text("old")
+    refuses(calib("evaluate", calibrated, test_file, "--silent", "-o", path), "exists already; choose another path or add --force")
+    assert path.read_text() == "old"
+    assert calib("evaluate", calibrated, test_file, "--silent", "-o", path, "--force").code == 0
     assert "calib" in figures(tmp_path / "table.json")
     assert [file.name for file in tmp_path.iterdir()] == ["table.json"]
 
@@ -247,6 +250,7 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
     entities = result["entities"]
     assert set(entities) == {
         "event",
+        "by",
         "bins",
         "accepted",
         "tokens",
