@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .layers import LAYERS, SPANS_PREFIX
+from .layers import get_layer
 from .types import ROUNDING
 
 Block = dict[str, Any]
@@ -104,11 +104,14 @@ _SCORES = ("raw", "calibrated", "low", "high")
 
 
 def _is_sound(block: Block) -> bool:
-    """Whether its parts fit each other and its scores are probabilities: they do unless somebody made it up."""
-    indptr, layer, tags = block["indptr"], block["layer"], block["tags"]
+    """Whether its parts fit each other and its scores are probabilities: they do unless somebody made it up.
+
+    RAISES C001, and whatever a layer's map says of itself: there is no such layer.
+    """
+    get_layer(block["layer"])
+    indptr, tags = block["indptr"], block["tags"]
     size = {"token": len(indptr) - 1, "entry": int(indptr[-1])}
-    known = isinstance(layer, str) and (layer in LAYERS or layer.startswith(SPANS_PREFIX))
-    if not known or indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all() or not all(type(tag) is str for tag in tags):
+    if indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all() or not all(type(tag) is str for tag in tags):
         return False
     for name, (kind, of) in _COLUMNS.items():
         if name not in block and name in ("start", "orth", "tag", *_SCORES[:2]):

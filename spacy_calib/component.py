@@ -310,7 +310,7 @@ class Calibrator(Pipe):
                 continue
             carried = layer.hashes(doc)
             if not why and not carried.any() and not self.source.sets_labels:
-                why = f"no token carries a {layer.name} annotation; put the pipe after the component that sets it, and enable that"
+                why = f"no token carries a {layer.gold.name} annotation; put the pipe after the component that sets it, and enable that"
             if why:
                 self._warn("CW02", why=why)
                 continue
@@ -401,7 +401,7 @@ class Calibrator(Pipe):
         layer = self.source.layer(pipe)
         watch = TextWatch(layer)
         data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(layer), self.event)
-        data.check(layer.name, self.source.component or "the source", self.threshold, min_pairs, max_unknown)
+        data.check(layer.gold.name, self.source.component or "the source", self.threshold, min_pairs, max_unknown)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
         tokens = data.tokens(len(labels), self.threshold)
@@ -476,7 +476,7 @@ class Calibrator(Pipe):
         if layer.overlapping:
             for setting, used in (("scaling", self.scaling), ("sets", self.sets), ("normalize", self.normalize)):
                 if used:
-                    raise calib_error("C072", setting=setting, layer=layer.name)
+                    raise calib_error("C072", setting=setting, layer=layer.gold.name)
             return self.threshold
         if self.selection is not None:
             return min(self.threshold, self.selection.lowest)

@@ -106,7 +106,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     labels: Sequence[str] = ()
     gold_spans: Counter[int] = Counter()
     numbers = DocumentNumbers()
-    mismatches: Counter[tuple[int, int]] = Counter()
+    paired: Counter[tuple[int, int]] = Counter()
     n_unknown = n_gold = n_with_gold = 0
     why_missing = ""
     for batch in util.minibatch(examples, size=_BATCH):
@@ -123,7 +123,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         marginals = scores.above(lowest)
         wanted = np.concatenate([layer.aligned_gold(eg) for eg in readable])
         gold = gold_columns(marginals, wanted, labels)
-        mismatches.update(mismatched(marginals, gold.columns, wanted))
+        paired.update(stands_for(marginals, gold.columns, wanted))
         parts.append(replace(marginals, names=None))
         # For what is said of tokens, those of which the source says nothing are as if they had no gold.
         spoken_of = gold.columns.copy()
@@ -167,25 +167,22 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         np.concatenate(span_documents),
         np.array([gold_spans[document] for document in range(len(numbers))] if found else [], dtype=np.intp),
         numbers.unit,
-        UnknownGold.of(_named(mismatches, labels, counts), n_unknown, counts, labels),
+        UnknownGold.of(_named(paired, labels, counts), n_unknown, counts, labels),
         Pairs(every.rows[bare], every.tags[bare], every.scores[bare], no_hits, len(gold_of)),
         of_token[every.rows[bare]],
     )
 
 
-def mismatched(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
-    """(column of the likeliest label, -1 for none; hash of the gold label) of the tokens whose gold label is no column -> tokens.
+def stands_for(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
+    """(column of the likeliest label, -1 for none; hash of the gold label) of the tokens with gold -> tokens.
 
     gold (Ints), hashes (Hashes): Column and hash of each token's gold label.
     """
-    unknown = np.flatnonzero(gold == -1)
-    if not len(unknown):
-        return Counter()
-    own = np.flatnonzero(np.isin(marginals.rows, unknown))
-    order = own[np.argsort(marginals.scores[own], kind="stable")]
+    order = np.argsort(marginals.scores, kind="stable")
     likeliest = np.full(len(gold), -1)
     likeliest[marginals.rows[order]] = marginals.tags[order]  # the last one stays
-    return Counter(zip(likeliest[unknown].tolist(), hashes[unknown].tolist(), strict=True))
+    has_gold = gold != -2
+    return Counter(zip(likeliest[has_gold].tolist(), hashes[has_gold].tolist(), strict=True))
 
 
 def _named(found: Mapping[tuple[int, int], int], labels: Sequence[str], gold: Iterable[str]) -> dict[tuple[str, str], int]:

@@ -10,7 +10,7 @@ from spacy.util import is_in_jupyter
 
 from .attributes import DEFAULT_ATTR, DocCalib, ScoredSpan, doc_view, token_scores, token_values
 from .errors import calib_error
-from .layers import SPANS_PREFIX, get_layer
+from .layers import SPANS_PREFIX, get_layer, plain_name
 from .report.marked_text import Look, Mark, Passage, Word, to_html
 from .types import OUTSIDE
 
@@ -135,7 +135,7 @@ def read_marks(part: Doc | Span, attr: str) -> Passage:
     view = _view(doc, attr)
     if view is None:
         return Passage(**_frame(doc))
-    if view.layer not in ("ner", "biluo") and not view.layer.startswith(SPANS_PREFIX):
+    if plain_name(view.layer) not in ("ner", "biluo") and not view.layer.startswith(SPANS_PREFIX):
         raise calib_error("C096", attr=attr, layer=view.layer)
     first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(doc))
     scored = {(span.start, span.end, span.label): span for span in view.ents}
@@ -159,8 +159,10 @@ def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, off
 
 def _others_of_words(span: Span, label: str, attr: str, layer: str) -> list[tuple[str, str, float]]:
     """What else the words of an entity could be, for a recognizer that weighs no other entities: (word, label, probability), likeliest first."""
+    biluo, own = plain_name(layer) == "biluo", get_layer(layer).label(span[0])
+    label = own.partition("-")[2] if biluo else own or label  # mapped, as those of the scores
     found = [
-        (token.text, _NO_ENTITY if tag == OUTSIDE else tag.partition("-")[2] if layer == "biluo" else tag, score)
+        (token.text, _NO_ENTITY if tag == OUTSIDE else tag.partition("-")[2] if biluo else tag, score)
         for token in span
         for tag, score in (token_scores(token, attr) or {}).items()
     ]

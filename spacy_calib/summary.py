@@ -8,7 +8,7 @@ from typing import Any
 
 from spacy.language import Language
 
-from .layers import SPANS_PREFIX
+from .layers import SPANS_PREFIX, plain_name
 
 # What each layer is read from, as spaCy's factories name it.
 _READS = {
@@ -75,4 +75,4 @@ def _layer_of(nlp: Language, pipe: Any) -> str:
         return source.layer(None).name
     if source.component not in nlp.component_names or not source.supports(nlp.get_pipe(source.component)):
         return ""
-    return source.layer(nlp.get_pipe(source.component)).name
+    return plain_name(source.layer(nlp.get_pipe(source.component)).name)

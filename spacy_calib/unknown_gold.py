@@ -16,19 +16,29 @@ _NAMED = 8
 class UnknownGold:
     """n (int): Tokens whose gold label the component does not know. share (float): Of those with gold, tokens outside of entities left out.
     labels (Sequence[str]): That it knows. pairs (Sequence[tuple]): (its likeliest label, the gold label, tokens), the most frequent first.
+    counterparts (Mapping): Each of its labels that the gold has not -> the gold label that it most often stands for.
     """
 
     n: int
     share: float
     labels: Sequence[str]
     pairs: Sequence[tuple[str, str, int]]
+    counterparts: Mapping[str, str]
 
     @classmethod
     def of(cls, found: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]) -> UnknownGold:
-        """found (Mapping): (likeliest label, gold label) -> tokens. n (int): All of them. gold (Mapping): Frequency of the gold labels."""
+        """found (Mapping): (likeliest label, gold label) -> tokens. n (int): Those of gold labels that are unknown. gold (Mapping): Frequency of
+        the gold labels.
+        """
         named = sum(count for label, count in gold.items() if label != OUTSIDE)
-        pairs = [(said, wanted, count) for (said, wanted), count in Counter(found).most_common()]
-        return cls(n, min(1.0, n / named) if named else 0.0, list(labels), pairs)
+        every = [(said, wanted, count) for (said, wanted), count in Counter(found).most_common()]
+        counterparts: dict[str, str] = {}
+        for said, wanted, _ in every:
+            if said not in ("", OUTSIDE) and said not in gold:
+                counterparts.setdefault(said, wanted)
+        known = set(labels)
+        pairs = [pair for pair in every if pair[1] not in known]
+        return cls(n, min(1.0, n / named) if named else 0.0, list(labels), pairs, counterparts)
 
     @property
     def unknown(self) -> list[str]:
@@ -39,12 +49,9 @@ class UnknownGold:
         return [label for label, _ in counts.most_common()]
 
     def suggestion(self) -> str:
-        """A map of each label to the gold label that it most often stands for: "PERSON=PER,GPE=LOC"."""
-        best: dict[str, str] = {}
-        for said, wanted, _ in self.pairs:
-            if said not in ("", OUTSIDE):
-                best.setdefault(said, wanted)
-        return ",".join(f"{said}={wanted}" for said, wanted in list(best.items())[:_NAMED]) or "LABEL=GOLD"
+        """A map of each label to the gold label that it most often stands for: "PERSON=PER,GPE=LOC,DATE="."""
+        pairs = ((said, "" if wanted == OUTSIDE else wanted) for said, wanted in self.counterparts.items())
+        return ",".join(f"{said}={wanted}" for said, wanted in pairs) or "LABEL=GOLD"
 
     def words(self) -> dict[str, Any]:
         """What the sentences about it name."""

@@ -177,7 +177,7 @@ def check_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     """RAISES C030: none of them has gold of the layer that the pipe calibrates; asked before the work begins."""
     layer = pipe.source.layer(pipe.source_pipe())
     if not any(layer.gold_hashes(example.reference).any() for example in examples):
-        raise calib_error("C030", layer=layer.name, component=pipe.source.component or "the source")
+        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component or "the source")
 
 
 def run_pipes(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import calib_error
-from ._common import shorten
+from ..types import OUTSIDE
+from ..unknown_gold import UnknownGold
+from ._common import shorten, warn
+from ._labels import unknown_sentence
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -29,7 +35,7 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     if doc is None:
         return "they hold no tokens that it could score"
     found = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
-    return found or f"no token carries a {layer.name} annotation"
+    return found or f"no token carries a {layer.gold.name} annotation"
 
 
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
@@ -41,26 +47,52 @@ def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> No
         raise calib_error("C075", name=pipe.name, n_docs=len(docs), why=why_silent(nlp, pipe, docs))
 
 
-def check_gold_of_examples(pipe: Calibrator, done: Iterable[Example]) -> None:
-    """RAISES C151: see `check_gold`."""
-    from ..layers import get_layer
+def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bool) -> None:
+    """done (Sequence[Example]): Whose predicted Docs the pipe has read. RAISES C151: see `check_gold`."""
+    from spacy.strings import get_string_id
 
-    check_gold(pipe, get_layer(pipe.fit_info["layer"]).count(example.reference for example in done))
+    from ..layers import get_layer, label_hashes
 
-
-def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> None:
-    """RAISES C151: see `check_gold`."""
-    check_gold(pipe, {corpus.names[place] for place in set(corpus.gold[corpus.gold >= 0].tolist())})
-
-
-def check_gold(pipe: Calibrator, gold: Iterable[str]) -> None:
-    """Whatever is judged on gold asks this. gold (Iterable[str]): Its labels; none say nothing.
-
-    RAISES C151: the component knows none of them.
-    """
-    names: list[Any] = sorted(gold)
+    layer = get_layer(pipe.fit_info["layer"])
+    gold = layer.count(example.reference for example in done)
     labels = pipe.source_labels()
-    # Edit trees do not name the lemma that they give.
-    if names and pipe.fit_info["layer"] != "lemma" and set(labels).isdisjoint(names):
-        shown = [shorten(", ".join(of), _WIDTH) for of in (names, labels)]
-        raise calib_error("C151", component=pipe.source.component or "the source", gold=shown[0], known=shown[1])
+    known = label_hashes(labels)
+    found: Counter[tuple[int, int]] = Counter()
+    for example in done:
+        wanted = layer.aligned_gold(example)
+        unknown = (wanted != 0) & ~np.isin(wanted, known)
+        found.update(zip(layer.hashes(example.predicted)[unknown].tolist(), wanted[unknown].tolist(), strict=True))
+    names = {get_string_id(label): label for label in (*labels, *gold)}
+    check_gold(pipe, gold, Counter({(names.get(said, ""), names[key]): n for (said, key), n in found.items()}), silent)
+
+
+def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
+    """RAISES C151: see `check_gold`."""
+    named = np.flatnonzero(corpus.gold >= 0)
+    names = (*corpus.names, "")  # the place -1 is that of no label
+    pairs = Counter(zip(corpus.labels[named].tolist(), corpus.gold[named].tolist(), strict=True))
+    gold: Counter[str] = Counter()
+    for (_, wanted), n in pairs.items():
+        gold[names[wanted]] += n
+    labels = set(pipe.source_labels())
+    found = Counter({(names[said], names[wanted]): n for (said, wanted), n in pairs.items() if names[wanted] not in labels})
+    check_gold(pipe, gold, found, silent)
+
+
+def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, str]], silent: bool) -> None:
+    """Whatever is judged on gold asks this; labels that the component does not know are warned about, as `fit` does.
+
+    gold (Counter): Frequency of its labels; none say nothing. found (Counter): (label on the Doc, gold label that the component does not
+        know) -> tokens. silent (bool): Whether not to warn.
+    RAISES C151: the component knows none of them, tokens outside of entities left out.
+    """
+    if pipe.fit_info["layer"] == "lemma":  # edit trees do not name the lemma that they give
+        return
+    labels = pipe.source_labels()
+    named: list[Any] = sorted(set(gold) - {OUTSIDE})
+    component = pipe.source.component or "the source"
+    if named and set(labels).isdisjoint(named):
+        shown = [shorten(", ".join(of), _WIDTH) for of in (named, labels)]
+        raise calib_error("C151", component=component, gold=shown[0], known=shown[1])
+    if found and not silent:
+        warn(unknown_sentence(UnknownGold.of(found, found.total(), gold, labels).words(), component))

@@ -53,13 +53,9 @@ def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
     calib.source = with_map(calib.source, table)
 
 
-def warn_of_unknown(info: dict[str, Any]) -> None:
-    """Say which gold labels the component does not know, and what it says instead."""
-    from ._screen import msg
-
-    words = info.get("unknown")
-    if words is not None:
-        msg.warn(
-            f"{words['n']} tokens ({words['share']} %) have a gold label that the component does not know ({words['unknown']}; it knows "
-            f"{words['known']}); all their pairs count as misses. It says {words['pairs']}; see --map"
-        )
+def unknown_sentence(words: dict[str, Any], component: str) -> str:
+    """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`."""
+    return (
+        f"{words['n']} tokens ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
+        f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; see `fit --map`"
+    )

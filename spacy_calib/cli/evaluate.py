@@ -113,6 +113,8 @@ def evaluate(
     """
     check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
     check_format(format)
+    from ..layers import plain_name
+
     import_user_code(code)
     data_files(data)
     check_files(wanted_output(output), force, inputs=[data, code], model=model)
@@ -128,12 +130,12 @@ def evaluate(
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
     done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))
     for pipe in pipes:
-        check_gold_of_examples(pipe, done)
+        check_gold_of_examples(pipe, done, silent)
     result = {pipe.name: pipe_table(done, pipe, bins, groups, seed) for pipe in pipes}
     if not any(table["tokens"] for table in result.values()):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
-        raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=component)
+        raise calib_error("C030", layer=plain_name(pipes[0].fit_info["layer"]), component=component)
 
     def show_all() -> None:
         for name, table in result.items():

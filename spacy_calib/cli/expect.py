@@ -124,13 +124,13 @@ def expect(
     examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key), layer, gold))
     corpus = score(nlp, pipe, examples, n_process=n_process, silent=silent)
     if check and not corpus.has_gold:
-        raise calib_error("C030", layer=layer.name, component=pipe.source.component)
+        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component)
     if check:
-        check_gold_of_corpus(pipe, corpus)
+        check_gold_of_corpus(pipe, corpus, silent)
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
-        "layer": layer.name,
+        "layer": layer.gold.name,
         "documents": corpus.n_documents,
         "by": corpus.unit,
         "tokens": int(corpus.counted.sum()),

@@ -29,7 +29,7 @@ from ._common import (
     warn,
 )
 from ._fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
-from ._labels import MOST_UNKNOWN, map_labels, map_of_pipe, warn_of_unknown
+from ._labels import MOST_UNKNOWN, map_labels, map_of_pipe, unknown_sentence
 from ._names import NORMALIZE, SCALINGS
 from ._numbers import check_numbers
 from ._options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
@@ -233,7 +233,7 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
     references = [example.reference for example in read_examples(nlp, path, gold_preproc=False)]
     counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(layer.count_spans(references)))
     if not counts.tags:
-        raise calib_error("C030", layer=layer.name, component=calib.source.component)
+        raise calib_error("C030", layer=layer.gold.name, component=calib.source.component)
     return counts
 
 
@@ -294,7 +294,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     msg.good(f"Calibrated {info['component'] or 'the source'} on {info['tokens']:,} tokens ({info['pairs']:,} pairs): {output}")
     why = " (no --train-data was given)" if info["counted_on"] == "the fit data" else ""
     msg.info(f"Tag frequencies were counted on {info['counted_on']}{why}")
-    warn_of_unknown(info)
+    if info["unknown"] is not None:
+        msg.warn(unknown_sentence(info["unknown"], info["component"] or "the source"))
     warn_of_promises(info)
     warn_of_held_out(info["held_out"])
     if info.get("selection"):

@@ -141,6 +141,7 @@ def plot(
     _check_tags(tags, labels, pipe)
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     done = list(run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=silent, what="Scoring", n_process=n_process))
+    check_gold_of_examples(pipe, done, silent)
     scorer = scorer_like(pipe.scorer, bins, groups)
     n_bins = scorer.n_bins
     judged = judge_unit(nlp, done, pipe, unit, labels, n_bins)
@@ -221,8 +222,7 @@ def judge_unit(
 ) -> JudgedPairs:
     """The pairs to draw.
 
-    RAISES C030, C151: the data has no gold for them, or no label of it is known. C075: there are no scores. C005: there are fewer pairs
-        than bins.
+    RAISES C030: the data has no gold for them. C075: there are no scores. C005: there are fewer pairs than bins.
     """
     from ..layers import get_layer
     from ..scorers import judge, judge_spans
@@ -233,10 +233,9 @@ def judge_unit(
         has_gold = judged.pairs.n_units > 0
     else:
         has_gold = any(layer.known_tokens(example.reference).any() for example in done)
-    check_gold_of_examples(pipe, done)
     if not has_gold:
         check_scored(nlp, pipe, done)
-        raise calib_error("C030", layer=layer.name, component=pipe.source.component or "the source")
+        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component or "the source")
     check_bins(len(judged.pairs), n_bins, pipe.threshold)
     return judged
 

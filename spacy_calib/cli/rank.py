@@ -28,7 +28,20 @@ from ._common import (
 )
 from ._gold import check_gold_of_corpus
 from ._numbers import check_numbers
-from ._options import FORMATS, Calibrated, Code, FirstAttr, ForceFile, GoldPreproc, GpuId, NProcess, Silent, Texts, one_of
+from ._options import (
+    FORMATS,
+    Calibrated,
+    Code,
+    DocKey,
+    FirstAttr,
+    ForceFile,
+    GoldPreproc,
+    GpuId,
+    NProcess,
+    Silent,
+    Texts,
+    one_of,
+)
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_seen, watch_for
 
@@ -78,6 +91,7 @@ def rank_cli(
     attr: FirstAttr = None,
     seed: int = typer.Option(0, "--seed", help="Seed of the random order"),
     gold_preproc: GoldPreproc = False,
+    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -93,7 +107,7 @@ def rank_cli(
     with user_errors():
         rank(
             model, data, unit=unit, by=by, top=top, min_words=min_words, repeats=repeats, output=output, format=format, plot=plot, attr=attr, seed=seed,
-            gold_preproc=gold_preproc, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+            gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
 
@@ -112,6 +126,7 @@ def rank(
     attr: str | None = None,
     seed: int = 0,
     gold_preproc: bool = False,
+    doc_key: str | None = None,
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
@@ -144,9 +159,9 @@ def rank(
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     kind = _unit_of(pipe, unit)
     watch = watch_for(pipe)
-    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc))
+    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Ranking")
-    check_gold_of_corpus(pipe, corpus)
+    check_gold_of_corpus(pipe, corpus, silent)
     units = units_of(corpus, kind)
     doubt = unit_doubts(corpus, units, by, seed)
     order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), _least(min_words, kind))

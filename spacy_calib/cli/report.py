@@ -136,7 +136,11 @@ def report(
         views += found
         skipped += missing
     if not views:
-        raise calib_error("C030", layer=pipes[0].fit_info["layer"], component=pipes[0].source.component or "the source")
+        from ..layers import plain_name
+
+        raise calib_error(
+            "C030", layer=plain_name(pipes[0].fit_info["layer"]), component=pipes[0].source.component or "the source"
+        )
     tell_apart(views)
     name = f"{nlp.meta['lang']}_{nlp.meta['name']}"
     contents = {
@@ -215,7 +219,7 @@ def pipe_views(
     watch = watch_for(pipe)
     examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
-    check_gold_of_corpus(pipe, corpus)
+    check_gold_of_corpus(pipe, corpus, silent)
     facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch), "weights_changed": pipe.weights_changed()}
     views, skipped = [], []
     for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():

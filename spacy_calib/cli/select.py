@@ -17,7 +17,7 @@ from ..errors import calib_error
 from ..outputs import check_files
 from ._common import check_format, check_option, deliver, run_pipes, shorten, user_errors, wanted_output, write_json
 from ._numbers import check_numbers
-from ._options import Calibrated, Code, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
+from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
 from ._scoring import open_pipeline, pipes_to_run, score, stream_examples, text_files
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def select_cli(
         help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv (cells that begin with = + - @ get an apostrophe; .jsonl is exact) or .json",
     ),
     format: Format = "table",
+    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -90,7 +91,7 @@ def select_cli(
     with user_errors():
         settings = Settings(by, signal, n, max_words, per_word, rare_share, tuple(tag), per_doc, unit, seed, min_words)
         select(
-            model, data, settings, exclude=exclude, attr=attr, output=output, format=format, n_process=n_process,
+            model, data, settings, exclude=exclude, attr=attr, output=output, format=format, doc_key=doc_key, n_process=n_process,
             gpu_id=gpu_id, code=code, force=force, silent=silent,
         )  # fmt: skip
 
@@ -145,6 +146,7 @@ def select(
     attr: str | None = None,
     output: Path | None = None,
     format: str = "table",
+    doc_key: str | None = None,
     n_process: int = 1,
     gpu_id: int = -1,
     code: Path | None = None,
@@ -167,7 +169,8 @@ def select(
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     tags = hunted_tags(pipe, settings)
     labelled = labelled_texts(nlp, exclude) if exclude else None
-    corpus = score(nlp, pipe, stream_examples(nlp, data), sentences=True, n_process=n_process, silent=silent, what="Scoring")
+    examples = stream_examples(nlp, data, doc_key=doc_key)
+    corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Scoring")
     found = choose_from(corpus, settings, tags, labelled)
     result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
     if output is not None:

@@ -30,6 +30,7 @@ from ._common import (
     wanted_output,
     write_json,
 )
+from ._gold import check_gold_of_examples
 from ._numbers import check_numbers
 from ._options import Calibrated, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
 from ._seen import seen_in, show_seen
@@ -174,7 +175,7 @@ def find_rows(
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None, dict[str, Any]]:
     """(a row for each key: what its cut-off keeps; how much of the data the fit has seen; what was drawn as a whole: "unit" and "n").
 
-    RAISES C030: the data has no gold entities.
+    RAISES C030: the data has no gold entities. C151: the component knows none of their labels.
     """
     import numpy as np
 
@@ -193,7 +194,8 @@ def find_rows(
     )
     layer = get_layer(pipe.fit_info["layer"])
     if not any(layer.known_tokens(example.reference).any() for example in done):
-        raise calib_error("C030", layer=layer.name, component=pipe.source.component)
+        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component)
+    check_gold_of_examples(pipe, done, silent)
     labels = pipe.source_span_labels()
     judged = judge_spans(done, pipe.attr, labels)
     assert pipe.span_maps is not None

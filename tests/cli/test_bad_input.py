@@ -125,7 +125,10 @@ def test_the_data_cannot_be_read(sentence, model, dev, calibrated, tmp_path, out
 
 
 def test_the_data_has_another_suffix(model, dev, tmp_path, out):
-    sentences = {"gold.bin": "is not a readable DocBin (its name does not end in .spacy or .conllu)", "gold.conllu": "is not a CoNLL-U file"}
+    sentences = {
+        "gold.bin": "is not a readable DocBin (its name does not end in .spacy or .conllu)",
+        "gold.conllu": "is not a CoNLL-U file",
+    }
     for name, sentence in sentences.items():
         path = tmp_path / name
         path.write_bytes(dev.read_bytes())

@@ -10,6 +10,7 @@ from spacy.tokens import DocBin
 
 from spacy_calib.cli._common import read_examples
 from spacy_calib.cli._scoring import stream_examples
+from spacy_calib.cli.select import Settings, select
 from tests.cli.conftest import calib
 
 N_ARTICLES = 7
@@ -59,6 +60,20 @@ def test_the_other_commands_count_them_too(calibrated, articles, model, tmp_path
     wrong = calib("evaluate", calibrated, articles, "--doc-key", "chapter")
     assert wrong.code == 1
     assert "nothing under 'chapter'" in wrong.text
+
+
+def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):
+    rows = {
+        name: select(str(calibrated), articles, Settings(n=N_ARTICLES, per_doc=1), **options)["rows"]
+        for name, options in (("sentences", {}), ("articles", {"doc_key": "article"}))
+    }
+    of_article = {name: {row["doc"] % N_ARTICLES for row in chosen} for name, chosen in rows.items()}
+    assert len(of_article["articles"]) == N_ARTICLES > len(of_article["sentences"])
+    for command in ("rank", "select"):
+        assert calib(command, calibrated, articles, "--doc-key", "article", "-n", 2).code == 0
+        wrong = calib(command, calibrated, articles, "--doc-key", "chapter")
+        assert wrong.code == 1
+        assert "nothing under 'chapter'" in wrong.text
 
 
 def test_texts_of_a_conllu_file(calibrated, tmp_path):

@@ -169,7 +169,9 @@ def test_the_seed_repeats_the_simulated_figures(calibrated, test_file, tmp_path)
 def test_a_json_file_that_is_there_is_replaced_on_demand(calibrated, test_file, tmp_path):
     path = tmp_path / "table.json"
     path.write_text("old")
-    refuses(calib("evaluate", calibrated, test_file, "--silent", "-o", path), "exists already; choose another path or add --force")
+    refuses(
+        calib("evaluate", calibrated, test_file, "--silent", "-o", path), "exists already; choose another path or add --force"
+    )
     assert path.read_text() == "old"
     assert calib("evaluate", calibrated, test_file, "--silent", "-o", path, "--force").code == 0
     assert "calib" in figures(tmp_path / "table.json")

@@ -8,6 +8,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_calib import render
 from tests.cli.conftest import calib, entity_docs, save_docs
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
@@ -35,7 +36,7 @@ def other_scheme(tmp_path_factory):
 @pytest.fixture(scope="module")
 def mapped(ner_model, other_scheme, tmp_path_factory):
     path = tmp_path_factory.mktemp("mapped") / "pipeline"
-    fitted = calib("fit", ner_model, other_scheme / "dev.spacy", path, "--component", "ner", "--map", MAP)
+    fitted = calib("fit", ner_model, other_scheme / "dev.spacy", path, "-C", "ner", "-m", "isotonic", "--map", MAP)
     assert fitted.code == 0, fitted.text
     assert "does not know" not in fitted.text
     return path
@@ -88,6 +89,10 @@ def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_tes
             assert token._.calib_score == pytest.approx(same._.calib_score, abs=1e-5)
             wanted = {RENAMED.get(label, label): score for label, score in token._.calib_scores.items()}
             assert same._.calib_scores == pytest.approx(wanted, abs=1e-5)
+        shown = render(two, style="ents")
+        for label, mapped_label in RENAMED.items():
+            shown = shown.replace(mapped_label, label)
+        assert shown == render(one, style="ents")
         for ent, same in zip(one.ents, two.ents, strict=True):
             entities += 1
             assert (ent.label_, ent._.calib_score) == (same.label_, pytest.approx(same._.calib_score, abs=1e-5))
@@ -119,3 +124,38 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
         data = [] if command == "info" else [other_scheme / "merged.spacy"]
         done = calib(command, path, *data, *more, "--silent") if command != "info" else calib("info", path)
         assert done.code == 0, done.text
+
+
+JUDGES = {
+    "evaluate": (),
+    "report": ("-o", "report.html"),
+    "plot": ("--kind", "reliability", "-o", "plot.svg"),
+    "rank": (),
+    "expect": ("--check",),
+    "threshold": ("--precision", 0.5),
+}
+
+
+@pytest.mark.parametrize("command", JUDGES)
+def test_what_judges_says_which_gold_is_unknown(command, calibrated_ner, tmp_path, monkeypatch):
+    """As `fit` does: one label of three is called otherwise; of another file none is known but "O"."""
+    monkeypatch.chdir(tmp_path)
+    partly, none = (
+        save_docs(tmp_path / f"{name}.spacy", renamed(60, 23, {"PER": "PER", "LOC": "LOC", **names}))
+        for name, names in (("partly", {"ORG": "firm"}), ("none", RENAMED))
+    )
+    outcome = calib(command, calibrated_ner, partly, *JUDGES[command])
+    assert outcome.code == 0, outcome.text
+    assert "have a gold label that component 'ner' does not know (firm; it knows O, " in outcome.text
+    assert "It says ORG for firm (" in outcome.text
+    assert "see `fit --map`" in outcome.text
+    refused = calib(command, calibrated_ner, none, *JUDGES[command], "--force")
+    assert refused.code == 1
+    assert "Component 'ner' knows none of the labels in the gold" in refused.text
+    assert "the gold has xLOC, xORG, xPER; the component knows O, " in refused.text
+
+
+def test_known_gold_is_not_warned_about(calibrated_ner, entity_test):
+    outcome = calib("evaluate", calibrated_ner, entity_test)
+    assert outcome.code == 0
+    assert "does not know" not in outcome.text
