@@ -274,7 +274,7 @@ def test_options_of_a_recognizer_beside_a_config(ner_model, entity_dev, tmp_path
 
 @pytest.mark.parametrize("method", ["histogram", "scaling-binning", "identity"])
 def test_methods_other_than_isotonic(method, ner_model, entity_dev, tmp_path):
-    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", method, "-b", 5, "--silent").code == 0
+    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", method, "-b", 15, "--silent").code == 0
     doc = spacy.load(tmp_path / "out")("Ann lives in New York .")
     assert all(0 <= token._.calib_score <= 1 for token in doc)
     assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
@@ -283,10 +283,19 @@ def test_methods_other_than_isotonic(method, ner_model, entity_dev, tmp_path):
 
 
 def test_gold_preproc_splits_documents_into_sentences(ner_model, entity_dev, tmp_path):
-    assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--gold-preproc", "--silent").code == 0
-    info = spacy.load(tmp_path / "out").get_pipe("calib").fit_info
-    assert (info["docs"], info["tokens"]) == (2 * N_DOCS, sum(map(len, gold_docs(entity_dev))))
-    assert info["spans"]["spans"] > 100
+    """The recognizer reads sentence by sentence; what is resampled is still the documents."""
+    docs = gold_docs(entity_dev)
+    alone = save_docs(tmp_path / "alone.spacy", [sentence.as_doc() for doc in docs for sentence in doc.sents])
+    infos = []
+    for name, data, *options in (("split", entity_dev, "--gold-preproc"), ("alone", alone), ("whole", entity_dev)):
+        assert calib("fit", ner_model, data, tmp_path / name, "-C", "ner", "-m", "isotonic", *options, "--silent").code == 0
+        infos.append(spacy.load(tmp_path / name).get_pipe("calib").fit_info)
+    assert [info["docs"] for info in infos] == [N_DOCS, 2 * N_DOCS, N_DOCS]
+    assert [info["tokens"] for info in infos] == [sum(map(len, docs))] * 3
+    split, as_docs, whole = ([row["raw"] for row in info["table"]] for info in infos)
+    assert split == pytest.approx(as_docs)
+    assert split != pytest.approx(whole)
+    assert infos[0]["spans"]["spans"] > 100
 
 
 # Pipelines that were calibrated before
@@ -301,8 +310,9 @@ def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity
     assert nlp.get_pipe("calib").fit_info["tokens"] == sum(map(len, docs))
     assert nlp.get_pipe("calib").event == "overlap"
     assert entities_of(docs) == entities_of(run(ner_model, entity_test)[1])
-    # What was fitted before has no part in it: the same as a fit of the stock pipeline.
-    assert calib("fit", ner_model, entity_test, tmp_path / "fresh", "-C", "ner", "--event", "overlap", "--silent").code == 0
+    # Its settings are those of the calib pipe that was there, but what was fitted has no part in it: the same as a fit of the stock pipeline.
+    settings = ["-C", "ner", "--method", "isotonic", "--event", "overlap"]
+    assert calib("fit", ner_model, entity_test, tmp_path / "fresh", *settings, "--silent").code == 0
     again, fresh = (files_of(tmp_path / name) for name in ("out", "fresh"))
     assert again["calib/calibration.msgpack"] == fresh["calib/calibration.msgpack"]
     assert again["config.cfg"] == fresh["config.cfg"]

@@ -99,9 +99,10 @@ def test_span_categories_are_judged_too(calibrated_spancat, span_gold):
     ("component", "noun"),
     [("morphologizer", "morphologizer"), ("trainable_lemmatizer", "lemmatizer"), ("senter", "sentence splitter")],
 )
-def test_other_components_are_called_by_their_name(model, dev, test_file, tmp_path, component, noun):
+def test_other_components_are_called_by_their_name(model, dev, tmp_path, component, noun):
     assert calib("fit", model, dev, tmp_path / "m", "--component", component, "--silent").code == 0
-    (view,) = report(str(tmp_path / "m"), test_file, output=tmp_path / "r.html")["views"]
+    enough = save_gold(tmp_path / "enough.spacy", 300, seed=2)
+    (view,) = report(str(tmp_path / "m"), enough, output=tmp_path / "r.html")["views"]
     assert f"this {noun}" in view["verdict"]["sentence"].lower()
     assert sum(row["pairs"] for row in view["tags"]) == view["table"]["pairs"] > 0
     # Edit trees do not say which lemma they give.
