@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis.decomposition import decompose
 from ..binning import make_binner
-from ..documents import by_unit
+from ..documents import by_unit, counted
 from ..metrics.bootstrap import error_interval, mean_gmce_interval, resample_means
 from ..metrics.proper import log_losses, squared_losses
 from ..pairs import top_pairs
@@ -38,7 +38,7 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
 
     judged (Judged): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
         about the pipe.
-    RETURNS (dict): facts, and "unit", "bins", "documents", "by", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
+    RETURNS (dict): facts, and "unit", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
         "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst", "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
@@ -50,6 +50,7 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": judged.n_bins,
         "documents": table["by"]["n"],
+        "counted": counted(**table["by"]),
         "by": by_unit(**table["by"]),
         "verdict": verdict(judged, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,

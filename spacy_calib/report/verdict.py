@@ -221,7 +221,7 @@ def _of_groups(rows: list[dict[str, Any]]) -> list[str]:
     if len(held) < 2:
         return []
     if not beyond:
-        return [f"Each of the {len(held)} groups with pairs by itself is within chance too."]
+        return [f"None of the {len(held)} groups with pairs is surely off by itself."]
     worst = max(beyond, key=lambda row: row["calibrated"] - row["floor95"])
     every = "Both" if len(held) == 2 else f"All {len(held)}"
     which = every if len(beyond) == len(held) else f"{len(beyond)} of the {len(held)}"
