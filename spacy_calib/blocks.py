@@ -297,13 +297,15 @@ def find_row(
 
 def _is_own(parsed: ParsedBlock, row: int, beside: tuple[Place, Place], label: Callable[[str], int]) -> bool:
     """Whether there is more to say for a row than start and word: see the head of this file."""
-    before, behind = (
-        one is None or (0 <= at < len(parsed.orth) and parsed.row_of_start.get(one[0]) == at and parsed.orth[at] == one[1])
-        for one, at in zip(beside, (row - 1, row + 1), strict=True)
-    )
+    before, behind = _stands_at(parsed, row - 1, beside[0]), _stands_at(parsed, row + 1, beside[1])
     if before and behind:
         return True
     return (before or behind) and (parsed.carried is None or parsed.carried[row] == label(parsed.layer) & _LOW_HALF)
+
+
+def _stands_at(parsed: ParsedBlock, row: int, place: Place) -> bool:
+    """Whether the token at the place is that of the row; past an end of the Doc there is none to disagree."""
+    return place is None or (parsed.row_of_start.get(place[0]) == row and parsed.orth[row] == place[1])
 
 
 def claimed_rows(
@@ -315,7 +317,7 @@ def claimed_rows(
     """
     matches = []
     claims = np.zeros(len(starts), dtype=np.intp)
-    for key, block in _find_blocks(user_data, attr):
+    for key, block, _ in parsed_blocks(user_data, attr):
         at = block["start"].astype(np.int64) + key[2]
         rows = np.minimum(np.searchsorted(at, starts), max(0, len(at) - 1))
         own = (at[rows] == starts) & (block["orth"][rows] == orths) if len(at) else np.zeros(len(starts), dtype=bool)
