@@ -8,6 +8,7 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.label_map import map_label, merge_labels, read_map
+from spacy_calib.unknown_gold import UnknownGold
 
 
 def test_maps_are_read_from_the_option_and_from_files(tmp_path):
@@ -46,3 +47,19 @@ def test_labels_are_mapped_and_merged():
         "O",
         "L-ORG",
     ]
+
+
+def test_the_suggested_map_leaves_shared_labels_alone_and_names_those_that_stand_for_nothing():
+    found = {
+        ("ORG", "ORG"): 300,
+        ("ORG", "MISC"): 96,
+        ("GPE", "LOC"): 200,
+        ("GPE", "PER"): 9,
+        ("DATE", "O"): 50,
+        ("O", "O"): 900,
+    }
+    gold = {"ORG": 300, "MISC": 96, "LOC": 200, "PER": 9, "O": 950}
+    unknown = UnknownGold.of(found, 105, gold, ("O", "ORG", "GPE", "LOC", "DATE"))
+    assert unknown.suggestion() == "GPE=LOC,DATE="
+    assert unknown.pairs == [("ORG", "MISC", 96), ("GPE", "PER", 9)]
+    assert unknown.share == 105 / 605
