@@ -136,6 +136,8 @@ class GroupedRecalibrator:
     def _map(self, scores: Floats, groups: Ints) -> Floats:
         """What the maps of the groups give."""
         assert self.pooled_ is not None
+        if all(type(one) is Identity for one in (self.pooled_, *self.maps_) if one is not None):
+            return scores.copy()
         if not len(groups):
             return np.zeros(0)
         order = np.argsort(groups, kind="stable")

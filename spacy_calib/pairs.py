@@ -39,9 +39,9 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
         # flatnonzero on the flat view is several times as fast as nonzero in two dimensions; the threshold is an array, so that
         # float32 scores are compared with it in float64 by every numpy
         flat = np.flatnonzero(block.ravel() >= np.array([threshold]))
-        row, tag = np.divmod(flat, max(1, scores.shape[1]))
+        row = flat // max(1, scores.shape[1])  # by one number: several times as fast as divmod
         rows.append(row + start)
-        tags.append(tag)
+        tags.append(flat - row * scores.shape[1])
         kept.append(block.ravel()[flat].astype(np.float64))
     return Marginals(np.concatenate(rows), np.concatenate(tags), np.concatenate(kept), len(scores))
 

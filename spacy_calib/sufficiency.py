@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ TOKENS_TO_CHOOSE = 500
 PAIRS_TO_CHOOSE = 600
 # With fewer documents than that, a difference is said to vary by as many blocks of tokens as this.
 _BLOCKS = 20
+# Sets of tags are worth making where they are expected to miss so many of the fit tokens: with fewer, the share that they miss of other
+# tokens is left to chance.
+_MISSES_FOR_SETS = 10
 # A greater loss by less than this share of the raw one is none to speak of.
 _MATERIAL = 0.01
 # So few tokens show no gain, whatever they say.
@@ -36,6 +41,15 @@ def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int) -> str:
         ("pairs", n_pairs, PAIRS_TO_CHOOSE),
     )
     return next((f"{given:,} {what}, and {least:,} are wanted" for what, given, least in wanted if given < least), "")
+
+
+def tokens_for_sets(alpha: float) -> tuple[int, int]:
+    """(fewest tokens on which sets that miss at most this share can say anything, fewest on which they are worth making).
+
+    Of fewer than the first, not even the least likely gold tag is a cut that keeps the promise (see `conformal.quantile_rank`).
+    """
+    exact = Fraction(repr(float(alpha)))
+    return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.conformal import quantile_rank
 from spacy_calib.metrics import log_loss
 from spacy_calib.recalibrators import IsotonicRegression
-from spacy_calib.sufficiency import HeldOut, judge_held_out, too_few_to_choose
+from spacy_calib.sufficiency import HeldOut, judge_held_out, tokens_for_sets, too_few_to_choose
 
 from .strategies import make_pairs
 
@@ -24,6 +25,16 @@ from .strategies import make_pairs
 )
 def test_what_is_wanted_to_choose(given, why):
     assert too_few_to_choose(*given) == why
+
+
+@pytest.mark.parametrize(
+    ("alpha", "least", "worth"),
+    [(0.5, 1, 20), (0.1, 9, 100), (0.05, 19, 200), (0.01, 99, 1000), (0.07, 14, 143), (0.0005, 1999, 20_000), (0.9, 1, 12)],
+)
+def test_tokens_that_sets_want(alpha, least, worth):
+    assert tokens_for_sets(alpha) == (least, worth)
+    assert quantile_rank(least, alpha) <= least
+    assert quantile_rank(least - 1, alpha) > least - 1
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def fixed(
         scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
         chosen = Chosen(one_group_per_tag, prototype, pooling, own, scaled)
         made = TokenCalibration.fit(data, chosen, grouping(task), normalize=normalize)
-        scores = _applied(made, task)
+        scores = applied(made, task)
         return Outcome(scores, time.perf_counter() - started)
 
     return run
@@ -131,7 +131,7 @@ def scaled_only(scaling: Scaling) -> Method:
         started = time.perf_counter()
         own = scaling.clone()
         own.cross_fit(task.data.pairs, task.data.documents, task.data.n_tags)
-        scores = _applied(TokenCalibration(scaling=own), task)
+        scores = applied(TokenCalibration(scaling=own), task)
         return Outcome(scores, time.perf_counter() - started)
 
     return run
@@ -144,13 +144,13 @@ def chosen(normalize: bool | str = False) -> Method:
         found, seconds = task.chosen
         started = time.perf_counter()
         made = TokenCalibration.fit(task.data, found, task.group(found.grouping), normalize=normalize)
-        scores = _applied(made, task)
+        scores = applied(made, task)
         return Outcome(scores, seconds + time.perf_counter() - started, found.table["chosen"])
 
     return run
 
 
-def _applied(made: TokenCalibration, task: Task) -> Floats:
+def applied(made: TokenCalibration, task: Task) -> Floats:
     """The scores of the test pairs."""
     calibrated = made.calibrate(task.test_scores, THRESHOLD)
     has_gold = np.asarray(task.held.test.gold)[calibrated.marginals.rows] != -2

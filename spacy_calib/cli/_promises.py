@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
+from ..errors import calib_error
+from ..sufficiency import tokens_for_sets
 from ._common import number
 
 _TAGS_NAMED = 8
@@ -20,10 +23,28 @@ def warn_of_promises(info: dict[str, Any]) -> None:
         warn_of_offsets(info["scaling"])
 
 
+def check_sets(info: dict[str, Any]) -> None:
+    """RAISES C131: there are so few tokens that no set short of all tags keeps the promise.
+
+    info (dict): The pipe's `fit_info`.
+    """
+    sets = info.get("sets")
+    if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
+        alpha, n = sets["alpha"], sets["tokens"]
+        reached = ceil(1000 / (n + 1)) / 1000
+        raise calib_error("C131", alpha=alpha, tokens=n, least=tokens_for_sets(alpha)[0], reached=reached)
+
+
 def warn_of_sets(sets: dict[str, Any]) -> None:
     """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty."""
     from ._screen import msg
 
+    worth = tokens_for_sets(sets["alpha"])[1]
+    if sets["tokens"] < worth:
+        msg.warn(
+            f"The sets are made of {sets['tokens']:,} tokens: what they miss may be far from {100 * sets['alpha']:g} %, for which {worth:,} "
+            "at least are wanted; give more data or ask for less (--sets)"
+        )
     share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
     tags = sets["unreached"]
     if tags:

@@ -34,7 +34,7 @@ from ._names import NORMALIZE, SCALINGS
 from ._numbers import check_numbers
 from ._options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
 from ._overrides import overrides_of
-from ._promises import warn_of_promises
+from ._promises import check_sets, warn_of_promises
 from ._settings import check_options, complete_source, pipe_settings, settings_from_file
 
 if TYPE_CHECKING:
@@ -203,6 +203,7 @@ def fit(
         max_unknown=1.0 if allow_unknown else MOST_UNKNOWN,
     )
     check_held_out(calib)
+    check_sets(calib.fit_info)
     write_folder(output, lambda folder: nlp.to_disk(folder), force)
     component = calib.source.component
     if component and component not in nlp.pipe_names and not silent:

@@ -12,6 +12,8 @@ from .entries import LEAST, LEAST_REST, MOST_INPUTS
 
 # A table of weights with more cells than this is kept sparse, and as many cells are looked at together.
 _CELLS = 1 << 22
+# Margins farther above the highest than this are all the same: certain.
+_LARGEST = 600.0
 
 
 class Applied:
@@ -36,7 +38,7 @@ class Applied:
         # Rows and columns of the tags that have any weight; one more column, of zeros, stands for all other tags.
         rows, row = np.unique(sources, return_inverse=True)
         columns, column = np.unique(targets, return_inverse=True)
-        self.row_of = np.full(len(biases), -1, dtype=np.intp)
+        self.row_of = np.full(len(biases), -1, dtype=np.int32)
         self.row_of[rows] = np.arange(len(rows))
         self.column_of = np.full(len(biases), len(columns), dtype=np.intp)
         self.column_of[columns] = np.arange(len(columns))
@@ -44,19 +46,31 @@ class Applied:
         self.n_columns = len(columns) + 1
         self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
 
-    def chunks(self, token: Ints) -> list[slice]:
-        """Entries of some tokens at a time, one entry at least. token (Ints): Of each entry, 0, 1, ... ascending."""
-        step = max(1, _CELLS // self.n_columns)
-        bounds = [*np.searchsorted(token, np.arange(0, int(token[-1]) + 1, step)).tolist(), len(token)]
-        return [slice(first, last) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+    def scale(self, tokens: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
+        """The scaled probabilities of n entries, n >= 1.
 
-    def scale(self, token: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
-        """The scaled probabilities of some entries.
-
-        token (Ints): Of each entry, 0 to n - 1, ascending. tags (Ints), scores (Floats), counted: See `Scaling.scale`.
+        tokens (Ints): Of each entry, ascending. tags (Ints), scores (Floats), counted: See `Scaling.scale`.
         """
-        n = int(token[-1]) + 1
-        starts = np.searchsorted(token, np.arange(n))
+        begins = np.ones(len(tokens), dtype=bool)
+        np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
+        starts = np.flatnonzero(begins)
+        step = max(1, _CELLS // self.n_columns)
+        if len(starts) <= step:
+            return self._scale(starts, tags, scores, counted)
+        cuts = [*starts[::step].tolist(), len(tokens)]
+        parts = [slice(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
+        own = [starts[at : at + step] - starts[at] for at in range(0, len(starts), step)]
+        return np.concatenate(
+            [
+                self._scale(first, tags[part], scores[part], None if counted is None else counted[part])
+                for first, part in zip(own, parts, strict=True)
+            ]
+        )
+
+    def _scale(self, starts: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
+        """The same for tokens that fit into one table. starts (Ints): First entry of each token."""
+        lengths = np.diff(starts, append=len(tags))
+        token = np.repeat(np.arange(len(starts)), lengths)
         # What stands for the rest is no label's tag: a label of that number was appended after the fit.
         own = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
@@ -70,32 +84,45 @@ class Applied:
         if counted is not None:
             inputs[~counted] = 0.0  # they bear on no other tag
         if self.n_columns > 1:
-            moved = self._moved(token, starts, own, inputs)
+            moved = self._moved(token, starts, lengths, own, inputs)
             margins += _cells(moved, token, self.column_of[own])
-            of_rest += _cells(moved, np.arange(n), np.full(n, self.column_of[self.n_tags]))
+            of_rest += _column(moved, self.column_of[self.n_tags])
         inside = margins if counted is None else np.where(counted, margins, -np.inf)
         highest = np.maximum(np.maximum.reduceat(inside, starts), of_rest)
-        sums = np.add.reduceat(np.exp(inside - highest[token]), starts) + np.exp(of_rest - highest)
-        return np.minimum(np.exp(margins - (highest + np.log(sums))[token]), 1.0)
+        # An entry that is not counted may be above the highest, and is then as likely as can be.
+        chances = np.exp(np.minimum(margins - highest[token], _LARGEST))
+        sums = np.add.reduceat(chances if counted is None else np.where(counted, chances, 0.0), starts)
+        sums += np.exp(of_rest - highest)
+        return np.minimum(chances / sums[token], 1.0)
 
-    def _moved(self, token: Ints, starts: Ints, own: Ints, inputs: Floats) -> Any:
+    def _moved(self, token: Ints, starts: Ints, lengths: Ints, own: Ints, inputs: Floats) -> Any:
         """What the inputs of each token add to each tag, shape (n_tokens, n_columns)."""
         from scipy.sparse import csr_matrix
 
-        n = len(starts)
-        bears = (inputs > 0) & (self.row_of[own] >= 0)
-        many = np.bincount(token[inputs > 0], minlength=n) > MOST_INPUTS
-        if many.any():
-            bears[_beyond(token, starts, inputs, many)] = False
-        index = np.flatnonzero(bears)
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(token[index], minlength=n))])
-        return csr_matrix((inputs[index], self.row_of[own[index]], bounds), (n, self.table.shape[0])) @ self.table
+        rows = self.row_of[own]
+        bears = (inputs > 0) & (rows >= 0)
+        if lengths.max() > MOST_INPUTS:
+            many = np.bincount(token[inputs > 0], minlength=len(starts)) > MOST_INPUTS
+            if many.any():
+                bears[_beyond(token, starts, inputs, many)] = False
+        bounds = np.append(starts, len(token))
+        if not bears.all():
+            bounds = np.concatenate([[0], np.cumsum(bears)])[bounds]
+            rows, inputs = rows[bears], inputs[bears]
+        shape = (len(starts), self.table.shape[0])
+        return csr_matrix((inputs, rows, bounds.astype(rows.dtype)), shape) @ self.table
 
 
 def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
     """Single cells of a dense or sparse table."""
-    found = table[rows, columns]
-    return found if isinstance(found, np.ndarray) and found.ndim == 1 else np.asarray(found).ravel()
+    if isinstance(table, np.ndarray):
+        return table.ravel().take(rows * table.shape[1] + columns)
+    return np.asarray(table[rows, columns]).ravel()
+
+
+def _column(table: Any, column: int) -> Floats:
+    """A column of a dense or sparse table."""
+    return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
 
 
 def _beyond(token: Ints, starts: Ints, inputs: Floats, many: NDArray[np.bool_]) -> Ints:

@@ -15,7 +15,7 @@ from ..recalibrators.logistic import PRIOR
 from ..schema import floats, number, optional, record, whole, wholes
 from ..types import Floats, Ints, Pairs, as_probabilities
 from .apply import Applied
-from .entries import LEAST, Entries, lay_out
+from .entries import LEAST, Entries, lay_out, number_codes
 
 FLOOR = 1e-4
 # A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
@@ -243,17 +243,9 @@ class Scaling:
             return np.zeros(0)
         ascending = bool((rows[1:] >= rows[:-1]).all())
         order = slice(None) if ascending else np.argsort(rows, kind="stable")
-        of_entry = rows[order]
-        token = np.concatenate([[0], np.cumsum(of_entry[1:] != of_entry[:-1])])
-        columns, values = tags[order], given[order]
         flags = None if counted is None else np.asarray(counted)[order]
-        ready = self._ready()
-        found = np.concatenate([
-            ready.scale(token[part] - token[part.start], columns[part], values[part], None if flags is None else flags[part])
-            for part in ready.chunks(token)
-        ])  # fmt: skip
         scaled = np.empty(len(given))
-        scaled[order] = found
+        scaled[order] = self._ready().scale(rows[order], tags[order], given[order], flags)
         return scaled
 
     def _ready(self) -> Applied:
@@ -337,7 +329,7 @@ class _Problem:
         codes = {"none": np.zeros(0, dtype=np.intp), "self": entries.tags * (entries.n_tags + 3), "all": entries.codes}[
             self.pairwise
         ]
-        self.codes, which = np.unique(codes, return_inverse=True)
+        self.codes, which = number_codes(codes, (entries.n_tags + 2) ** 2)
         targets = entries.targets if self.pairwise == "all" else np.arange(len(codes))
         moving = entries.inputs[entries.sources] if self.pairwise == "all" else entries.inputs[: len(codes)]
         self.design = csr_matrix((moving, (targets, which)), (len(entries), len(self.codes)))

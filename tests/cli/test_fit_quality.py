@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import ceil
 
 import pytest
 import spacy
@@ -129,7 +130,7 @@ def test_without_the_options_there_is_none_of_it(calibrated):
 @pytest.mark.parametrize("coverage", ["marginal", "group", "tag"])
 def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     """Every Token._.calib_set may be None then, of which nothing was said."""
-    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.0005, "--coverage", coverage, "--threshold", 0.2)
+    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", coverage, "--threshold", 0.2)
     assert outcome.code == 0
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
     held = info_of(tmp_path / "out", tmp_path)["sets"]
@@ -143,7 +144,24 @@ def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     what = named if unreached else f"{100 * share:.1f} % of the fit tokens, which"
     assert f"The sets can promise nothing for {what}" in outcome.text
     shown = calib("info", tmp_path / "out").text
-    assert f"99.95 % of tokens, coverage: {coverage}; no promise for " in shown
+    assert f"99.8 % of tokens, coverage: {coverage}; no promise for " in shown
+
+
+def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, dev, tmp_path):
+    n_tokens = sum(len(sentence) for sentence in made_up_sentences(120, 12))
+    below, few = 0.9 / n_tokens, 5 / n_tokens
+    refuses(
+        calib("fit", model, dev, tmp_path / "out", "--sets", below, "-m", "platt"),
+        f"Sets that miss at most {below:g} of the tokens are to be made of {n_tokens} tokens, and {ceil(1 / below) - 1} at least",
+    )
+    assert not (tmp_path / "out").exists()
+    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", few, "-m", "platt")
+    assert outcome.code == 0
+    assert f"The sets are made of {n_tokens:,} tokens: what they miss may be far from " in outcome.text
+    assert f"for which {ceil(10 / few):,} at least" in outcome.text
+    assert (
+        "what they miss may be far" not in calib("fit", model, dev, tmp_path / "out", "--sets", 0.1, "-m", "platt", "-F").text
+    )
 
 
 def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_path):
@@ -201,7 +219,7 @@ def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp
 
 def test_a_set_of_all_tags_keeps_any_promise(model, dev, tmp_path):
     """No tag can be ruled out here, and none is below the threshold."""
-    assert calib("fit", model, dev, tmp_path / "out", "--sets", 0.0005, "--coverage", "tag", "--silent").code == 0
+    assert calib("fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", "tag", "--silent").code == 0
     assert {len(token._.calib_set) for token in tokens_of(tmp_path / "out", 3)} == {5}
     assert info_of(tmp_path / "out", tmp_path)["sets"]["out_of_reach"] == 0
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.scaling import entries as module
-from spacy_calib.scaling.entries import LEAST, LEAST_REST, Entries, lay_out
+from spacy_calib.scaling.entries import LEAST, LEAST_REST, Entries, lay_out, number_codes
 
 from ..strategies import score
 
@@ -131,3 +131,14 @@ def test_it_is_the_slow_layout(given_entries, most):
         at += len(own) + 1
     assert len(entries) == at
     assert list(zip(entries.sources.tolist(), entries.targets.tolist(), strict=True)) == held
+
+
+@pytest.mark.parametrize("largest", [0, 1 << 22])
+@pytest.mark.parametrize("codes", [[], [3], [5, 0, 5, 9, 3, 0]])
+def test_codes_are_numbered_as_by_sorting(codes, largest, monkeypatch):
+    monkeypatch.setattr(module, "_LARGEST_TABLE", largest)
+    given = np.array(codes, dtype=np.intp)
+    distinct, places = number_codes(given, 10)
+    wanted = np.unique(given, return_inverse=True)
+    np.testing.assert_array_equal(distinct, wanted[0])
+    np.testing.assert_array_equal(places, wanted[1])
