@@ -180,8 +180,8 @@ def judge(task: Task, rules: Sequence[str]) -> dict[str, Judged]:
     for one in set(taken.values()):
         scores = held.scores(one)
         of, chance = figures(test, scores, groups), floors(test, scores, groups)
-        far = [100 * (getattr(of, name) - least[name]) / getattr(raw, name) for name in LOSSES]
-        found[one] = Judged(*far, of.smce, chance["smce"], of.mean_gmce, chance["mean_gmce"])
+        far = {name: 100 * (getattr(of, name) - least[name]) / getattr(raw, name) for name in LOSSES}
+        found[one] = Judged(far["log_loss"], far["brier"], of.smce, chance["smce"], of.mean_gmce, chance["mean_gmce"])
     return {rule: found[one] for rule, one in taken.items()}
 
 
