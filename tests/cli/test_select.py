@@ -226,7 +226,7 @@ def test_json_alone_on_the_standard_output(calibrated, pool, capsys):
         (("--signal", "logits"), "Option --signal must be one of calibrated, raw"),
         (("--unit", "word"), "Option --unit must be one of sentence, doc"),
         (("--format", "yaml"), "Option --format must be one of table, json"),
-        (("--n", 0), "Option --n must be at least 1, but 0 was given"),
+        (("--n", 0), "Option --top must be at least 1, but 0 was given"),
         (("--max-words", 0), "Option --max-words must be at least 1"),
         (("--per-doc", 0), "Option --per-doc must be at least 1"),
         (("--n-process", 0), "Option --n-process must be at least 1"),
