@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from ..errors import calib_error
 from ..outputs import Output, check_files
 from ._common import import_user_code, reason, user_errors
 from ._options import Code, Component, Method, NewAttr, Silent
@@ -80,7 +81,6 @@ def config_text(name: str, settings: Mapping[str, Any]) -> str:
     """
     from thinc.api import Config
 
-    from ..errors import calib_error
     from ..factory import DEFAULT_CONFIG
     from ..registry import registry
 
