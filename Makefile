@@ -11,11 +11,11 @@ LOWEST := .venv-lowest
 # The lowest versions have wheels for Python 3.10 alone: on the path, or one of pyenv's (whose shim may not answer).
 LOWEST_PYTHON ?= $(shell for python in python3.10 $$(pyenv whence --path python3.10 2>/dev/null); do $$python -c "" 2>/dev/null && echo $$python && break; done)
 # The tests of what other versions of spaCy, numpy and scikit-learn can break. TESTS=tests runs all that can run without the other extras.
-TESTS ?= tests/test_lowest.py tests/test_home.py tests/test_component.py tests/test_registry.py tests/test_saved.py tests/test_attributes.py tests/test_golden.py \
-	tests/marginals tests/ner tests/recalibrators tests/scaling tests/cli/test_fit.py tests/cli/test_evaluate.py tests/cli/test_info.py
+TESTS ?= tests/test_lowest.py tests/sources tests/pipe tests/test_registry.py tests/doc/test_attributes.py tests/calibration/test_golden.py \
+	tests/calibration/recalibrators tests/calibration/scaling tests/cli/test_fit.py tests/cli/test_evaluate.py tests/cli/test_info.py
 # Known there: the config of old spaCy cannot hold labels that end in a dollar sign, its beam_ner has other defaults, its numpy takes more memory.
-KNOWN := --deselect tests/marginals/test_dollars.py --deselect tests/ner/test_recognizer.py::test_factories_have_the_same_settings_and_meta \
-	--deselect tests/scaling/test_log_linear.py::test_tokens_with_hundreds_of_equal_tags_take_little_memory
+KNOWN := --deselect tests/sources/test_dollars.py --deselect tests/sources/ner/test_recognizer.py::test_factories_have_the_same_settings_and_meta \
+	--deselect tests/calibration/scaling/test_log_linear.py::test_tokens_with_hundreds_of_equal_tags_take_little_memory
 
 .PHONY: demo test test-lowest lowest-python bench-smoke lint clean
 

@@ -62,9 +62,9 @@ def ewt_pairs(cache: Path) -> tuple[Pairs, Groups, Groups]:
     """EWT's pairs (dev and test), their tag frequency groups, and all tags as one group."""
     from quality_table import ewt
 
-    from spacy_calib.grouping.shared import shared_group
-    from spacy_calib.grouping.tag_frequency import tag_frequency_groups
-    from spacy_calib.pairs import concatenate
+    from spacy_calib.calibration.grouping.shared import shared_group
+    from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+    from spacy_calib.pairs.build import concatenate
 
     data = ewt(cache)
     groups = tag_frequency_groups(data.labels, data.counts)
@@ -87,8 +87,8 @@ def clocked(function: Callable[[], Any]) -> tuple[float, Any]:
 
 def largest_difference(pairs: Pairs, one_group: Groups, sklearn_map: Any) -> float:
     """Between our map of one group and scikit-learn's, at all scores of the pairs and on a grid over [0, 1]."""
-    from spacy_calib.grouped import GroupedRecalibrator
-    from spacy_calib.recalibrators import IsotonicRegression
+    from spacy_calib.calibration.grouped import GroupedRecalibrator
+    from spacy_calib.calibration.recalibrators import IsotonicRegression
 
     ours = GroupedRecalibrator(IsotonicRegression(), one_group).fit(pairs)
     asked = np.concatenate([pairs.scores, GRID])
@@ -103,8 +103,8 @@ def race(pairs: Pairs, groups: Groups, one_group: Groups, repeats: int) -> dict[
     """
     from sklearn.isotonic import IsotonicRegression as Peer
 
-    from spacy_calib.grouped import GroupedRecalibrator
-    from spacy_calib.recalibrators import IsotonicRegression
+    from spacy_calib.calibration.grouped import GroupedRecalibrator
+    from spacy_calib.calibration.recalibrators import IsotonicRegression
 
     hits = pairs.hits.astype(np.float64)
     small = slice(0, 1000)
@@ -130,8 +130,8 @@ def race(pairs: Pairs, groups: Groups, one_group: Groups, repeats: int) -> dict[
 
 
 def fit_ours(method: str, arrays: dict[str, Any]) -> Callable[[Any, int], Any]:
-    from spacy_calib.grouped import GroupedRecalibrator
-    from spacy_calib.recalibrators import HistogramBinning, IsotonicRegression, ScalingBinning
+    from spacy_calib.calibration.grouped import GroupedRecalibrator
+    from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegression, ScalingBinning
     from spacy_calib.types import Groups, Pairs
 
     prototype = {"isotonic": IsotonicRegression, "histogram": HistogramBinning, "scaling binning": ScalingBinning}[method]()

@@ -32,8 +32,8 @@ from spacy.language import Language
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.component import Calibrator
-from spacy_calib.marginals.ner import NerSource
+from spacy_calib.pipe.component import Calibrator
+from spacy_calib.sources.ner.source import NerSource
 
 BATCH = 128
 

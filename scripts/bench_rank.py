@@ -24,12 +24,12 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_calib.cli._common import write_pieces
 from spacy_calib.cli._scoring import open_pipeline, score, stream_examples
-from spacy_calib.cutting import cut
-from spacy_calib.review.formats import WRITERS
-from spacy_calib.review.ranking import review_order
-from spacy_calib.review.tasks import tasks_of
-from spacy_calib.review.units import unit_doubts, units_of
-from spacy_calib.scored import ScoredCorpus
+from spacy_calib.corpus.review.formats import WRITERS
+from spacy_calib.corpus.review.ranking import review_order
+from spacy_calib.corpus.review.tasks import tasks_of
+from spacy_calib.corpus.review.units import unit_doubts, units_of
+from spacy_calib.corpus.scored import ScoredCorpus
+from spacy_calib.doc.cutting import cut
 
 
 def peak_mib() -> float:

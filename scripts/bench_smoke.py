@@ -61,7 +61,9 @@ RUNS = {
 }
 # What is no program: its module is imported by those above.
 PARTS = {
+    "beam_pairs.py": "beam_pairs",
     "conllu.py": "conllu",
+    "corpus_pairs.py": "corpus_pairs",
     "study_common.py": "study_common",
     "quality/judge.py": "quality.judge",
     "quality/models.py": "quality.models",

@@ -28,16 +28,16 @@ from spacy.vocab import Vocab
 from tqdm import tqdm
 from wasabi import msg
 
+from spacy_calib.calibration.grouped import GroupedRecalibrator
+from spacy_calib.calibration.grouping.shared import shared_group
 from spacy_calib.cli._common import read_examples, run_pipes
 from spacy_calib.cli._names import METHODS
 from spacy_calib.cli.fit import fit
-from spacy_calib.grouped import GroupedRecalibrator
-from spacy_calib.grouping.shared import shared_group
 from spacy_calib.metrics.proper import accuracy
+from spacy_calib.pipe.scorer import JudgedPairs, judge
 from spacy_calib.registry import registry
 from spacy_calib.report.plots import compare_reliability
 from spacy_calib.report.tables import calibration_table
-from spacy_calib.scorers import JudgedPairs, judge
 from spacy_calib.types import Floats, Groups, Pairs
 
 CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"

@@ -42,18 +42,18 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_calib.calibration.grouped import GroupedRecalibrator
+from spacy_calib.calibration.grouping.alone import group_beside
+from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
+from spacy_calib.calibration.recalibrators import IsotonicRegression
+from spacy_calib.calibration.spans import fit_spans
 from spacy_calib.cli._common import load_pipeline, read_examples, run_pipes
 from spacy_calib.cli._fitted_pipe import with_inline_recognizer
-from spacy_calib.entities.recalibration import fit_spans
 from spacy_calib.errors import CalibError
-from spacy_calib.fitting import FitData, collect_fit_data, span_pairs
-from spacy_calib.grouped import GroupedRecalibrator
-from spacy_calib.grouping.alone import group_beside
-from spacy_calib.grouping.tag_frequency import make_tag_frequency_grouping
-from spacy_calib.marginals.ner import NerSource
 from spacy_calib.metrics import accuracy, brier, ece, gmce, log_loss, noise_floor, smce
 from spacy_calib.metrics.calibration_error import group_slices, mean_of
-from spacy_calib.recalibrators import IsotonicRegression
+from spacy_calib.pipe.fit_data import FitData, collect_fit_data, span_pairs
+from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 # Gold label -> the pipeline's labels that are right for it, the most usual one first.

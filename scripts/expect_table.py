@@ -33,16 +33,16 @@ from quality.readers import Documents
 from quality_table import MODEL, default_cache, say
 from tqdm import tqdm
 
+from spacy_calib.calibration.tokens import Chosen, TokenCalibration, TokenData
 from spacy_calib.cli._scoring import open_pipeline, score, stream_examples
 from spacy_calib.cli.fit import fit
-from spacy_calib.drift import Labelled
-from spacy_calib.expect import expected_accuracy, token_sums
-from spacy_calib.expectations import expectations, spans_of, tokens_of
-from spacy_calib.fit_record import FitRecord, Judged, record_fit
-from spacy_calib.layers import get_layer
-from spacy_calib.pairs import top_pairs
-from spacy_calib.scored import RIGHT, UNKNOWN, ScoredCorpus
-from spacy_calib.token_calibration import Chosen, TokenCalibration, TokenData
+from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
+from spacy_calib.doc.layers import get_layer
+from spacy_calib.expect.drift import Labelled
+from spacy_calib.expect.estimates import expected_accuracy, token_sums
+from spacy_calib.expect.record import FitRecord, Judged, record_fit
+from spacy_calib.expect.summary import expectations, spans_of, tokens_of
+from spacy_calib.pairs.build import top_pairs
 from spacy_calib.types import Ints, Pairs
 
 SIZES = (10, 30, 100)

@@ -29,8 +29,9 @@ import numpy as np
 import spacy
 from spacy.language import Language
 
-from spacy_calib import CalibError, saved
+from spacy_calib import CalibError
 from spacy_calib.cli.info import describe, show
+from spacy_calib.pipe import saved
 
 SAVED = Path(__file__).parent.parent / "tests" / "saved"
 TEXT = "the old dog saw Jordan in New York ."

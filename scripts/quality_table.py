@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from spacy_calib.binning import assign, make_binner
-from spacy_calib.grouped import GroupedRecalibrator
-from spacy_calib.grouping.shared import shared_group
-from spacy_calib.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.calibration.grouped import GroupedRecalibrator
+from spacy_calib.calibration.grouping.shared import shared_group
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegression, Recalibrator, ScalingBinning
 from spacy_calib.metrics import accuracy, brier, gmce, log_loss, noise_floor, smce
 from spacy_calib.metrics.calibration_error import group_slices, mean_of
-from spacy_calib.recalibrators import HistogramBinning, IsotonicRegression, Recalibrator, ScalingBinning
+from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.types import Floats, Groups, Pairs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,8 +83,8 @@ def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
     from spacy.tokens import Doc, DocBin
     from spacy.training import Example
 
-    from spacy_calib.fitting import collect_fit_data
-    from spacy_calib.marginals.softmax import SoftmaxSource
+    from spacy_calib.pipe.fit_data import collect_fit_data
+    from spacy_calib.sources.softmax import SoftmaxSource
 
     def bare(gold: Doc) -> Doc:
         return Doc(nlp.vocab, words=[token.text for token in gold], spaces=[bool(token.whitespace_) for token in gold])

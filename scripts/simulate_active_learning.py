@@ -32,13 +32,13 @@ from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from spacy_calib.active.batch import choose, text_key
-from spacy_calib.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
-from spacy_calib.active.units import Units, units_of
 from spacy_calib.cli._common import write_json
-from spacy_calib.collect import scored_corpus
+from spacy_calib.corpus.active.batch import choose, text_key
+from spacy_calib.corpus.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
+from spacy_calib.corpus.active.units import Units, units_of
+from spacy_calib.doc.collect import scored_corpus
+from spacy_calib.doc.layers import get_layer
 from spacy_calib.errors import CalibError
-from spacy_calib.layers import get_layer
 from spacy_calib.report.plots import figure_class
 
 STRATEGIES = ("least-confident", "least-confident:raw", "expected-errors", "expected-errors:per-word", "margin", "random")

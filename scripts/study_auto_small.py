@@ -25,11 +25,11 @@ from quality.ours import Task, applied
 from quality_table import default_cache
 from tqdm import tqdm
 
-from spacy_calib.cross_validation import Candidate, ScaledScores, Trial, choose, select
-from spacy_calib.pooling import TagOffsets
-from spacy_calib.scaling import Scaling
-from spacy_calib.selection import METHODS, SCALINGS, Selector, grouping_of
-from spacy_calib.token_calibration import Chosen, TokenCalibration
+from spacy_calib.calibration.auto import METHODS, SCALINGS, Selector, grouping_of
+from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, choose, select
+from spacy_calib.calibration.scaling import Scaling
+from spacy_calib.calibration.tag_offsets import TagOffsets
+from spacy_calib.calibration.tokens import Chosen, TokenCalibration
 from spacy_calib.types import Floats
 
 SETS = ("streusle", "ark")

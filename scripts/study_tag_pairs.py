@@ -19,23 +19,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from beam_pairs import BeamPairs, beam_pairs
+from corpus_pairs import CorpusPairs, corpus_pairs, no_places
 from spacy.language import Language
 from spacy.pipeline import EntityRecognizer
 from spacy.training import Example
 from spacy.util import minibatch
 from study_common import add_outputs
 
-from spacy_calib.analysis.beam_pairs import BeamPairs, beam_pairs
-from spacy_calib.analysis.corpus_pairs import CorpusPairs, corpus_pairs
 from spacy_calib.analysis.tag_pairs import frequent_errors
 from spacy_calib.cli._common import check_option, run_pipes, write_json
 from spacy_calib.cli._scoring import open_pipeline, score, stream_examples
-from spacy_calib.component import Calibrator
 from spacy_calib.errors import CalibError, calib_error
-from spacy_calib.metrics.bootstrap import error_interval
 from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.metrics.intervals import calibration_error_interval
 from spacy_calib.metrics.noise_floor import noise_floor
+from spacy_calib.metrics.resampling import error_interval
+from spacy_calib.pipe.component import Calibrator
 from spacy_calib.report.plots import compare_reliability, reliability_diagram
 from spacy_calib.types import Floats, Ints, Pairs
 
@@ -68,7 +68,7 @@ def row_of(event: str, name: str, pairs: Pairs, scores: Floats, documents: Ints 
     """documents: Of each pair, for the interval by bootstrap; None takes Algorithm 2's."""
     error, floor = calibration_error(scores, pairs.hits, **bins), noise_floor(scores, **bins)
     if error is None or floor is None:
-        raise calib_error("C085", threshold="the threshold")
+        raise no_places("the threshold")
     if documents is None:
         low, high = calibration_error_interval(scores, pairs.hits, **bins) or (None, None)
     else:

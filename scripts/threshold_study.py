@@ -40,14 +40,14 @@ from numpy.typing import NDArray
 from quality_table import say
 from spacy import util
 
-from spacy_calib.entities.cutoffs import PER, keys_of
-from spacy_calib.entities.recalibration import SpanRecalibrator
-from spacy_calib.entities.thresholds import Threshold, find_threshold, find_thresholds
+from spacy_calib.calibration.cutoffs import PER, keys_of
+from spacy_calib.calibration.grouping.alone import group_beside
+from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
+from spacy_calib.calibration.spans import SpanRecalibrator
+from spacy_calib.calibration.thresholds import Threshold, find_threshold, find_thresholds
 from spacy_calib.errors import CalibError
-from spacy_calib.fitting import hits_of_spans
-from spacy_calib.grouping.alone import group_beside
-from spacy_calib.grouping.tag_frequency import make_tag_frequency_grouping
-from spacy_calib.marginals.ner import NerSource
+from spacy_calib.pipe.fit_data import hits_of_spans
+from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.types import Floats, Ints, Spans, stack_spans
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from . import registry as _registry  # noqa: F401  (creates the registries)
 from .about import __version__
-from .attributes import DocCalib, register
+from .doc.attributes import DocCalib, register
+from .doc.rendering import render
 from .errors import CalibError
-from .render import render
 
 # Imported when they are asked for: they need the command line, and that the pipe. `report` is the package of that name, which can be called.
-_LATER = {"fit": ".api", "evaluate": ".api", "report": ".report"}
+_LATER = {"fit": ".cli.api", "evaluate": ".cli.api", "report": ".report"}
 
 
 def __getattr__(name: str) -> Any:

@@ -115,7 +115,6 @@ _MESSAGES = {
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose a --dpi below {dpi}, fewer tags, or SVG.",
     # Analysis
-    "C085": "No two consecutive tokens of one sentence have gold tags with a product of scores of at least {threshold}; give annotated documents, or a lower threshold.",
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
     # Active learning
     "C090": "The pipe '{name}' knows no tag '{tag}'; it knows: {available}.",

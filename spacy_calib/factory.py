@@ -9,11 +9,11 @@ from spacy.language import Language
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
 from . import registry as _registry  # noqa: F401  (creates the registries that the config names)
-from .attributes import DEFAULT_ATTR
+from .doc.attributes import DEFAULT_ATTR
 
 if TYPE_CHECKING:
-    from .component import Calibrator
-    from .ner.recognizer import CalibEntityRecognizer
+    from .pipe.component import Calibrator
+    from .sources.ner.recognizer import CalibEntityRecognizer
 
 DEFAULT_CONFIG: dict[str, Any] = {
     "attr": DEFAULT_ATTR,
@@ -82,7 +82,7 @@ def make_calib(
     sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
     scorer (Callable | None): Called by `nlp.evaluate`.
     """
-    from .component import Calibrator
+    from .pipe.component import Calibrator
 
     return Calibrator(
         nlp,
@@ -129,7 +129,7 @@ def make_calib_ner(
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "CalibEntityRecognizer":
     """Build a recognizer that keeps its probabilities. Settings and weights are those of spaCy's `ner`."""
-    from .ner.recognizer import CalibEntityRecognizer
+    from .sources.ner.recognizer import CalibEntityRecognizer
 
     return CalibEntityRecognizer(
         nlp.vocab,
@@ -156,7 +156,7 @@ def make_calib_beam_ner(
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "CalibEntityRecognizer":
     """The same for spaCy's `beam_ner`."""
-    from .ner.recognizer import CalibEntityRecognizer
+    from .sources.ner.recognizer import CalibEntityRecognizer
 
     return CalibEntityRecognizer(
         nlp.vocab,

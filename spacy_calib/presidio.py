@@ -9,9 +9,9 @@ from typing import Any
 from spacy import util
 from spacy.language import Language
 
-from .attributes import DEFAULT_ATTR
-from .component import Calibrator
+from .doc.attributes import DEFAULT_ATTR
 from .errors import calib_error
+from .pipe.component import Calibrator
 
 try:
     from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, SpacyNlpEngine

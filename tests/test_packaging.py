@@ -40,11 +40,16 @@ GROUPS = {
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}
-PARTS_OF_PAGES = {f"spacy_calib/report/{name}" for name in ("page.css", "page.js", "page.html.j2", "marked_text.css")}
-# What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built.
-_NOT_SOURCES = shutil.ignore_patterns(
-    ".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "corpus", "training", "assets"
-)
+PARTS_OF_PAGES = {
+    f"spacy_calib/{name}" for name in ("report/page.css", "report/page.js", "report/page.html.j2", "doc/marked_text.css")
+}
+
+
+def _not_sources(folder: str, names: list[str]) -> set[str]:
+    """What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built."""
+    patterns = [".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "site"]
+    made = MADE_BY_PROJECTS if Path(folder).parent.name == "configs" else set()
+    return shutil.ignore_patterns(*patterns, *made)(folder, names)
 
 
 def run(*command: object, cwd: Path, **environment: str) -> str:
@@ -71,7 +76,7 @@ def built(tmp_path_factory) -> Path:
     if not (ROOT / "setup.cfg").is_file():
         pytest.skip("the tests do not stand in a source tree")
     folder = tmp_path_factory.mktemp("build")
-    shutil.copytree(ROOT, folder / "source", ignore=_NOT_SOURCES)
+    shutil.copytree(ROOT, folder / "source", ignore=_not_sources)
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder / "source", cwd=folder)
     return folder / "dist"
 

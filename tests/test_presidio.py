@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib import CalibError
-from spacy_calib.entities.cutoffs import Cutoffs
+from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.conftest import TOK2VEC, examples_for, revive, run_upstream
 
 # Names that are of one label, and names that could be of two, so that the recognizer cannot be sure.
@@ -428,7 +428,7 @@ def test_a_broken_presidio_is_not_called_missing(tmp_path):
 
 def test_nothing_of_ours_imports_the_module():
     # Nor may it: Presidio need not be there.
-    code = "import sys, spacy_calib, spacy_calib.component, spacy_calib.cli, spacy; spacy.blank('en').add_pipe('calib')\n"
+    code = "import sys, spacy_calib, spacy_calib.pipe.component, spacy_calib.cli, spacy; spacy.blank('en').add_pipe('calib')\n"
     code += "print('spacy_calib.presidio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.split() == ["False"]

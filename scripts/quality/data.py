@@ -30,9 +30,9 @@ from quality.models import N_BROWN, ONE_THREAD, RECIPES, load_head, read, traine
 from quality.readers import Documents
 from quality_table import MODEL, ROOT, data_folder, default_cache, say
 
-from spacy_calib.atomic import write_folder
-from spacy_calib.marginals.base import LogitScores
-from spacy_calib.pairs import pair_up
+from spacy_calib.cli._atomic import write_folder
+from spacy_calib.pairs.build import pair_up
+from spacy_calib.sources.base import LogitScores
 
 THRESHOLD = 0.01
 

@@ -21,13 +21,13 @@ from quality import readers
 from quality.readers import Documents
 from quality_table import ROOT, say
 
-from spacy_calib.atomic import write_folder
+from spacy_calib.cli._atomic import write_folder
 from spacy_calib.cli._common import load_pipeline
 from spacy_calib.cli._fitted_pipe import with_inline_recognizer
-from spacy_calib.layers import columns_of, label_hashes
-from spacy_calib.marginals.base import LogitScores, Source
-from spacy_calib.marginals.ner import NerSource
-from spacy_calib.marginals.softmax import SoftmaxSource
+from spacy_calib.doc.layers import columns_of, label_hashes
+from spacy_calib.sources.base import LogitScores, Source
+from spacy_calib.sources.ner.source import NerSource
+from spacy_calib.sources.softmax import SoftmaxSource
 
 BATCH = 128
 SMALLEST = 1e-12

@@ -15,16 +15,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from quality.data import THRESHOLD, DataSet, Split
 
-from spacy_calib.conformal import COVERAGES, ConformalSets
-from spacy_calib.grouping.behaviour import make_behaviour_grouping
-from spacy_calib.grouping.one_vs_rest import one_group_per_tag
-from spacy_calib.grouping.subtags import make_subtag_grouping
-from spacy_calib.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.marginals.base import LogitScores
-from spacy_calib.metrics.bootstrap import mean_interval
-from spacy_calib.pairs import pair_up
-from spacy_calib.pooling import TagOffsets
-from spacy_calib.recalibrators import (
+from spacy_calib.calibration.auto import Selector
+from spacy_calib.calibration.grouping.behaviour import make_behaviour_grouping
+from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
+from spacy_calib.calibration.grouping.subtags import make_subtag_grouping
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.calibration.intervals import VennAbers
+from spacy_calib.calibration.recalibrators import (
     Beta,
     HistogramBinning,
     IsotonicRegression,
@@ -33,11 +30,14 @@ from spacy_calib.recalibrators import (
     ScalingBinning,
     Temperature,
 )
-from spacy_calib.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.selection import Selector
-from spacy_calib.token_calibration import Chosen, TokenCalibration, TokenData
+from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from spacy_calib.calibration.sets import COVERAGES, ConformalSets
+from spacy_calib.calibration.tag_offsets import TagOffsets
+from spacy_calib.calibration.tokens import Chosen, TokenCalibration, TokenData
+from spacy_calib.metrics.resampling import mean_interval
+from spacy_calib.pairs.build import pair_up
+from spacy_calib.sources.base import LogitScores
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
-from spacy_calib.venn_abers import VennAbers
 
 # Which part of its tags a data set can be grouped by (see `make_subtag_grouping`).
 SCHEMES = {

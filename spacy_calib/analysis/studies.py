@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..binning import check_count
 from ..errors import calib_error
-from ..metrics.bootstrap import error_interval
 from ..metrics.calibration_error import calibration_error, debiased_calibration_error
 from ..metrics.intervals import calibration_error_interval
+from ..metrics.resampling import error_interval
+from ..pairs.bins import check_count
 from ..types import Floats
 from .synthetic import Synthetic
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning import check_count
 from ..errors import calib_error
+from ..pairs.bins import check_count
 from ..types import Floats
 
 Map = Callable[[Any], Any]

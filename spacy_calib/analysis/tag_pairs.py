@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..binning import check_count
 from ..errors import calib_error
 from ..metrics.calibration_error import calibration_error
-from ..pairs import check_threshold, from_dense, from_sparse, pair_up
+from ..pairs.bins import check_count
+from ..pairs.build import check_threshold, from_dense, from_sparse, pair_up
 from ..types import Floats, Ints, Marginals, Pairs, as_probabilities
 
 Bools = NDArray[np.bool_]

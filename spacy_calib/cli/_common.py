@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..corpus.visible import visible
 from ..errors import CalibError, calib_error
-from ..outputs import Output
-from ..visible import visible
 from ._options import FORMATS
+from ._outputs import Output
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
 
 @contextlib.contextmanager
@@ -129,7 +129,7 @@ def data_files(path: Path) -> list[Path]:
 
     RAISES C051: the path does not exist. C052: a folder without such files. C053: an empty file, or one of another kind.
     """
-    from ..reading import GOLD_SUFFIXES, gold_files
+    from ..doc.reading import GOLD_SUFFIXES, gold_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
@@ -161,7 +161,7 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
 
     RAISES C053: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
     """
-    from ..reading import GoldReader, arrays_read
+    from ..doc.reading import GoldReader
 
     if not file.stat().st_size:
         raise calib_error("C053", path=file, why="it is empty")
@@ -171,6 +171,14 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
         raise
     except Exception as error:
         raise calib_error("C053", path=file, why=reason(error)) from None
+
+
+def arrays_read(nlp: Language) -> tuple[str, ...]:
+    """The keys of the user data whose arrays the calib pipes of a pipeline read."""
+    from ..pipe.component import Calibrator
+
+    sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
+    return tuple(dict.fromkeys(source.user_data_key for source in sources if source.user_data_key))
 
 
 def check_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
@@ -201,7 +209,7 @@ def run_pipes(
 
 def fitted_pipes(nlp: Language) -> list[Calibrator]:
     """RAISES C027: there is none."""
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
     pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     if not pipes:
@@ -252,7 +260,7 @@ def json_pieces(data: Any) -> Iterator[str]:
     """The lines of a JSON file, piece by piece; items that are made on demand are written one by one."""
     import json
 
-    from ..made import for_json
+    from ..corpus.made import for_json
 
     yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False, default=for_json).iterencode(data)
     yield "\n"
@@ -268,7 +276,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
     """As `write_text`, as the pieces of the text are made."""
-    from ..atomic import write_chunks
+    from ._atomic import write_chunks
 
     write_chunks(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 

@@ -12,7 +12,7 @@ from ._settings import DEFAULTS
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
@@ -38,7 +38,7 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
     attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
         the pipe with the prefix that a new one would have, or the first that reads the default component.
     """
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
     pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
     wanted = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
@@ -68,7 +68,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
 
     RAISES C021: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
     """
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
     component = settings["source"].get("component", "")
     if component and component not in nlp.component_names:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import calib_error
+from ..pairs.unknown_gold import UnknownGold
 from ..types import OUTSIDE
-from ..unknown_gold import UnknownGold
 from ._common import shorten, warn
 from ._labels import unknown_sentence
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    from ..component import Calibrator
-    from ..scored import ScoredCorpus
+    from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
 
 _WIDTH = 90
 
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Why a pipe gave none of these Docs a score, as far as the first one that it ought to have read tells."""
-    from ..layers import get_layer
+    from ..doc.layers import get_layer
 
     layer = get_layer(pipe.fit_info["layer"])
     source = pipe.source_pipe()
@@ -40,7 +40,7 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
 
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
     """RAISES C075: the pipe has written nothing on any of the predicted Docs."""
-    from ..attributes import doc_view
+    from ..doc.attributes import doc_view
 
     docs = [example.predicted for example in done]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
@@ -51,7 +51,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     """done (Sequence[Example]): Whose predicted Docs the pipe has read. RAISES C151: see `check_gold`."""
     from spacy.strings import get_string_id
 
-    from ..layers import get_layer, label_hashes
+    from ..doc.layers import get_layer, label_hashes
 
     layer = get_layer(pipe.fit_info["layer"])
     gold = layer.count(example.reference for example in done)

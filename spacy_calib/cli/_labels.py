@@ -11,7 +11,7 @@ from ..errors import calib_error
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
 # A greater share of gold labels that the component does not know is another label scheme.
 MOST_UNKNOWN = 0.2
@@ -34,8 +34,8 @@ def labels_from(path: Path) -> list[str]:
 
 def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
     """The label map of a calib pipe that a new fit replaces."""
-    from ..component import Calibrator
-    from ..marginals.mapped import map_of
+    from ..pipe.component import Calibrator
+    from ..sources.mapped import map_of
 
     older = nlp.get_pipe(name) if name in nlp.component_names else None
     return map_of(older.source) if isinstance(older, Calibrator) else None
@@ -46,7 +46,7 @@ def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
 
     RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
     """
-    from ..marginals.mapped import check_labels, with_map
+    from ..sources.mapped import check_labels, with_map
 
     if table:
         check_labels(calib.source, calib.source_pipe(), table)

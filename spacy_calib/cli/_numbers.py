@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..binning import MOST_COUNTED
+from ..pairs.bins import MOST_COUNTED
 from ._common import check_option
 
 # numpy's seeds have 32 bits.

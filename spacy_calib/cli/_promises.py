@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
-from ..sufficiency import tokens_for_sets
 from ._common import number
 
 _TAGS_NAMED = 8

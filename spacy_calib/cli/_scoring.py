@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..corpus.visible import shown_path
 from ..errors import calib_error
-from ..outputs import READABLE
-from ..plain_data import fault_of
-from ..visible import shown_path
 from ._common import (
     check_readable,
     import_user_code,
@@ -21,14 +19,16 @@ from ._common import (
     use_gpu,
 )
 from ._gold import why_silent
+from ._outputs import READABLE
+from ._plain_data import fault_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    from ..component import Calibrator
-    from ..scored import ScoredCorpus
+    from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
 
 # .spacy: a DocBin, with gold or without. .conllu: CoNLL-U. .jsonl: {"text": ...} on each line. .txt: a text on each line.
 SUFFIXES = READABLE
@@ -62,7 +62,7 @@ def text_files(path: Path) -> list[Path]:
 
     RAISES C051: the path does not exist. C073: a folder without such files, or a file of another kind.
     """
-    from ..reading import GOLD_SUFFIXES, gold_files
+    from ..doc.reading import GOLD_SUFFIXES, gold_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
@@ -104,9 +104,9 @@ def _examples_of(
     """named (dict): Put before what is known of the origin of a text."""
     from spacy.training import Example
 
-    from ..collect import ORIGIN
-    from ..documents import TEXT, SourceDocument
-    from ..reading import DOC_KEY, GOLD_SUFFIXES
+    from ..doc.collect import ORIGIN
+    from ..doc.reading import DOC_KEY, GOLD_SUFFIXES
+    from ..pairs.documents import TEXT, SourceDocument
 
     if file.suffix in GOLD_SUFFIXES:
         yield from read_gold(nlp, file, gold_preproc, doc_key)
@@ -126,7 +126,7 @@ def check_lines(file: Path) -> None:
 
     RAISES C074: see `read_texts`.
     """
-    from ..reading import GOLD_SUFFIXES
+    from ..doc.reading import GOLD_SUFFIXES
 
     if file.suffix not in GOLD_SUFFIXES and file.is_file():
         for _ in read_texts(file):
@@ -193,8 +193,8 @@ def score(
     sentences (bool): Whether the pipes that find sentences have to run too.
     RAISES C075: no token got a score.
     """
-    from ..collect import scored_corpus
-    from ..layers import get_layer
+    from ..doc.collect import scored_corpus
+    from ..doc.layers import get_layer
 
     names = pipes_to_run(nlp, pipe, sentences)
     done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)

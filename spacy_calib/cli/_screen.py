@@ -7,7 +7,7 @@ from typing import Any
 
 from wasabi import Printer
 
-from ..visible import visible
+from ..corpus.visible import visible
 
 
 class Screen(Printer):

@@ -14,8 +14,8 @@ from typing import Any, TextIO
 
 from typer.core import TyperGroup
 
+from ..corpus.visible import visible
 from ..errors import calib_error
-from ..visible import visible
 from ._common import user_errors
 
 # As shells tell of a process that a signal ended.

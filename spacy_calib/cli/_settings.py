@@ -80,9 +80,9 @@ def pipe_settings(
 
 def check_options(options: dict[str, Any]) -> None:
     """RAISES C056: an option out of range by itself. C001, C112: no prefix."""
-    from ..conformal import COVERAGES
-    from ..entities.events import EVENTS
-    from ..names import check_attr
+    from ..calibration.sets import COVERAGES
+    from ..doc.events import EVENTS
+    from ..doc.names import check_attr
     from ..registry import registry
 
     def check(option: str, ok: Callable[[Any], bool], wanted: str) -> None:
@@ -218,8 +218,8 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
 
     RAISES C056: an option out of range. C066: an option of recognizers for another component.
     """
-    from ..lookup import source_for
-    from ..marginals.ner import GRANULARITIES
+    from ..sources.find import source_for
+    from ..sources.ner.source import GRANULARITIES
 
     source = settings["source"]
     name = source.get("component", "")

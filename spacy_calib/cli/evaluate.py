@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ..outputs import check_files
 from ._common import (
     check_bins,
     check_format,
@@ -46,14 +45,15 @@ from ._options import (
     OnlyAttr,
     Silent,
 )
+from ._outputs import check_files
 from ._seen import seen_in, show_other_weights, show_seen
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ..component import Calibrator
-    from ..entities.cutoffs import Cutoffs
-    from ..scorers import JudgedPairs, JudgedSpans
+    from ..calibration.cutoffs import Cutoffs
+    from ..pipe.component import Calibrator
+    from ..pipe.scorer import JudgedPairs, JudgedSpans
     from ..types import Groups
 
 
@@ -113,7 +113,7 @@ def evaluate(
     """
     check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
     check_format(format)
-    from ..layers import plain_name
+    from ..doc.layers import plain_name
 
     import_user_code(code)
     data_files(data)
@@ -150,9 +150,9 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     done (list[Example]): Whose predicted Docs the pipe has read. RAISES C005: more bins were asked for than there are pairs.
     """
+    from ..pipe.scorer import judge, judge_spans, scorer_like
     from ..report.never_right import never_right
     from ..report.tables import calibration_table
-    from ..scorers import judge, judge_spans, scorer_like
 
     assert pipe.groups is not None
     scorer = scorer_like(pipe.scorer, bins, groups)
@@ -192,7 +192,7 @@ def accepted_entities(found: JudgedSpans, cutoffs: Cutoffs) -> dict[str, Any]:
 
 def show_table(name: str, table: dict[str, Any]) -> None:
     """Print one pipe's tables."""
-    from ..documents import by_unit
+    from ..pairs.documents import by_unit
     from ._screen import msg
 
     msg.divider(f"{name} ({table['component'] or 'Doc'})")

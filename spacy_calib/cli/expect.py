@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ..outputs import check_files
 from ._common import check_confidence, check_format, check_option, deliver, number, print_table, user_errors, wanted_output
 from ._gold import check_gold_of_corpus
 from ._numbers import check_numbers
 from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
+from ._outputs import check_files
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_other_weights, show_seen, watch_for
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ..layers import Layer
+    from ..doc.layers import Layer
 
 _SHOWN = 40
 NO_RECORD = (
@@ -74,7 +74,7 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
 
     RAISES C056: it names something else.
     """
-    from ..drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
+    from ..expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 
     verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT, OTHER_WEIGHTS], "unclear": [TOO_FEW, None]}
     given = [] if fail_on is None else [name.strip() for name in fail_on.split(",")]
@@ -115,8 +115,8 @@ def expect(
     text_files(data)
     check_files(wanted_output(output), force, inputs=[data, code], model=model)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
-    from ..expectations import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values, without_trust
-    from ..layers import get_layer
+    from ..doc.layers import get_layer
+    from ..expect.summary import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values, without_trust
 
     layer = get_layer(pipe.fit_info["layer"])
     gold: list[int] = []
@@ -161,7 +161,7 @@ def _counting(examples: Iterable[Example], layer: Layer, counts: list[int]) -> I
 
 def show(result: dict[str, Any]) -> None:
     """Print what is to be expected, the documents, and the verdict."""
-    from ..documents import counted
+    from ..pairs.documents import counted
     from ._screen import msg
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
@@ -250,7 +250,7 @@ def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
 
 def show_drift(drift: dict[str, Any]) -> None:
     """Print the comparison with the fit data, and what follows."""
-    from ..drift import DIFFERENT, LIKE, OTHER_WEIGHTS
+    from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
     from ._screen import msg
 
     msg.divider("Are these texts like the fit data?")

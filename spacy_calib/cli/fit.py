@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from ..conformal import COVERAGES
-from ..entities.events import EVENTS
+from ..calibration.sets import COVERAGES
+from ..corpus.visible import shown_path
+from ..doc.events import EVENTS
 from ..errors import calib_error
-from ..outputs import check_pipeline_folder
-from ..visible import shown_path
 from ._common import (
     check_format,
     check_gold,
@@ -33,6 +32,7 @@ from ._labels import MOST_UNKNOWN, map_labels, map_of_pipe, unknown_sentence
 from ._names import NORMALIZE, SCALINGS
 from ._numbers import check_numbers
 from ._options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
+from ._outputs import check_pipeline_folder
 from ._overrides import overrides_of
 from ._promises import check_sets, warn_of_promises
 from ._settings import check_options, complete_source, pipe_settings, settings_from_file
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
 
 def fit_cli(
@@ -166,8 +166,8 @@ def fit(
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
     """
-    from ..atomic import write_folder
-    from ..label_map import read_map
+    from ..pairs.label_map import read_map
+    from ._atomic import write_folder
     from ._screen import msg
 
     check_format(format)
@@ -253,7 +253,7 @@ def fit_pipe(
 
     RAISES C021 to C023, C028, C034, C035: see `Calibrator.pipe_to_fit`. C034: a second pass would be made where a component before the recognizer sets entities.
     """
-    from ..scorers import scorer_like
+    from ..pipe.scorer import scorer_like
 
     order = nlp.pipe_names
     pipe = calib.pipe_to_fit()[1]

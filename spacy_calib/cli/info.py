@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..outputs import check_files
 from ._common import (
     check_format,
     deliver,
@@ -20,11 +19,12 @@ from ._common import (
     wanted_output,
 )
 from ._options import Calibrated, Code, ForceFile, Format, Silent
+from ._outputs import check_files
 from ._promises import name_tags
 from .fit import print_fit_tables
 
 if TYPE_CHECKING:
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
 _TAGS_SHOWN = 8
 _CANDIDATES_SHOWN = 10
@@ -102,8 +102,8 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 def show(name: str, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds."""
-    from ..documents import DOCUMENT, counted
-    from ..layers import plain_name
+    from ..doc.layers import plain_name
+    from ..pairs.documents import DOCUMENT, counted
     from ._screen import msg
 
     msg.divider(name)

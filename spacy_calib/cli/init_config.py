@@ -9,9 +9,9 @@ from typing import Any
 import typer
 
 from ..errors import calib_error
-from ..outputs import Output, check_files
 from ._common import import_user_code, reason, user_errors
 from ._options import Code, Component, Method, NewAttr, Silent
+from ._outputs import Output, check_files
 from ._overrides import overrides_of
 from ._settings import pipe_settings
 
@@ -55,7 +55,7 @@ def init_config(
     RETURNS (str): The config.
     RAISES C054, C055: the file exists, or cannot be written. C056, C063, C170: an option or a setting that no pipe has. C062: the code.
     """
-    from ..atomic import write_file
+    from ._atomic import write_file
     from ._screen import msg
 
     printed = str(output) == "-"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ..outputs import Output, check_files
 from ._common import check_bins, check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
 from ._gold import check_gold_of_examples, check_scored
 from ._numbers import check_numbers
@@ -31,6 +30,7 @@ from ._options import (
     Silent,
     one_of,
 )
+from ._outputs import Output, check_files
 from ._scoring import open_pipeline, pipes_to_run
 from ._seen import seen_in, show_seen
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from ..component import Calibrator
-    from ..scorers import JudgedPairs
+    from ..pipe.component import Calibrator
+    from ..pipe.scorer import JudgedPairs
     from ..types import Groups
 
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
@@ -122,7 +122,7 @@ def plot(
         in `report.tables.ErrorRow`), "files": name -> the file written.
     RAISES CalibError: every fault of the input.
     """
-    from ..scorers import scorer_like
+    from ..pipe.scorer import scorer_like
 
     check_format(format)
     check_numbers(dpi=dpi, bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
@@ -224,8 +224,8 @@ def judge_unit(
 
     RAISES C030: the data has no gold for them. C075: there are no scores. C005: there are fewer pairs than bins.
     """
-    from ..layers import get_layer
-    from ..scorers import judge, judge_spans
+    from ..doc.layers import get_layer
+    from ..pipe.scorer import judge, judge_spans
 
     layer = get_layer(pipe.fit_info["layer"])
     judged = judge(done, pipe.attr, labels) if unit == "tokens" else judge_spans(done, pipe.attr, labels)
@@ -281,8 +281,8 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
 
     RAISES C055: a file cannot be written.
     """
-    from ..atomic import write_file
     from ..report.plots import draw_panels, picture_bytes, plot_coverage, plot_errors
+    from ._atomic import write_file
 
     drawn = {}
     for name, held in numbers.items():

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from ..corpus.doubt import DOUBTS
 from ..errors import calib_error
-from ..outputs import Output, check_files
-from ..uncertainty import DOUBTS
 from ._common import (
     check_format,
     check_option,
@@ -42,14 +41,15 @@ from ._options import (
     Texts,
     one_of,
 )
+from ._outputs import Output, check_files
 from ._scoring import open_pipeline, score, stream_examples, text_files
 from ._seen import seen_by, show_seen, watch_for
 
 if TYPE_CHECKING:
-    from ..component import Calibrator
-    from ..review.tasks import Task
-    from ..review.units import Units
-    from ..scored import ScoredCorpus
+    from ..corpus.review.tasks import Task
+    from ..corpus.review.units import Units
+    from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
 
 FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
 UNIT_KINDS = ("token", "sentence", "entity")
@@ -141,12 +141,12 @@ def rank(
         "ranked": the units of the queue, see `review.formats.record_of`; a sequence that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
-    from ..made import MadeOnDemand
-    from ..review.formats import record_of
-    from ..review.queue import long_enough, without_repeats
-    from ..review.ranking import review_order
-    from ..review.tasks import tasks_of
-    from ..review.units import unit_doubts, units_of
+    from ..corpus.made import MadeOnDemand
+    from ..corpus.review.formats import record_of
+    from ..corpus.review.queue import long_enough, without_repeats
+    from ..corpus.review.ranking import review_order
+    from ..corpus.review.tasks import tasks_of
+    from ..corpus.review.units import unit_doubts, units_of
 
     check_option("--unit", unit is None or unit in UNIT_KINDS, f"one of {', '.join(UNIT_KINDS)}", repr(unit))
     check_option("--by", by in DOUBTS, f"one of {', '.join(DOUBTS)}", repr(by))
@@ -245,8 +245,8 @@ def _unit_of(pipe: Calibrator, unit: str | None) -> str:
 
 def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:
     """What is known of the order: see `rank`."""
-    from ..review.ranking import SHARES, compare_signals, expected_shares
-    from ..scored import UNKNOWN, WRONG
+    from ..corpus.review.ranking import SHARES, compare_signals, expected_shares
+    from ..corpus.scored import UNKNOWN, WRONG
 
     known = bool((units.right != UNKNOWN).any())
     return {
@@ -262,10 +262,10 @@ def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:
 
 def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Path) -> None:
     """by (str): Drawn besides the usual signals. RAISES C055: the picture cannot be written. C076: there is no gold."""
-    from ..atomic import write_file
+    from ..corpus.review.ranking import compare_signals
     from ..report.plots import picture_bytes
     from ..report.review_plots import found_curves
-    from ..review.ranking import compare_signals
+    from ._atomic import write_file
 
     rows = compare_signals(corpus, units, _CURVE, tuple(dict.fromkeys((*_DRAWN, by))), seed)
     ax = found_curves(
@@ -287,7 +287,7 @@ def deliver_queue(
 
     shown (int): Rows of the table at most.
     """
-    from ..review.formats import WRITERS, label_studio_config
+    from ..corpus.review.formats import WRITERS, label_studio_config
     from ._screen import msg
 
     if output is not None:

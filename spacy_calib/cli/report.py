@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ..outputs import check_files
 from ._common import (
     check_bins,
     check_format,
@@ -45,15 +44,16 @@ from ._options import (
     Silent,
     one_of,
 )
+from ._outputs import check_files
 from ._scoring import open_model, pipe_of, score, stream_examples
 from ._seen import seen_by, show_other_weights, show_seen, watch_for
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..component import Calibrator
+    from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
     from ..report.judged import Judged
-    from ..scored import ScoredCorpus
 
 DEFAULT_OUTPUT = Path("report.html")
 
@@ -136,7 +136,7 @@ def report(
         views += found
         skipped += missing
     if not views:
-        from ..layers import plain_name
+        from ..doc.layers import plain_name
 
         raise calib_error(
             "C030", layer=plain_name(pipes[0].fit_info["layer"]), component=pipes[0].source.component or "the source"
@@ -236,8 +236,8 @@ def judged_units(
     pipe: Calibrator, corpus: ScoredCorpus, bins: int | None, n_groups: int | None, seed: int
 ) -> dict[str, Judged]:
     """ "tokens", behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
+    from ..pipe.scorer import scorer_like
     from ..report.judged import judged_entities, judged_tokens
-    from ..scorers import scorer_like
 
     assert pipe.groups is not None
     scorer = scorer_like(pipe.scorer, bins, n_groups)
@@ -253,7 +253,7 @@ def judged_units(
 
 def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
     """About the pipe, for the page; no folder of the machine is named."""
-    from ..layers import plain_name
+    from ..doc.layers import plain_name
 
     return {
         "pipe": pipe.name,
@@ -269,7 +269,7 @@ def how_made(
     nlp: Language, pipes: list[Calibrator], model: str, data: Path, views: list[dict[str, Any]], seed: int, date: str | None
 ) -> dict[str, str]:
     """Name -> text."""
-    from ..documents import by_unit
+    from ..pairs.documents import by_unit
 
     packages = ["spacy-calib", "spacy", "numpy", "altair"]
     held = {}
@@ -287,13 +287,13 @@ def how_made(
 
 
 def _documents_line(views: list[dict[str, Any]]) -> str:
-    from ..documents import counted
+    from ..pairs.documents import counted
 
     return counted(**max((view["table"]["by"] for view in views), key=lambda by: by["n"]))
 
 
 def _fit_line(pipe: Calibrator) -> str:
-    from ..documents import DOCUMENT, counted
+    from ..pairs.documents import DOCUMENT, counted
 
     info = pipe.fit_info
     scaling = info.get("scaling")

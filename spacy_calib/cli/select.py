@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from ..active.priority import ADDITIVE, BY, SIGNALS
-from ..active.units import UNITS
+from ..corpus.active.priority import ADDITIVE, BY, SIGNALS
+from ..corpus.active.units import UNITS
 from ..errors import calib_error
-from ..outputs import check_files
 from ._common import check_format, check_option, deliver, run_pipes, shorten, user_errors, wanted_output, write_json
 from ._numbers import check_numbers
 from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
+from ._outputs import check_files
 from ._scoring import open_pipeline, pipes_to_run, score, stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..active.units import Units
-    from ..component import Calibrator
-    from ..scored import ScoredCorpus
+    from ..corpus.active.units import Units
+    from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
     from ..types import Floats, Ints
 
 DEFAULT_N = 100
@@ -184,7 +184,7 @@ def hunted_tags(pipe: Calibrator, settings: Settings) -> tuple[str, ...]:
 
     RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
     """
-    from ..active.rare import rare_tags
+    from ..corpus.active.rare import rare_tags
 
     if settings.by != "rare-tag":
         return ()
@@ -204,8 +204,8 @@ def labelled_texts(nlp: Language, paths: Sequence[Path]) -> set[str]:
 
     RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
     """
-    from ..active.batch import text_key
-    from ..active.files import csv_texts
+    from ..corpus.active.batch import text_key
+    from ..corpus.active.files import csv_texts
 
     keys: set[str] = set()
     for path in paths:
@@ -231,10 +231,10 @@ class Found:
 
 def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], given: set[str] | None) -> Found:
     """given (set | None): Keys of labelled texts. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
-    from ..active.batch import labelled_keys, text_key
-    from ..active.priority import priorities, token_values
-    from ..active.records import batch_rows
-    from ..active.units import units_of
+    from ..corpus.active.batch import labelled_keys, text_key
+    from ..corpus.active.priority import priorities, token_values
+    from ..corpus.active.records import batch_rows
+    from ..corpus.active.units import units_of
 
     units = units_of(corpus, settings.unit)
     keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
@@ -265,7 +265,7 @@ def _chosen(
     units: Units, documents: Ints, scores: Floats, keys: list[str], settings: Settings, labelled: set[str], what: str
 ) -> Ints:
     """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
-    from ..active.batch import choose
+    from ..corpus.active.batch import choose
 
     within = partial(
         choose, units, scores, keys, n=settings.limit, per_doc=settings.per_doc, excluded=labelled, documents=documents
@@ -304,8 +304,8 @@ def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[
     """
     from spacy.tokens import DocBin
 
-    from ..active.files import csv_bytes, jsonl_bytes
-    from ..atomic import write_file
+    from ..corpus.active.files import csv_bytes, jsonl_bytes
+    from ._atomic import write_file
 
     if path.suffix == ".json":
         write_json(path, result)
@@ -319,7 +319,7 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
     """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
     of every Doc, so that a pool of any length fits into memory.
     """
-    from ..cutting import cut
+    from ..doc.cutting import cut
 
     rows = found.result["rows"]
     rows_of: dict[int, list[dict[str, Any]]] = {}

@@ -8,7 +8,6 @@ from typing import Any
 import typer
 
 from ..errors import calib_error
-from ..outputs import check_pipeline_folder
 from ._common import (
     INLINE_FACTORIES,
     check_format,
@@ -19,6 +18,7 @@ from ._common import (
     user_errors,
 )
 from ._options import Calibrated, Code, Force, Format, Silent
+from ._outputs import check_pipeline_folder
 
 
 def stock_cli(
@@ -55,8 +55,8 @@ def stock(
     RETURNS (Language): The stock pipeline.
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
-    from ..atomic import write_folder
-    from ..performance import drop_performance
+    from ..pipe.performance import drop_performance
+    from ._atomic import write_folder
     from ._screen import msg
 
     check_format(format)

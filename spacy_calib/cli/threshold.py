@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..entities.cutoffs import PER
+from ..calibration.cutoffs import PER
 from ..errors import calib_error
-from ..outputs import check_files, check_pipeline_folder
 from ._common import (
     check_confidence,
     check_format,
@@ -33,12 +32,13 @@ from ._common import (
 from ._gold import check_gold_of_examples
 from ._numbers import check_numbers
 from ._options import Calibrated, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
+from ._outputs import check_files, check_pipeline_folder
 from ._seen import seen_in, show_seen
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..component import Calibrator
+    from ..pipe.component import Calibrator
 
 
 def threshold_cli(
@@ -99,8 +99,8 @@ def threshold(
         keeps, see `entities.thresholds.Threshold`; "seen": see `seen.SeenShare`.
     RAISES CalibError: every fault of the input.
     """
-    from ..atomic import write_folder
-    from ..entities.cutoffs import Cutoffs
+    from ..calibration.cutoffs import Cutoffs
+    from ._atomic import write_folder
 
     check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
     check_confidence(confidence)
@@ -179,10 +179,10 @@ def find_rows(
     """
     import numpy as np
 
-    from ..entities.cutoffs import keys_of
-    from ..entities.thresholds import find_thresholds
-    from ..layers import get_layer
-    from ..scorers import judge_spans
+    from ..calibration.cutoffs import keys_of
+    from ..calibration.thresholds import find_thresholds
+    from ..doc.layers import get_layer
+    from ..pipe.scorer import judge_spans
 
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     check_gold(examples, pipe)
@@ -225,7 +225,7 @@ def find_rows(
 
 def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
     """Print the cut-offs."""
-    from ..documents import by_unit
+    from ..pairs.documents import by_unit
     from ._screen import msg
 
     percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..binning import Binner, bin_table, check_count, make_binner
 from ..errors import calib_error
-from ..pairs import top_pairs
+from ..pairs.bins import Binner, bin_table, check_count, make_binner
+from ..pairs.build import top_pairs
 from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..binning import check_count, make_binner
+from ..pairs.bins import check_count, make_binner
 from .calibration_error import table_of
 
 

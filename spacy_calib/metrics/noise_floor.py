@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..binning import Binner, assign, check_count, make_binner
+from ..pairs.bins import Binner, assign, check_count, make_binner
 from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
 from .calibration_error import group_slices
 

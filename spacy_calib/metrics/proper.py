@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..pairs import top_pairs
+from ..pairs.build import top_pairs
 from ..types import Floats, Pairs, as_hits, as_probabilities
 
 # DESIGN section 2: log loss clips probabilities to this distance from 0 and 1.

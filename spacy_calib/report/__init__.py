@@ -1,4 +1,4 @@
-"""Pairs -> rows -> tables and pictures. Sees arrays and rows, never Docs. The package can be called: `spacy_calib.report(model, data, output)` is `api.report`."""
+"""Pairs -> rows -> tables and pictures. Sees arrays and rows, never Docs. The package can be called: `spacy_calib.report(model, data, output)` is `cli.api.report`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class _Callable(ModuleType):
     """A package is an attribute of the one that it stands in, under its name: a function of this name could not stand there beside it."""
 
     def __call__(self, *args: Any, **options: Any) -> dict[str, Any]:
-        from ..api import report
+        from ..cli.api import report
 
         return report(*args, **options)
 

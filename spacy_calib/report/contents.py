@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.decomposition import decompose
-from ..binning import make_binner
-from ..documents import by_unit, counted
-from ..metrics.bootstrap import error_interval, mean_gmce_interval, resample_means
+from ..metrics.decomposition import decompose
 from ..metrics.proper import log_losses, squared_losses
-from ..pairs import top_pairs
+from ..metrics.resampling import error_interval, mean_gmce_interval, resample_means
+from ..pairs.bins import make_binner
+from ..pairs.build import top_pairs
+from ..pairs.documents import by_unit, counted
 from ..types import Floats, Ints
 from .judged import Judged, in_context
 from .never_right import never_right
@@ -23,7 +23,7 @@ from .tag_rows import tag_rows, worst_tags
 from .verdict import noun_of, verdict
 
 if TYPE_CHECKING:
-    from ..scored import ScoredCorpus
+    from ..corpus.scored import ScoredCorpus
 
 MAX_ERRORS = 20
 # So many of the most confident errors may be of one kind (predicted, gold).

@@ -12,7 +12,7 @@ from ..metrics.calibration_error import group_slices
 from ..types import Floats, Groups, Ints, Pairs
 
 if TYPE_CHECKING:
-    from ..scored import ScoredCorpus
+    from ..corpus.scored import ScoredCorpus
 
 # So many tokens are shown on either side of the one in question.
 WINDOW = 18

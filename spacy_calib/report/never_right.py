@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs import top_pairs
+from ..pairs.build import top_pairs
 from ..types import Floats, Pairs
 
 # So many predictions without a single hit are worth a word.

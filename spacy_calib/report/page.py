@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from ..drift import OTHER_WEIGHTS_SENTENCE
-from ..seen import warning_of
-from ..visible import visible
+from ..corpus.visible import visible
+from ..expect.drift import OTHER_WEIGHTS_SENTENCE
+from ..expect.seen import warning_of
 from .charts import library, specifications
 
 # Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.

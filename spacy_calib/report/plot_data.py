@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..binning import BinTable, assign, check_count, fixed_edges, make_binner
 from ..metrics.calibration_error import error_of_table, group_slices, table_of
 from ..metrics.coverage import accuracy_at_coverage
-from ..pairs import top_pairs
+from ..pairs.bins import BinTable, assign, check_count, fixed_edges, make_binner
+from ..pairs.build import top_pairs
 from ..types import Floats, Groups, Pairs
 
 HISTOGRAM_BINS = 20

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..corpus.visible import visible
 from ..errors import calib_error
-from ..visible import visible
 from .plot_data import HISTOGRAM_BINS, Curve, Panel, error_marks, reliability_curve, reliability_panel
 
 RAW_COLOR, CALIBRATED_COLOR = "#D55E00", "#0072B2"

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..documents import DOCUMENT
-from ..metrics.bootstrap import error_interval, mean_gmce_interval, paired_difference
 from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
 from ..metrics.intervals import calibration_error_interval
 from ..metrics.noise_floor import mean_gmce_floor, noise_floor
 from ..metrics.proper import accuracy, brier, log_loss, log_losses, squared_losses
+from ..metrics.resampling import error_interval, mean_gmce_interval, paired_difference
+from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
 
 

@@ -12,7 +12,7 @@ from ..types import Ints
 from .judged import Judged, in_context
 
 if TYPE_CHECKING:
-    from ..scored import ScoredCorpus
+    from ..corpus.scored import ScoredCorpus
 
 MAX_WORST = 6
 MAX_EXAMPLES = 3

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..binning import make_binner
 from ..metrics.calibration_error import table_of
+from ..pairs.bins import make_binner
 from ..types import Floats
 from .judged import Judged
 from .never_right import PROMISED, warning_of

@@ -11,7 +11,8 @@ from spacy.tokens import Doc, Span
 from spacy.util import import_file
 from thinc.api import get_current_ops, set_current_ops
 
-from spacy_calib import CalibError, saved
+from spacy_calib import CalibError
+from spacy_calib.pipe import saved
 from tests.cli.conftest import (
     SPANS_KEY,
     bare_docs,

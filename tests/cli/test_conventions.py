@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from spacy_calib.about import __url__
 from spacy_calib.cli import COMMANDS, calib_cli
-from spacy_calib.marginals.ner import GRANULARITIES
+from spacy_calib.sources.ner.source import GRANULARITIES
 from tests.cli.conftest import calib
 
 OURS = get_command(calib_cli).commands

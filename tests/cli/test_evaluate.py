@@ -8,10 +8,10 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Corpus
 
-from spacy_calib.attributes import doc_view
+from spacy_calib.doc.attributes import doc_view
 from spacy_calib.metrics.calibration_error import smce
+from spacy_calib.pipe.scorer import judge, judge_spans
 from spacy_calib.report.tables import calibration_table
-from spacy_calib.scorers import judge, judge_spans
 from tests.cli.conftest import (
     SPANS_KEY,
     TAG_OF,

@@ -212,7 +212,7 @@ def test_component_and_attr_replace_what_the_config_says(model, dev, tmp_path):
 
 CODE = """
 import spacy_calib
-from spacy_calib.recalibrators.identity import Identity
+from spacy_calib.calibration.recalibrators.identity import Identity
 from spacy_calib.registry import registry
 
 @registry.calib_recalibrators("spacy-calib-tests.Own.v1")

@@ -8,7 +8,7 @@ from math import ceil
 import pytest
 import spacy
 
-from spacy_calib.sufficiency import HeldOut
+from spacy_calib.calibration.sufficiency import HeldOut
 from tests.cli.conftest import calib, refuses
 from tests.cli.test_fit import loaded, some_docs
 from tests.conftest import made_up_sentences
@@ -350,7 +350,7 @@ def test_on_too_little_data_the_default_takes_one_temperature_and_says_so(model,
 
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
-    monkeypatch.setattr("spacy_calib.component.judge_held_out", lambda *_: HeldOut(*figures))
+    monkeypatch.setattr("spacy_calib.pipe.component.judge_held_out", lambda *_: HeldOut(*figures))
 
 
 def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):

@@ -12,10 +12,10 @@ from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_calib.cli._scoring import open_pipeline, pipes_to_run, read_texts, score, stream_examples, text_files
-from spacy_calib.collect import ORIGIN, scored_corpus
+from spacy_calib.doc.collect import ORIGIN, scored_corpus
+from spacy_calib.doc.layers import get_layer
 from spacy_calib.errors import CalibError
-from spacy_calib.layers import get_layer
-from spacy_calib.scorers import judge_spans
+from spacy_calib.pipe.scorer import judge_spans
 from tests.cli.conftest import bare_docs, entity_docs, save_gold
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]

@@ -8,7 +8,7 @@ import pytest
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_calib import saved
+from spacy_calib.pipe import saved
 from tests.cli.conftest import calib, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 

@@ -12,8 +12,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.vocab import Vocab
 
-from spacy_calib.entities.thresholds import find_threshold
-from spacy_calib.scorers import judge_spans
+from spacy_calib.calibration.thresholds import find_threshold
+from spacy_calib.pipe.scorer import judge_spans
 from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, files_of, refuses, save_docs
 
 KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from spacy_calib.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
 from spacy_calib.report.contents import view_contents
 from spacy_calib.report.judged import Judged, judged_entities, judged_tokens
-from spacy_calib.scored import ScoredCorpus, ScoredSpans
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.report.contents import confident_errors, view_contents
 from spacy_calib.report.judged import WINDOW, context_of, gold_of, judged_tokens
 from spacy_calib.report.tables import calibration_table

@@ -59,8 +59,7 @@ def _tagger(settings: dict[str, Any]) -> Language:
 def ner() -> Language:
     """A recognizer that keeps its probabilities, with maps of entities and a cut-off."""
     from spacy.training import Example
-
-    from spacy_calib.entities.cutoffs import Cutoffs
+    from spacy_calib.entities.cutoffs import Cutoffs  # where version 0.1.0 had it
 
     saved = trained_recognizer("ner")
     config = saved["config"].copy()

@@ -1,0 +1,309 @@
+"""Ways to calibrate, compared by log loss on held-out documents. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import calib_error
+from ..metrics.proper import log_losses
+from ..pairs.folds import contiguous_folds, thin_out
+from ..types import Floats, Groups, Ints, Pairs
+from .grouped import GroupedRecalibrator
+from .recalibrators import Identity, Recalibrator
+from .tag_offsets import TagOffsets
+
+# Pairs on which the candidates are compared; with more, whole documents are left out at equal distances.
+MOST_PAIRS = 200_000
+# Where there are more than twice as many pairs, all candidates meet on so many first, and those that are farther from the best than so many
+# standard errors go no further.
+FIRST_PAIRS = 5000
+_FIRST_FOLDS = 3
+_FARTHEST = 1.5
+# After a scaling the tags have been told apart already: what follows is tried with few groups only.
+_MOST_GROUPS_AFTER_SCALING = 5
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to calibrate.
+
+    n_groups (int | None): Tag frequency groups; None gives each tag a group of its own. method (str): Name of the map's prototype.
+    pooled (bool): Whether each tag has an offset of its own besides, shrunk to its group. scaling (str): What stands before the maps, "" for nothing.
+    """
+
+    n_groups: int | None
+    method: str
+    pooled: bool
+    scaling: str = ""
+
+    @property
+    def mapped(self) -> bool:
+        """Whether it changes the scores that it is given."""
+        return self.method != "identity" or self.pooled
+
+    def __str__(self) -> str:
+        groups = "one-vs-rest" if self.n_groups is None else f"TFG-{self.n_groups}"
+        maps = f"{groups} {self.method}{' + tag offsets' if self.pooled else ''}"
+        if not self.scaling:
+            return maps
+        return f"{self.scaling} scaling" + (f", {maps}" if self.mapped else "")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What cross-validation said of a candidate.
+
+    loss (float): Mean log loss per pair. difference (float): Of its loss from the best one's. error (float): Standard error of that
+        difference, over documents. size (int): Free numbers of the candidate.
+    """
+
+    candidate: Candidate
+    loss: float
+    difference: float
+    error: float
+    size: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "candidate": str(self.candidate),
+            "scaling": self.candidate.scaling,
+            "groups": self.candidate.n_groups,
+            "method": self.candidate.method,
+            "pooled": self.candidate.pooled,
+            "loss": self.loss,
+            "difference": self.difference,
+            "error": self.error,
+            "size": self.size,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledScores:
+    """The scores of pairs after a scaling, each by one that did not see its document.
+
+    name (str): Of the scaling. scores (Floats): One per pair. size (int): Free numbers of the scaling. biased (bool): Whether it has a
+        bias for each tag, beside which offsets of the tags say nothing new.
+    """
+
+    name: str
+    scores: Floats
+    size: int
+    biased: bool
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The candidate that was chosen, and all trials, the best first.
+
+    dropped (int): Candidates that were too far behind on a part of the documents. folds (int): Of the cross-validation.
+    pairs, documents (int): What the others were compared on.
+    """
+
+    chosen: Candidate
+    trials: list[Trial]
+    dropped: int
+    folds: int
+    pairs: int
+    documents: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `info` shows."""
+        about = {name: getattr(self, name) for name in ("dropped", "folds", "pairs", "documents")}
+        trials = [trial.to_dict() for trial in self.trials]
+        return {"chosen": str(self.chosen), "too_few": "", **about, "trials": trials}
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """A map for each group after a scaling, and perhaps the same with tag offsets: one fit serves both.
+
+    candidate (Candidate): Without offsets. pooled (bool): Whether it is tried with them too. prototype, groups: Of the maps.
+    scaled (ScaledScores): What they are fitted on. size (int): Free numbers without offsets.
+    """
+
+    candidate: Candidate
+    pooled: bool
+    prototype: Recalibrator
+    groups: Groups
+    scaled: ScaledScores
+    size: int
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Without offsets, and with them where they are tried."""
+        return [self.candidate, *([replace(self.candidate, pooled=True)] if self.pooled else [])]
+
+
+def select(
+    pairs: Pairs,
+    documents: Ints,
+    make_groups: Callable[[int | None], Groups],
+    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    numbers_of_groups: Sequence[int | None],
+    *,
+    n_folds: int = 5,
+    pooling: TagOffsets | None = None,
+    scaled: Sequence[ScaledScores] = (),
+    offsets: bool = True,
+) -> Selection:
+    """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents; with many pairs in
+    two rounds, the first on few of the documents.
+
+    Chosen is, of those with the scaling of the best candidate that are no worse than the best by more than one standard error of their
+    difference, the smallest. (A scaling is drawn to one that changes nothing as far as held-out documents say, and needs no such rule.)
+
+    documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
+    prototypes: Name -> (prototype, its free numbers). pooling (TagOffsets | None): Its prototype; the strength is learned by default.
+    scaled (Sequence[ScaledScores]): After each of them the same maps are tried (and none) with few groups, offsets where it is not biased.
+    offsets (bool): False tries no tag offsets without a scaling.
+    RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
+    """
+    index = thin_out(documents, MOST_PAIRS)
+    if len(np.unique(documents[index])) < 2:
+        raise calib_error("C007", n=len(np.unique(documents[index])))
+    bare = ScaledScores("", pairs.scores, 0, False)
+    entries = [
+        *_entries(prototypes, numbers_of_groups, make_groups, bare, pooled=offsets),
+        *(entry for one in scaled for entry in _entries_after(one, prototypes, numbers_of_groups, make_groups)),
+    ]
+    comparison = _Comparison(pairs, documents, n_folds, pooling or TagOffsets())
+    n_candidates = sum(len(entry.candidates) for entry in entries)
+    wanted = None
+    if len(index) > 2 * FIRST_PAIRS:
+        few = index[thin_out(documents[index], FIRST_PAIRS)]
+        first = comparison.trials(entries, few, folds=comparison.folds(few, _FIRST_FOLDS))
+        wanted = {trial.candidate for trial in first if trial.difference <= _FARTHEST * trial.error}
+        n_candidates = len(first)
+    trials = comparison.trials(entries, index, wanted)
+    if not trials:
+        fewest = min(prototype.min_pairs for prototype, _ in prototypes.values())
+        raise calib_error("C006", n_pairs=comparison.fewest_outside(index), what="every method", wanted=fewest)
+    n_folds, n_documents = comparison.folds(index).max() + 1, len(np.unique(documents[index]))
+    dropped = 0 if wanted is None else n_candidates - len(trials)
+    return Selection(choose(trials), trials, dropped, int(n_folds), len(index), n_documents)
+
+
+def choose(trials: Sequence[Trial]) -> Candidate:
+    """The candidate to take. trials: The best first; see `select` for the rule."""
+    scaling = trials[0].candidate.scaling
+    near = [trial for trial in trials if trial.difference <= trial.error and trial.candidate.scaling == scaling]
+    return min(near, key=lambda trial: (trial.size, trial.loss)).candidate
+
+
+def _entries(
+    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    numbers_of_groups: Sequence[int | None],
+    make_groups: Callable[[int | None], Groups],
+    scaled: ScaledScores,
+    pooled: bool = True,
+) -> list[_Entry]:
+    """Every number of groups with every map, on the scaled scores; equal groups once."""
+    found: list[_Entry] = []
+    tried: set[tuple[int, ...]] = set()
+    for number in numbers_of_groups:
+        groups = make_groups(number)
+        layout = _layout(groups)
+        if layout in tried:
+            continue
+        tried.add(layout)
+        for method, (prototype, size) in prototypes.items():
+            candidate = Candidate(number, method, False, scaled.name)
+            found.append(_Entry(candidate, pooled, prototype, groups, scaled, scaled.size + size * len(groups)))
+    return found
+
+
+def _entries_after(
+    scaled: ScaledScores,
+    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    numbers_of_groups: Sequence[int | None],
+    make_groups: Callable[[int | None], Groups],
+) -> list[_Entry]:
+    """Nothing more, or maps of few groups."""
+    few = [number for number in numbers_of_groups if number is not None and number <= _MOST_GROUPS_AFTER_SCALING]
+    maps = {name: both for name, both in prototypes.items() if name != "identity"}
+    # Groups do not bear on identity: as many as there may be, for those who want to judge by them.
+    nothing = _entries({"identity": (Identity(), 0)}, [max(few, default=1)], make_groups, scaled, pooled=False)
+    return [*nothing, *_entries(maps, few or [1], make_groups, scaled, pooled=not scaled.biased)]
+
+
+class _Comparison:
+    """The held-out log loss of candidates on some of the pairs."""
+
+    def __init__(self, pairs: Pairs, documents: Ints, n_folds: int, pooling: TagOffsets):
+        self.pairs, self.documents, self.n_folds, self.pooling = pairs, documents, n_folds, pooling
+
+    def folds(self, index: Ints, most: int | None = None) -> Ints:
+        """The fold of each of these pairs. most (int | None): Folds, where it should be fewer than usual."""
+        of_pair = self.documents[index]
+        return contiguous_folds(of_pair, min(most or self.n_folds, self.n_folds, len(np.unique(of_pair))))
+
+    def fewest_outside(self, index: Ints) -> int:
+        """How many pairs stand outside the largest fold."""
+        return len(index) - int(np.bincount(self.folds(index)).max())
+
+    def trials(
+        self, entries: Sequence[_Entry], index: Ints, wanted: set[Candidate] | None = None, folds: Ints | None = None
+    ) -> list[Trial]:
+        """What the candidates that can be fitted lose on these pairs, the best first.
+
+        wanted (set[Candidate] | None): Leaves out all others. folds (Ints | None): Of these pairs; the usual ones by itself.
+        """
+        some, folds = self.pairs.take(index), self.folds(index) if folds is None else folds
+        n_tags = len(np.unique(some.tags))
+        candidates: list[tuple[Candidate, int]] = []
+        losses: list[Floats] = []
+        for entry in entries:
+            asked = [one for one in entry.candidates if wanted is None or one in wanted]
+            if not asked:
+                continue
+            given = replace(some, scores=entry.scaled.scores[index])
+            blank = GroupedRecalibrator(entry.prototype, entry.groups)
+            both = _held_out(given, folds, blank, self.pooling if any(one.pooled for one in asked) else None)
+            for candidate, scores in zip(entry.candidates, both, strict=False):
+                if candidate in asked:
+                    candidates.append((candidate, entry.size + (n_tags if candidate.pooled else 0)))
+                    losses.append(log_losses(scores, some.hits))
+        return _compare(candidates, losses, self.documents[index]) if candidates else []
+
+
+def _layout(groups: Groups) -> tuple[int, ...]:
+    """Equal for groups that hold the same tags, in whatever order; tags without a group are -1."""
+    number = {-1: -1}
+    return tuple(number.setdefault(group, len(number)) for group in groups.of_tag.tolist())
+
+
+def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, pooling: TagOffsets | None) -> list[Floats]:
+    """[scores without, and scores with tag offsets if there is a pooling] of every pair by maps that did not see its fold; [] where they
+    cannot be fitted.
+    """
+    found = [np.empty(len(pairs)) for _ in range(1 if pooling is None else 2)]
+    for fold in range(int(folds.max()) + 1):
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        learned = pairs.take(outside)
+        if len(learned) < max(1, blank.prototype.min_pairs):
+            return []
+        maps = GroupedRecalibrator(blank.prototype, blank.groups).fit(learned)
+        found[0][inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
+        if pooling is not None:
+            found[1][inside] = maps.pool(learned, pooling).predict(pairs.scores[inside], pairs.tags[inside])
+    return found
+
+
+def _compare(candidates: list[tuple[Candidate, int]], losses: list[Floats], documents: Ints) -> list[Trial]:
+    """The trials, the best first."""
+    means = [float(loss.mean()) for loss in losses]
+    best = losses[int(np.argmin(means))]
+    _, codes = np.unique(documents, return_inverse=True)
+    n = len(documents)
+    per_document = np.bincount(codes)
+    trials = []
+    for (candidate, size), loss, mean in zip(candidates, losses, means, strict=True):
+        difference = float((loss - best).mean())
+        sums = np.bincount(codes, weights=loss - best)
+        error = float(np.sqrt(np.sum((sums - difference * per_document) ** 2)) / n)
+        trials.append(Trial(candidate, mean, difference, error, size))
+    return sorted(trials, key=lambda trial: (trial.loss, trial.size))

@@ -1,0 +1,200 @@
+"""One recalibrator per group of tags, copied from a prototype, with the pooled map as the fallback. Knows no method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import calib_error
+from ..pairs.weighted import WeightedPairs, collapse_groups
+from ..schema import Misfit, lengths, listed, maybe, optional, record, text, whole
+from ..types import GROUPS, Floats, Groups, Ints, Pairs, as_probabilities
+from .recalibrators.base import MAP, Joined, Recalibrator
+from .recalibrators.identity import Identity
+from .recalibrators.logistic import sigmoid
+from .tag_offsets import OFFSETS, TagOffsets
+
+
+@dataclass(frozen=True)
+class GroupFit:
+    """What a group was fitted on.
+
+    pairs (int): Its pairs. hits (int): How many of them hit.
+    fallback (str): Why it uses another map than its own; empty where it has its own.
+    """
+
+    pairs: int
+    hits: int
+    fallback: str = ""
+
+
+# The saved forms of GroupFit and GroupedRecalibrator.
+_FIT = record(
+    {"pairs": whole(), "hits": whole(), "fallback": text},
+    lambda held: "there are more hits than pairs" if held["hits"] > held["pairs"] else "",
+)
+GROUPED = record(
+    {
+        "prototype": MAP,
+        "groups": GROUPS,
+        "pooled": MAP,
+        "pooled_fit": _FIT,
+        "maps": listed(maybe(MAP)),
+        "fits": listed(_FIT),
+        "pooling": optional(maybe(OFFSETS)),
+    },
+    lambda held: lengths({"maps": len(held["groups"]["names"]), "fits": len(held["groups"]["names"])}, held),
+)
+
+
+class GroupedRecalibrator:
+    """Maps the score of a (token, tag) pair by the recalibrator of the tag's group, and then perhaps by the tag's own offset.
+
+    prototype (Recalibrator): Copied for every group and for the pooled map.
+    groups (Groups): The tags of each group.
+    pooling (TagOffsets | None): Corrects what the maps give, tag by tag; None leaves it as it is.
+    pooled_ (Recalibrator): Fitted on all pairs; serves tags without a group and groups that cannot be fitted alone.
+    maps_ (list): One fitted map per group, None where the group falls back to the pooled one.
+    fits_ (list[GroupFit]): One per group.
+    """
+
+    def __init__(self, prototype: Recalibrator, groups: Groups, pooling: TagOffsets | None = None):
+        self.prototype = prototype
+        self.groups = groups
+        self.pooling = None if pooling is None else pooling.clone()
+        self.pooled_: Recalibrator | None = None
+        self.maps_: list[Recalibrator | None] = []
+        self.fits_: list[GroupFit] = []
+        self.pooled_fit_ = GroupFit(0, 0)
+        self._joined: Joined | None = None
+
+    def fit(self, pairs: Pairs) -> GroupedRecalibrator:
+        """Fit the pooled map and the map of every group.
+
+        RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
+        """
+        if not len(pairs):
+            raise calib_error("C003", what=type(self.prototype).__name__, threshold="the threshold")
+        if len(pairs) < self.prototype.min_pairs:
+            what = type(self.prototype).__name__
+            raise calib_error("C006", n_pairs=len(pairs), what=what, wanted=self.prototype.min_pairs)
+        # Equal pairs are counted once, group by group; the pooled map is fitted on the counts of all groups.
+        of_pair = self.groups.of(pairs.tags)
+        whole, parts = collapse_groups(pairs.scores, pairs.hits, of_pair, len(self.groups))
+        pooled, self.pooled_fit_ = self._fit_map(whole, otherwise="identity")
+        self.pooled_ = pooled or Identity()
+        fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
+        self.maps_ = [own for own, _ in fitted]
+        self.fits_ = [fit for _, fit in fitted]
+        self._joined = self._join()
+        return self if self.pooling is None else self.pool(pairs, self.pooling)
+
+    def pool(self, pairs: Pairs, pooling: TagOffsets) -> GroupedRecalibrator:
+        """Fit the tags' own corrections to what the maps give, which stay as they are.
+
+        pooling (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
+        """
+        self.pooling = None
+        mapped = self.predict(pairs.scores, pairs.tags)
+        groups = self.groups.of(pairs.tags).astype(np.intp)
+        self.pooling = pooling.clone().fit(mapped, pairs.hits, pairs.tags, len(self.groups.of_tag), groups, len(self.groups))
+        return self
+
+    def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
+        """A map of these pairs, or None and why they cannot be fitted alone."""
+        n, n_hits = int(pairs.weights.sum()), int(pairs.weights[pairs.hits].sum())
+        why = _why_not(n, n_hits, self.prototype.min_pairs)
+        if why:
+            return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
+        return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
+
+    def predict(self, scores: Floats, tags: Ints) -> Floats:
+        """The calibrated probabilities of n pairs; each depends only on its own score and tag.
+
+        scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the pooled map.
+        RAISES C002: lengths differ. C004: not fitted.
+        """
+        if self.pooled_ is None:
+            raise calib_error("C004", what="GroupedRecalibrator")
+        if len(scores) != len(tags):
+            raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
+        groups = self.groups.of(tags)
+        if self._joined is not None:
+            margins = self._joined(as_probabilities("scores", scores), groups)
+            return sigmoid(margins if self.pooling is None else self.pooling.move(margins, tags, groups))
+        mapped = self._map(scores, groups)
+        return mapped if self.pooling is None else self.pooling.predict(mapped, tags, groups)
+
+    def _join(self) -> Joined | None:
+        """What maps the pairs of all groups at once, if the method has it; the pooled map stands last, where group -1 finds it."""
+        assert self.pooled_ is not None
+        return self.pooled_.join([*(own or self.pooled_ for own in self.maps_), self.pooled_])
+
+    def _map(self, scores: Floats, groups: Ints) -> Floats:
+        """What the maps of the groups give."""
+        assert self.pooled_ is not None
+        if all(type(one) is Identity for one in (self.pooled_, *self.maps_) if one is not None):
+            return scores.copy()
+        if not len(groups):
+            return np.zeros(0)
+        order = np.argsort(groups, kind="stable")
+        calibrated = np.empty(len(scores))
+        present, starts = np.unique(groups[order], return_index=True)
+        for group, inside in zip(present, np.split(order, starts[1:]), strict=True):
+            own = self.maps_[group] if group >= 0 else None
+            calibrated[inside] = (own or self.pooled_).predict(scores[inside])
+        return calibrated
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        assert self.pooled_ is not None
+        return {
+            "prototype": self.prototype.clone().state(),
+            "groups": self.groups.state(),
+            "pooled": self.pooled_.state(),
+            "pooled_fit": vars(self.pooled_fit_),
+            "maps": [None if m is None else m.state() for m in self.maps_],
+            "fits": [vars(fit) for fit in self.fits_],
+            "pooling": None if self.pooling is None else self.pooling.state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
+        """Rebuild from a state that GROUPED has read.
+
+        load (Callable): Rebuilds one recalibrator or pooling from its state (the registry knows how).
+        RAISES Misfit: a map or the pooling is not fitted, or not to as many groups.
+        """
+        made = cls(load(state["prototype"]), Groups.from_state(state["groups"]))
+        if state["pooling"] is not None:
+            made.pooling = load(state["pooling"])
+            if made.pooling.sizes() != (len(made.groups.of_tag), len(made.groups)):
+                raise Misfit("pooling", "fitted to these tags and groups")
+        made.pooled_ = _fitted(load(state["pooled"]))
+        made.pooled_fit_ = GroupFit(**state["pooled_fit"])
+        made.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
+        made.fits_ = [GroupFit(**fit) for fit in state["fits"]]
+        made._joined = made._join()
+        return made
+
+
+def _fitted(part: Recalibrator) -> Recalibrator:
+    if not part.fitted:
+        raise Misfit("learned", "there")
+    return part
+
+
+def _why_not(n: int, n_hits: int, min_pairs: int) -> str:
+    """Why n pairs with so many hits cannot be fitted alone; "" if they can."""
+    if n == 0:
+        return "no pairs"
+    if min_pairs == 0:
+        return ""
+    if n < min_pairs:
+        return "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
+    if n_hits == 0:
+        return "no pair hits"
+    return "every pair hits" if n_hits == n else ""

@@ -1,0 +1,48 @@
+"""Labels that stand alone beside the groups of all others: "O" beside the entity types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import Groups, Pairs
+
+
+def group_beside(
+    grouping: Callable[[Sequence[str], Mapping[str, int]], Groups],
+    labels: Sequence[str],
+    counts: Mapping[str, int],
+    alone: Sequence[str] = (),
+    key: Callable[[str], str] = str,
+) -> Groups:
+    """Group the keys of the labels by any grouping, and give each label of `alone` a group of its own in front.
+
+    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): As columns. counts (Mapping): Gold frequency.
+    alone (Sequence[str]): Those that are not among the labels take no part.
+    key (Callable): Labels with one key share a group; the frequency of a key is that of its labels together.
+    """
+    alone = [label for label in alone if label in set(labels)]
+    keys = list(dict.fromkeys(key(label) for label in labels if label not in alone))
+    of_key: Counter[str] = Counter()
+    for label, count in counts.items():
+        if label not in alone:
+            of_key[key(label)] += count
+    others = grouping(keys, of_key)
+    column = {name: i for i, name in enumerate(keys)}
+    of_tag = []
+    for label in labels:
+        group = -1 if label in alone else int(others.of_tag[column[key(label)]])
+        of_tag.append(alone.index(label) if label in alone else -1 if group < 0 else len(alone) + group)
+    frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
+    return Groups((*alone, *others.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))
+
+
+def informed(grouping: Any, pairs: Pairs, names: Sequence[str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
+    """The grouping itself, or what it makes of the pairs where it looks at scores too (`with_pairs`).
+
+    names (Sequence[str]): What `group_beside` calls the tag of each column: the type for a BILUO tag.
+    """
+    return grouping.with_pairs(pairs, names) if hasattr(grouping, "with_pairs") else grouping

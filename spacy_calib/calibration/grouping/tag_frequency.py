@@ -1,0 +1,58 @@
+"""Tag frequency groups (TFG): tags that are about equally frequent in the gold training data share a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from ...pairs.bins import check_count
+from ...types import Groups
+from .alone import group_beside
+
+
+def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_groups: int = 5) -> Groups:
+    """Sort tags by falling frequency and fill a group until it holds 1/G of the instances (Kranzlein et al. 2021, section 3.3).
+
+    Ties are broken by tag name; the comparison is in integers (held * G >= total); tags that were never seen go into the last group.
+    Tags that the model does not know take no part.
+
+    labels (Sequence[str]): The tags, as columns.
+    counts (Mapping[str, int]): Gold frequency; a missing tag counts 0.
+    n_groups (int): G, at least 1. Fewer groups result where frequent tags hold more than 1/G each.
+    RETURNS (Groups): Named "1" (the most frequent tags) to at most str(G).
+    RAISES C001: n_groups is not a whole number of at least 1.
+    """
+    check_count("n_groups", n_groups)
+    frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
+    total = int(frequency.sum())
+    of_tag = np.zeros(len(labels), dtype=np.intp)
+    group = held = 0
+    for column in sorted(range(len(labels)), key=lambda i: (-frequency[i], labels[i])):
+        full = held * n_groups >= total and total > 0
+        if full and frequency[column] > 0 and group < n_groups - 1:
+            group, held = group + 1, 0
+        of_tag[column] = group
+        held += int(frequency[column])
+    return Groups(tuple(str(i + 1) for i in range(group + 1)), of_tag, frequency)
+
+
+def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
+    """Tag frequency groups from the frequencies that other groups keep: to judge an SCW map by groups, as the paper does (section 4.2).
+
+    groups (Groups): Of the labels, or of the first ones (labels appended later have no frequency).
+    RAISES C001: n_groups is not a whole number of at least 1.
+    """
+    counts = dict(zip(labels, groups.counts.tolist(), strict=False))
+    alone = [labels[column] for column, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.alone]
+    return group_beside(partial(tag_frequency_groups, n_groups=n_groups), labels, counts, alone)
+
+
+def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
+    """Registered as spacy-calib.TFG.v1.
+
+    n_groups (int): G, at least 1.
+    """
+    check_count("n_groups", n_groups)
+    return partial(tag_frequency_groups, n_groups=n_groups)

@@ -1,0 +1,77 @@
+"""Histogram binning: the share of hits in the score's bin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...pairs.bins import assign, make_binner
+from ...schema import floats, lengths, record
+from ...types import Floats
+from .base import Recalibrator
+
+
+def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:
+    """Give each empty bin the value of the nearest bin that holds pairs, of two equally near ones the lower."""
+    held = np.flatnonzero(counts > 0)
+    nearest = held[np.abs(held[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
+    return values[nearest]
+
+
+def mean_per_bin(scores: Floats, values: Floats, edges: Floats, weights: Floats | None) -> Floats:
+    """Mean of `values` in each bin of `scores`, empty bins filled; shape (len(edges) + 1,)."""
+    bins = assign(scores, edges)
+    mass = np.ones(len(scores)) if weights is None else weights
+    counts = np.bincount(bins, weights=mass, minlength=len(edges) + 1)
+    sums = np.bincount(bins, weights=mass * values, minlength=len(edges) + 1)
+    return fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
+
+
+# What is learned of bins: their lower ends but the first (infinite where a bin holds nothing), and a probability of each.
+BINS = record(
+    {"edges_": floats(0.0, np.inf, rising="never falls"), "values_": floats(0.0, 1.0)},
+    lambda held: lengths({"values_": len(held["edges_"]) + 1}, held),
+)
+
+
+class HistogramBinning(Recalibrator):
+    """Zadrozny and Elkan (2001), over adaptive bins (Kranzlein et al. 2021, section 2.2).
+
+    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
+    edges_ (Floats): Lower ends of the bins but the first, shape (n_bins - 1,).
+    values_ (Floats): Share of hits per bin, shape (n_bins,).
+    RAISES C001: n_bins or bin_size is not a whole number of at least 1.
+    """
+
+    registered = "spacy-calib.Histogram.v1"
+    monotone = False
+    _learned = ("edges_", "values_")
+    learned_form = BINS
+    edges_: Floats
+    values_: Floats
+
+    def __init__(self, n_bins: int = 10, bin_size: int | None = None):
+        self.n_bins = n_bins
+        self.bin_size = bin_size
+        make_binner(n_bins, bin_size)
+
+    @property
+    def min_pairs(self) -> int:
+        return self.n_bins if self.bin_size is None else self.bin_size
+
+    def settings(self) -> dict[str, Any]:
+        return {"n_bins": self.n_bins, "bin_size": self.bin_size}
+
+    def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
+        self.edges_ = make_binner(self.n_bins, self.bin_size)(scores, weights)
+        self.values_ = mean_per_bin(scores, hits.astype(np.float64), self.edges_, weights)
+
+    def _predict(self, scores: Floats) -> Floats:
+        return self.values_[assign(scores, self.edges_)]
+
+
+def make_histogram(n_bins: int = 10, bin_size: int | None = None) -> HistogramBinning:
+    """Registered as spacy-calib.Histogram.v1. See HistogramBinning."""
+    return HistogramBinning(n_bins, bin_size)

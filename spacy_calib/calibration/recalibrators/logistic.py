@@ -1,0 +1,157 @@
+"""What temperature, Platt and beta scaling share: logistic regression on one to three functions of the score, never falling."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...schema import Misfit, floats
+from ...types import Floats, Ints
+from .base import Joined, Recalibrator
+from .isotonic import masses
+
+# Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss of DESIGN section 2.
+CLIP = 1e-6
+FARTHEST_MARGIN = float(np.log(1 - CLIP) - np.log(CLIP))
+# Weight of the prior towards the map that changes nothing, in pairs: it decides only where the pairs leave the map open (all of them hit,
+# or hits and misses do not overlap).
+PRIOR = 0.01
+_STEPS = 100
+# Newton's method ends after a step that moves no log-odds by more than this: what then is left is the square of it.
+_TOLERANCE = 1e-7
+_NEAR = 0.1
+
+
+def log_odds(scores: Floats, clip: float = CLIP) -> Floats:
+    """log(q / (1 - q)), scores clipped to this distance from 0 and 1."""
+    clipped = np.clip(scores, clip, 1 - clip)
+    return np.log(clipped) - np.log1p(-clipped)
+
+
+def sigmoid(margins: Floats) -> Floats:
+    """1 / (1 + exp(-x)) without overflow."""
+    return 1.0 / (1.0 + np.exp(np.minimum(-margins, 700.0)))
+
+
+def softplus(margins: Floats) -> Floats:
+    """log(1 + exp(x)) without overflow; several times as fast as logaddexp(0, x)."""
+    return np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))
+
+
+def combine(features: Floats, coefficients: Floats) -> Floats:
+    """features @ coefficients, column by column: a row's result depends on that row only, and on no number of threads.
+
+    features (Floats): Shape (n, k). coefficients (Floats): (k,), or (n, k) where each row has its own. RETURNS (Floats): (n,).
+    """
+    margins = features[:, 0] * coefficients[..., 0]
+    for column in range(1, features.shape[1]):
+        margins += features[:, column] * coefficients[..., column]
+    return margins
+
+
+def fit_logistic(features: Floats, hits: NDArray[Any], weights: Floats | None, prior_mean: Floats, prior: float) -> Floats:
+    """Coefficients that minimize the summed log loss plus prior / 2 times the squared distance from prior_mean, by Newton's method.
+
+    features (Floats): Shape (n, k). hits: (n,), booleans or shares of hits. weights (Floats | None): (n,). prior_mean (Floats): (k,).
+    prior (float): Above 0.
+    """
+    columns = np.asfortranarray(features)  # sums over contiguous columns, without BLAS: see `combine`
+    mass = np.ones(len(hits)) if weights is None else weights
+    target = mass * hits
+    k = len(prior_mean)
+    coefficients = prior_mean.copy()
+    margins = combine(columns, coefficients)
+
+    def loss(margins: Floats, values: Floats) -> float:
+        return float((mass * softplus(margins) - target * margins).sum() + 0.5 * prior * np.sum((values - prior_mean) ** 2))
+
+    for _ in range(_STEPS):
+        chance = sigmoid(margins)
+        off = mass * chance - target
+        spread = mass * chance * (1.0 - chance)
+        gradient = np.array([(columns[:, i] * off).sum() for i in range(k)]) + prior * (coefficients - prior_mean)
+        hessian = prior * np.eye(k)
+        for i in range(k):
+            weighted = columns[:, i] * spread
+            for j in range(i + 1):
+                hessian[i, j] += (weighted * columns[:, j]).sum()
+                hessian[j, i] = hessian[i, j]
+        step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
+        moves = combine(columns, step)
+        farthest = float(np.abs(moves).max())
+        size = 1.0
+        # A step that moves no margin far changes no curvature much: Newton's method has arrived where it needs no guard, and the loss
+        # could not tell any more which way is down.
+        if farthest > _NEAR:
+            current = loss(margins, coefficients)
+            while loss(margins - size * moves, coefficients - size * step) > current and size > 1e-8:
+                size /= 2
+        coefficients = coefficients - size * step
+        margins = combine(columns, coefficients)
+        if farthest < _TOLERANCE:
+            break
+    return coefficients
+
+
+class LogisticMap(Recalibrator):
+    """sigmoid(features(score) @ coefficients): `slopes` functions of the score that never fall, and perhaps a constant.
+
+    A slope that would be negative is left out and the rest fitted again, so that the map never falls (Kull et al. 2017, section 4).
+
+    coefficients_ (Floats): One for each function.
+    """
+
+    _learned = ("coefficients_",)
+    slopes: ClassVar[int]
+    unchanged: ClassVar[tuple[float, ...]]
+    coefficients_: Floats
+
+    @abstractmethod
+    def features(self, scores: Floats) -> Floats:
+        """Shape (n, k): first the functions of the score, then a constant if there is one."""
+
+    def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
+        # Of equal scores only their mass and their hits matter; counting them first makes the order of rows irrelevant to the last bit.
+        distinct, mass, hit_mass = masses(scores, hits, weights)
+        features = self.features(distinct)
+        mean = np.array(self.unchanged)
+        used = np.ones(len(mean), dtype=bool)
+        while True:
+            coefficients = np.zeros(len(mean))
+            coefficients[used] = fit_logistic(features[:, used], hit_mass / mass, mass, mean[used], PRIOR)
+            falling = np.flatnonzero(coefficients[: self.slopes] < 0)
+            if not len(falling):
+                break
+            used[falling[np.argmin(coefficients[falling])]] = False
+            if not used.any():
+                coefficients[:] = 0.0
+                break
+        self.coefficients_ = coefficients
+
+    def load_learned(self, learned: dict[str, Any]) -> Recalibrator:
+        """RAISES Misfit: not as many coefficients as there are functions, or the map would fall."""
+        given = learned.get("coefficients_")
+        if given is not None:
+            held = floats()(given, "learned.coefficients_")
+            if len(held) != len(self.unchanged) or (held[: self.slopes] < 0).any():
+                raise Misfit("learned.coefficients_", f"{len(self.unchanged)} numbers, the first {self.slopes} of at least 0")
+            self.coefficients_ = held
+        return self
+
+    def join(self, maps: Sequence[Recalibrator]) -> Joined | None:
+        """Each score takes the coefficients of its own map."""
+        if any(type(one) is not type(self) for one in maps):
+            return None
+        table = np.stack([one.coefficients_ for one in maps if isinstance(one, LogisticMap)])
+        return partial(self._joined_margins, table)
+
+    def _joined_margins(self, table: Floats, scores: Floats, which: Ints) -> Floats:
+        return combine(self.features(scores), table[which])
+
+    def _predict(self, scores: Floats) -> Floats:
+        return sigmoid(combine(self.features(scores), self.coefficients_))

@@ -1,0 +1,138 @@
+"""A fitted scaling, made ready to be applied to many tokens at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Floats, Ints
+from .entries import LEAST, LEAST_REST, MOST_INPUTS
+
+# A table of weights with more cells than this is kept sparse, and as many cells are looked at together.
+_CELLS = 1 << 22
+# Margins farther above the highest than this are all the same: certain.
+_LARGEST = 600.0
+
+
+class Applied:
+    """Adds up what `Entries` pairs one by one, with one product of matrices instead.
+
+    factor (float), biases (Floats): Of log p, and of each tag, the rest, and tags past the end: shape (n_tags + 2,).
+    codes (Ints), weights (Floats): (tag that bears, tag that it bears on) as source * (n_tags + 2) + target, and the weight of each.
+    alone (bool): Each tag bears on itself only.
+    """
+
+    def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, alone: bool):
+        from scipy.sparse import csr_matrix
+
+        self.factor, self.biases, self.floor = factor, biases, floor
+        self.n_tags = len(biases) - 2
+        self.alone: Floats | None = None
+        if alone:
+            self.alone = np.zeros(len(biases))
+            self.alone[codes % len(biases)] = weights
+            codes, weights = codes[:0], weights[:0]
+        sources, targets = np.divmod(codes, len(biases))
+        # Rows and columns of the tags that have any weight; one more column, of zeros, stands for all other tags.
+        rows, row = np.unique(sources, return_inverse=True)
+        columns, column = np.unique(targets, return_inverse=True)
+        self.row_of = np.full(len(biases), -1, dtype=np.int32)
+        self.row_of[rows] = np.arange(len(rows))
+        self.column_of = np.full(len(biases), len(columns), dtype=np.intp)
+        self.column_of[columns] = np.arange(len(columns))
+        table: Any = csr_matrix((weights, (row, column)), (len(rows), len(columns) + 1))
+        self.n_columns = len(columns) + 1
+        self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
+
+    def scale(self, tokens: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
+        """The scaled probabilities of n entries, n >= 1.
+
+        tokens (Ints): Of each entry, ascending. tags (Ints), scores (Floats), counted: See `Scaling.scale`.
+        """
+        begins = np.ones(len(tokens), dtype=bool)
+        np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
+        starts = np.flatnonzero(begins)
+        step = max(1, _CELLS // self.n_columns)
+        if len(starts) <= step:
+            return self._scale(starts, tags, scores, counted)
+        cuts = [*starts[::step].tolist(), len(tokens)]
+        parts = [slice(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
+        own = [starts[at : at + step] - starts[at] for at in range(0, len(starts), step)]
+        return np.concatenate(
+            [
+                self._scale(first, tags[part], scores[part], None if counted is None else counted[part])
+                for first, part in zip(own, parts, strict=True)
+            ]
+        )
+
+    def _scale(self, starts: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
+        """The same for tokens that fit into one table. starts (Ints): First entry of each token."""
+        lengths = np.diff(starts, append=len(tags))
+        token = np.repeat(np.arange(len(starts)), lengths)
+        # What stands for the rest is no label's tag: a label of that number was appended after the fit.
+        own = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
+        logs = np.log(np.maximum(scores, LEAST))
+        inputs = np.maximum(logs - np.log(self.floor), 0.0)
+        part = scores if counted is None else np.where(counted, scores, 0.0)
+        rest = np.log(np.maximum(1.0 - np.add.reduceat(part, starts), LEAST_REST))
+        margins = self.factor * logs + self.biases[own]
+        of_rest = self.factor * rest + self.biases[self.n_tags]
+        if self.alone is not None:
+            margins += self.alone[own] * inputs
+        if counted is not None:
+            inputs[~counted] = 0.0  # they bear on no other tag
+        if self.n_columns > 1:
+            moved = self._moved(token, starts, lengths, own, inputs)
+            margins += _cells(moved, token, self.column_of[own])
+            of_rest += _column(moved, self.column_of[self.n_tags])
+        inside = margins if counted is None else np.where(counted, margins, -np.inf)
+        highest = np.maximum(np.maximum.reduceat(inside, starts), of_rest)
+        # An entry that is not counted may be above the highest, and is then as likely as can be.
+        chances = np.exp(np.minimum(margins - highest[token], _LARGEST))
+        sums = np.add.reduceat(chances if counted is None else np.where(counted, chances, 0.0), starts)
+        sums += np.exp(of_rest - highest)
+        return np.minimum(chances / sums[token], 1.0)
+
+    def _moved(self, token: Ints, starts: Ints, lengths: Ints, own: Ints, inputs: Floats) -> Any:
+        """What the inputs of each token add to each tag, shape (n_tokens, n_columns)."""
+        from scipy.sparse import csr_matrix
+
+        rows = self.row_of[own]
+        bears = (inputs > 0) & (rows >= 0)
+        if lengths.max() > MOST_INPUTS:
+            many = np.bincount(token[inputs > 0], minlength=len(starts)) > MOST_INPUTS
+            if many.any():
+                bears[_beyond(token, starts, inputs, many)] = False
+        bounds = np.append(starts, len(token))
+        if not bears.all():
+            bounds = np.concatenate([[0], np.cumsum(bears)])[bounds]
+            rows, inputs = rows[bears], inputs[bears]
+        shape = (len(starts), self.table.shape[0])
+        return csr_matrix((inputs, rows, bounds.astype(rows.dtype)), shape) @ self.table
+
+
+def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
+    """Single cells of a dense or sparse table."""
+    if isinstance(table, np.ndarray):
+        return table.ravel().take(rows * table.shape[1] + columns)
+    return np.asarray(table[rows, columns]).ravel()
+
+
+def _column(table: Any, column: int) -> Floats:
+    """A column of a dense or sparse table."""
+    return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
+
+
+def _beyond(token: Ints, starts: Ints, inputs: Floats, many: NDArray[np.bool_]) -> Ints:
+    """The entries of the tokens with many that are not among their likeliest MOST_INPUTS; of equal ones the first stay."""
+    index = np.flatnonzero(many[token])
+    of_entry = token[index]
+    row, place = (np.cumsum(many) - 1)[of_entry], index - starts[of_entry]
+    # One row for each such token: far faster than to sort all entries at once.
+    table = np.full((np.count_nonzero(many), int(place.max()) + 1), -1.0)
+    table[row, place] = inputs[index]
+    stays = np.zeros(table.shape, dtype=bool)
+    np.put_along_axis(stays, np.argsort(-table, axis=1, kind="stable")[:, :MOST_INPUTS], True, axis=1)
+    return index[~stays[row, place]]

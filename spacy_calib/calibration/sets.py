@@ -1,0 +1,340 @@
+"""Sets of tags that hold the gold tag of a token with a chosen probability (split conformal prediction)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import calib_error
+from ..pairs.bins import check_count
+from ..schema import floats, lengths, number, optional, record, wholes
+from ..types import GROUPS, Floats, Groups, Ints, as_probabilities
+
+COVERAGES = ("marginal", "group", "tag")
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """What was learned for some conditions.
+
+    values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 where no smaller one would do.
+    tokens (Ints): Fit tokens under each condition.
+    """
+
+    values: Floats
+    tokens: Ints
+
+
+def _learned_agrees(held: dict[str, Any]) -> str:
+    groups, cuts = held["groups"], held["cuts"]
+    wanted = {"pooled": 1, "of_group": len(groups["names"]) + 1, "of_tag": len(groups["of_tag"])}
+    return lengths(wanted, {name: cuts[name]["values"] for name in wanted})
+
+
+# The saved form of Cuts, and of what ConformalSets learns.
+_CUTS = record({"values": floats(0.0, 1.0), "tokens": wholes()}, lambda held: lengths({"tokens": len(held["values"])}, held))
+_LEARNED = record(
+    {
+        "groups": GROUPS,
+        "cuts": record({"pooled": _CUTS, "of_group": _CUTS, "of_tag": _CUTS}),
+        "out_of_reach": number(0.0, 1.0),
+        "empty": optional(number(0.0, 1.0), 0.0),
+    },
+    _learned_agrees,
+)
+
+
+class ConformalSets:
+    """Split-conformal sets of tags; by condition they are Mondrian predictors (Vovk 2012, "Conditional validity of inductive conformal
+    predictors").
+
+    The nonconformity of a tag at a token is 1 - its calibrated score; that of a tag below the threshold, which has none, is 1. A
+    set takes in the tags up to a cut: of the n fit tokens under its condition, the ceil((n + 1)(1 - alpha))-th smallest nonconformity
+    of the gold tag, or 1 where n is too small for that. If the fit tokens and a new one are exchangeable, its gold tag is in its set
+    with probability at least 1 - alpha, given the condition. The calibration map must not have seen the fit tokens: split the
+    data, or use scores of cross-validation.
+
+    alpha (float): Share of tokens whose set may miss the gold tag, 0 < alpha < 1.
+    coverage (str): The condition. "marginal": none. "group": the group of the token's tag of highest score (of equal ones, the first
+        group); tokens whose best tag has no group, or that have no tag, are a condition of their own. "tag": the gold tag itself,
+        each tag with a cut of its own (Ding et al. 2023, "classwise"); a tag with few tokens uses the cut of all tokens
+        whose gold tag is in its group (their "clustered": promised is the share among all of these, not of that tag alone).
+        What is promised under "tag": of the tokens whose gold tag is t, at least 1 - alpha have t in their set, for every tag t with a
+        cut below 1 (exactly: over fit data drawn anew, the cut of t is below 1 and the set misses t with probability alpha at most).
+        Nothing is promised for the other tags (`unreached`: of too few tokens, or too often below the threshold), which are in every
+        set where they have an entry, nor for tokens with a gold tag that the model does not know; these count in "marginal" and "group".
+    min_tokens (int): A condition with fewer fit tokens has no cut of its own: the tag uses its group's, the group the pooled one. It
+        does not depend on alpha, so that the sets of a smaller alpha always contain those of a greater one.
+    nonempty (bool): Whether a set holds the likeliest tag (of equal ones, each) whatever the cut says. A set without any is sure to miss, and
+        many are where alpha is above the error rate; what is promised holds all the more for sets that hold one tag more.
+    pooled_, of_group_, of_tag_ (Cuts): Learned from all tokens, per group (the last one: no group) and per tag; before any fallback.
+    out_of_reach_ (float): Share of the fit tokens for which nothing is promised: those without a set, and under "tag" those whose gold tag
+        is `unreached` or unknown to the model.
+    empty_ (float): Share of the fit tokens without a tag up to the cut.
+    RAISES C001: a setting out of range.
+    """
+
+    registered = "spacy-calib.ConformalSets.v1"
+
+    def __init__(self, alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20, nonempty: bool = False):
+        if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < alpha < 1:
+            raise calib_error("C001", name="alpha", wanted="a number above 0 and below 1", given=repr(alpha))
+        if coverage not in COVERAGES:
+            raise calib_error("C001", name="coverage", wanted=f"one of {', '.join(COVERAGES)}", given=repr(coverage))
+        self.alpha = float(alpha)
+        self.coverage = coverage
+        self.min_tokens = check_count("min_tokens", min_tokens)
+        if not isinstance(nonempty, bool):
+            raise calib_error("C001", name="nonempty", wanted="true or false", given=repr(nonempty))
+        self.nonempty = nonempty
+        self.groups: Groups | None = None
+        self.pooled_: Cuts | None = None
+        self.of_group_: Cuts | None = None
+        self.of_tag_: Cuts | None = None
+        self.out_of_reach_ = 0.0
+        self.empty_ = 0.0
+
+    def fit(self, rows: Ints, tags: Ints, scores: ArrayLike, gold: ArrayLike, groups: Groups) -> ConformalSets:
+        """Learn the cuts.
+
+        rows, tags (Ints): Token and tag (column) of the entries that reach the threshold, n of them; no (token, tag) twice.
+        scores (ArrayLike): Their calibrated scores, shape (n,), in [0, 1].
+        gold (ArrayLike): Column of the gold tag of each token, shape (n_tokens,): -1 where the model does not know the gold tag, -2
+            where there is no gold (the token is left out).
+        groups (Groups): The tags of each group.
+        RAISES C001: values out of range. C002: lengths differ. C071: no token has gold.
+        """
+        wanted = np.asarray(gold, dtype=np.intp)
+        rows, tags, given = _checked(rows, tags, scores, len(wanted))
+        if wanted.size and wanted.min() < -2:
+            raise calib_error("C001", name="gold", wanted="columns, -1 or -2", given=str(wanted.min()))
+        held = np.flatnonzero(wanted != -2)
+        if not len(held):
+            raise calib_error("C071", what="ConformalSets")
+        nonconformity = np.ones(len(wanted))
+        is_gold = np.flatnonzero(tags == wanted[rows])
+        nonconformity[rows[is_gold]] = 1.0 - given[is_gold]
+        strange = nonconformity[held]
+        self.groups = groups
+        n_groups, n_tags = len(groups), len(groups.of_tag)
+        gold_tag = np.where(wanted[held] < n_tags, wanted[held], -1)
+        group_of_gold = np.append(groups.of_tag, -1)[gold_tag]
+        group_of_top = _top_groups(rows, tags, given, len(wanted), groups)[held]
+        of_group = group_of_gold if self.coverage == "tag" else group_of_top
+        self.pooled_ = _cuts(strange, np.zeros(len(held), dtype=np.intp), 1, self.alpha)
+        self.of_group_ = _cuts(strange, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha)
+        known = gold_tag >= 0
+        self.of_tag_ = _cuts(strange[known], gold_tag[known], n_tags, self.alpha)
+        within, out_of_reach = self._within(rows, tags, given, len(wanted))
+        empty = np.bincount(rows[within], minlength=len(wanted)) == 0
+        self.empty_ = float((empty & ~out_of_reach)[held].mean())
+        full = self._full()
+        if self.coverage == "tag" and not full.all():
+            out_of_reach |= np.append(full, True)[np.where(wanted < n_tags, wanted, -1)]
+        self.out_of_reach_ = float(out_of_reach[held].mean())
+        return self
+
+    def predict(self, rows: Ints, tags: Ints, scores: ArrayLike, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The sets of some tokens.
+
+        rows, tags, scores: As for `fit`, n entries. n_tokens (int): Tokens, with or without entries.
+        RETURNS (tuple): Whether each entry is in its token's set, shape (n,); and whether the token has no set, shape (n_tokens,): where
+            the cut is 1, every tag would have to be in it, entry or not. Under "tag" coverage only where no tag can be promised and one
+            has no entry.
+        RAISES C001: values out of range. C002: lengths differ. C004: not fitted.
+        """
+        rows, tags, given = _checked(rows, tags, scores, n_tokens)
+        within, out_of_reach = self._within(rows, tags, given, n_tokens)
+        if self.nonempty:
+            within |= given == _highest(rows, given, n_tokens)[rows]
+        return within, out_of_reach
+
+    def _within(self, rows: Ints, tags: Ints, given: Floats, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """What `predict` returns without the rule of `nonempty`."""
+        if self.coverage == "tag":
+            per_tag = self.tag_cuts()
+            cuts = per_tag[np.minimum(tags, len(per_tag) - 1)]
+            out_of_reach = self._lacking(rows, tags, n_tokens) & self._full().all()
+        else:
+            per_token = self._token_cuts(rows, tags, given, n_tokens)
+            cuts, out_of_reach = per_token[rows], per_token >= 1.0
+        return 1.0 - given <= cuts, out_of_reach
+
+    def group_cuts(self) -> Floats:
+        """The cut that is used for each group, shape (n_groups + 1,); the last one is for tokens or tags without a group.
+
+        RAISES C004: not fitted.
+        """
+        _, pooled, of_group, _ = self._learned()
+        return np.where(of_group.tokens >= self.min_tokens, of_group.values, pooled)
+
+    def tag_cuts(self) -> Floats:
+        """The cut that is used for each tag under "tag" coverage, shape (n_tags + 1,); the last one is for labels appended later.
+
+        RAISES C004: not fitted.
+        """
+        groups, pooled, _, of_tag = self._learned()
+        # Tags without a group have no group to fall back on.
+        fallback = np.append(self.group_cuts()[:-1], pooled)[groups.of_tag]
+        return np.append(np.where(of_tag.tokens >= self.min_tokens, of_tag.values, fallback), pooled)
+
+    def unreached(self) -> Ints:
+        """Columns of the tags for which "tag" coverage promises nothing: they would have to be in every set, with or without an entry.
+
+        RAISES C004: not fitted.
+        """
+        return np.flatnonzero(self._full())
+
+    def _full(self) -> NDArray[np.bool_]:
+        """Whether the cut of each tag is 1, shape (n_tags,)."""
+        return self.tag_cuts()[:-1] >= 1.0
+
+    def _lacking(self, rows: Ints, tags: Ints, n_tokens: int) -> NDArray[np.bool_]:
+        """Whether each token lacks an entry of one of the tags with a cut of 1."""
+        full = np.append(self._full(), False)
+        with_entry = np.bincount(rows[full[np.minimum(tags, len(full) - 1)]], minlength=n_tokens)
+        return with_entry < np.count_nonzero(full)
+
+    def _token_cuts(self, rows: Ints, tags: Ints, scores: Floats, n_tokens: int) -> Floats:
+        """The cut of each token, for coverage that is marginal or by group."""
+        groups, pooled, _, _ = self._learned()
+        if self.coverage == "marginal":
+            return np.full(n_tokens, pooled)
+        return self.group_cuts()[_top_groups(rows, tags, scores, n_tokens, groups)]
+
+    def _learned(self) -> tuple[Groups, float, Cuts, Cuts]:
+        """(groups, pooled cut, cuts of groups, cuts of tags).
+
+        RAISES C004: not fitted.
+        """
+        if self.groups is None or self.pooled_ is None or self.of_group_ is None or self.of_tag_ is None:
+            raise calib_error("C004", what="ConformalSets")
+        return self.groups, float(self.pooled_.values[0]), self.of_group_, self.of_tag_
+
+    def describe(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Settings, fit tokens, "out_of_reach" and "empty": see the class, and "unreached": labels that `unreached` names, where coverage
+        is by tag, of "tags" in all; for `info`.
+
+        RAISES C004: not fitted.
+        """
+        tokens = int(self._learned()[2].tokens.sum())
+        unreached = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
+        return {
+            "alpha": self.alpha,
+            "coverage": self.coverage,
+            "nonempty": self.nonempty,
+            "tokens": tokens,
+            "tags": len(labels),
+            "out_of_reach": self.out_of_reach_,
+            "empty": self.empty_,
+            "unreached": unreached,
+        }
+
+    def clone(self) -> ConformalSets:
+        """A new one with the same settings, not fitted."""
+        return ConformalSets(**self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """What it is made with."""
+        return {"alpha": self.alpha, "coverage": self.coverage, "min_tokens": self.min_tokens, "nonempty": self.nonempty}
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs.
+
+        RAISES C004: not fitted.
+        """
+        groups, *_ = self._learned()
+        cuts = {name: vars(getattr(self, f"{name}_")) for name in ("pooled", "of_group", "of_tag")}
+        return {
+            "@calib_sets": self.registered,
+            "settings": self.settings(),
+            "learned": {"groups": groups.state(), "cuts": cuts, "out_of_reach": self.out_of_reach_, "empty": self.empty_},
+        }
+
+    def load_learned(self, learned: dict[str, Any]) -> ConformalSets:
+        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        held = _LEARNED(learned, "learned")
+        self.groups = Groups.from_state(held["groups"])
+        for name, cuts in held["cuts"].items():
+            setattr(self, f"{name}_", Cuts(**cuts))
+        self.out_of_reach_, self.empty_ = float(held["out_of_reach"]), float(held["empty"])
+        return self
+
+    @property
+    def n_tags(self) -> int:
+        """Number of tags that it was fitted to; 0 before."""
+        return 0 if self.groups is None else len(self.groups.of_tag)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> ConformalSets:
+        """Rebuild from `state`."""
+        return cls(**state["settings"]).load_learned(state["learned"])
+
+
+def make_conformal_sets(
+    alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20, nonempty: bool = False
+) -> ConformalSets:
+    """Registered as spacy-calib.ConformalSets.v1. See ConformalSets."""
+    return ConformalSets(alpha, coverage, min_tokens, nonempty)
+
+
+def quantile_rank(n: int, alpha: float) -> int:
+    """ceil((n + 1)(1 - alpha)), exact for alpha as it is written in decimals; above n where n tokens are too few for a promise."""
+    exact = Fraction(repr(float(alpha)))
+    return n + 1 - int((n + 1) * exact)
+
+
+def _cuts(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
+    """The cut of each condition.
+
+    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions).
+    """
+    order = np.lexsort((nonconformity, conditions))
+    ascending = nonconformity[order]
+    tokens = np.bincount(conditions, minlength=n_conditions).astype(np.intp)
+    ranks = np.array([quantile_rank(n, alpha) for n in tokens.tolist()], dtype=np.intp)
+    enough = np.flatnonzero(ranks <= tokens)
+    values = np.ones(n_conditions)
+    values[enough] = ascending[(np.cumsum(tokens) - tokens + ranks - 1)[enough]]
+    return Cuts(values, tokens)
+
+
+def _top_groups(rows: Ints, tags: Ints, scores: Floats, n_tokens: int, groups: Groups) -> Ints:
+    """The group of each token's highest entry, the first of those that share the highest score; -1 for none."""
+    best = np.flatnonzero(scores == _highest(rows, scores, n_tokens)[rows])
+    of_entry = groups.of(tags[best]).astype(np.intp)
+    found = np.full(n_tokens, len(groups), dtype=np.intp)
+    np.minimum.at(found, rows[best], np.where(of_entry < 0, len(groups), of_entry))
+    return np.where(found == len(groups), -1, found)
+
+
+def _highest(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
+    """The highest score of each token's entries; -1 where it has none."""
+    highest = np.full(n_tokens, -1.0)
+    np.maximum.at(highest, rows, scores)
+    return highest
+
+
+def _checked(rows: ArrayLike, tags: ArrayLike, scores: ArrayLike, n_tokens: int) -> tuple[Ints, Ints, Floats]:
+    """The entries as arrays.
+
+    RAISES C001: values out of range. C002: lengths differ.
+    """
+    given = as_probabilities("scores", scores)
+    checked = []
+    for name, values, end in (("row", rows, n_tokens), ("tag", tags, None)):
+        column = np.asarray(values, dtype=np.intp)
+        if column.shape != given.shape:
+            raise calib_error(
+                "C002", what="A set of entries", first=name, second="score", n_first=column.size, n_second=len(given)
+            )
+        if column.size and (column.min() < 0 or (end is not None and column.max() >= end)):
+            wanted = "columns of at least 0" if end is None else f"tokens in [0, {end})"
+            raise calib_error("C001", name=f"{name}s", wanted=wanted, given=f"a range of {column.min()} to {column.max()}")
+        checked.append(column)
+    return checked[0], checked[1], given

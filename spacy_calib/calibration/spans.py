@@ -1,0 +1,140 @@
+"""The probability that a whole span is right: one binary event, recalibrated on features of the span. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import calib_error
+from ..schema import floats, lengths, number, record, text, whole
+from ..types import GROUPS, Floats, Groups, Spans, as_hits
+from .recalibrators.logistic import sigmoid
+from .span_features import NAMES, design
+
+# Fewer spans than this say nothing about eight and more coefficients: their raw scores pass through.
+MIN_SPANS = 20
+
+
+def _state_agrees(held: dict[str, Any]) -> str:
+    if held["n_hits"] > held["n_spans"]:
+        return "there are more hits than spans"
+    learned = held["n_spans"] > 0 and not held["fallback"]
+    size = len(NAMES) + 2 * len(held["groups"]["names"]) if learned else 0
+    return lengths({"center": size, "scale": size, "weights": size}, held)
+
+
+# The saved form of SpanRecalibrator.
+SPAN_MAP = record(
+    {
+        "groups": GROUPS,
+        "n_spans": whole(),
+        "n_hits": whole(),
+        "fallback": text,
+        "center": floats(),
+        "scale": floats(1e-12),
+        "weights": floats(),
+        "intercept": number(),
+    },
+    _state_agrees,
+)
+
+
+class SpanRecalibrator:
+    """Logistic regression on the features of a span, with an intercept and a slope for each group of its labels.
+
+    The ridge penalty (1/2 the squared norm of the coefficients of standardised features, against the summed log loss) pulls small groups
+    towards what all groups share.
+
+    groups (Groups): Of the span labels.
+    n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through; "" if it does not.
+    """
+
+    def __init__(self, groups: Groups):
+        self.groups = groups
+        self.n_spans_ = self.n_hits_ = 0
+        self.fallback_ = ""
+        self.center_ = self.scale_ = self.weights_ = np.zeros(0)
+        self.intercept_ = 0.0
+
+    def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
+        """Learn from n spans.
+
+        hits (ArrayLike): n booleans, or zeros and ones: whether the event holds.
+        RAISES C001, C002: the hits.
+        """
+        right = as_hits(hits, len(spans))
+        self.n_spans_, self.n_hits_ = len(spans), int(right.sum())
+        self.fallback_ = _why_not(self.n_spans_, self.n_hits_)
+        if not self.fallback_:
+            self._fit(self._design(spans), right)
+        return self
+
+    def _fit(self, features: Floats, right: Any) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        self.center_ = features.mean(axis=0)
+        spread = features.std(axis=0)
+        self.scale_ = np.where(spread > 1e-12, spread, 1.0)
+        model = LogisticRegression(C=1.0, solver="newton-cholesky", max_iter=200, tol=1e-8).fit(
+            (features - self.center_) / self.scale_, right
+        )
+        self.weights_, self.intercept_ = model.coef_[0].astype(np.float64), float(model.intercept_[0])
+
+    def predict(self, spans: Spans, raw: Floats) -> Floats:
+        """The probability that each span is right; each depends only on the span itself.
+
+        raw (Floats): What is passed through where it is not fitted.
+        """
+        if self.fallback_ or not self.n_spans_:
+            return raw.copy()
+        margin = (self._design(spans) - self.center_) / self.scale_ @ self.weights_ + self.intercept_
+        return sigmoid(margin)
+
+    def _design(self, spans: Spans) -> Floats:
+        return design(spans, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return {
+            "groups": self.groups.state(),
+            "n_spans": self.n_spans_,
+            "n_hits": self.n_hits_,
+            "fallback": self.fallback_,
+            "center": self.center_,
+            "scale": self.scale_,
+            "weights": self.weights_,
+            "intercept": self.intercept_,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> SpanRecalibrator:
+        """Rebuild from a state that SPAN_MAP has read."""
+        made = cls(Groups.from_state(state["groups"]))
+        made.n_spans_, made.n_hits_, made.fallback_ = state["n_spans"], state["n_hits"], state["fallback"]
+        made.center_, made.scale_, made.weights_ = state["center"], state["scale"], state["weights"]
+        made.intercept_ = float(state["intercept"])
+        return made
+
+
+def _why_not(n: int, n_hits: int) -> str:
+    """Why n spans with so many hits cannot be fitted; "" if they can."""
+    if n < MIN_SPANS:
+        return f"{n} spans, {MIN_SPANS} needed"
+    if n_hits in (0, n):
+        return "no span is right" if n_hits == 0 else "every span is right"
+    return ""
+
+
+def fit_spans(groups: Groups, spans: Spans, hits: ArrayLike) -> tuple[SpanRecalibrator, SpanRecalibrator]:
+    """(map of the chosen spans, map of the candidates).
+
+    hits (ArrayLike): One per span: 1 or 0, and -1 where the gold is not known.
+    RAISES C002: lengths differ.
+    """
+    given = np.asarray(hits, dtype=np.intp)
+    if len(given) != len(spans):
+        raise calib_error("C002", what="Fitting spans", first="span", second="hit", n_first=len(spans), n_second=len(given))
+    chosen, held = (np.flatnonzero((given >= 0) & own) for own in (spans.chosen, ~spans.chosen))
+    return tuple(SpanRecalibrator(groups).fit(spans.take(part), given[part]) for part in (chosen, held))  # type: ignore[return-value]

@@ -1,0 +1,96 @@
+"""Whether there is enough data: to choose among methods, to trust a fit, to promise sets. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ..metrics.proper import log_losses
+from ..pairs.folds import contiguous_folds
+from ..types import Floats, Ints, Pairs
+
+# Fewer than this, and a choice among many methods is made of chance.
+DOCUMENTS_TO_CHOOSE = 10
+TOKENS_TO_CHOOSE = 500
+PAIRS_TO_CHOOSE = 600
+# With fewer documents than that, a difference is said to vary by as many blocks of tokens as this.
+_BLOCKS = 20
+# Sets of tags are worth making where they are expected to miss so many of the fit tokens: with fewer, the share that they miss of other
+# tokens is left to chance.
+_MISSES_FOR_SETS = 10
+# A greater loss by less than this share of the raw one is none to speak of.
+_MATERIAL = 0.01
+# So few tokens show no gain, whatever they say.
+_FEWEST_TOKENS = 100
+
+
+def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int) -> str:
+    """Why methods cannot be compared by cross-validation on so much data; "" where they can.
+
+    Below any of the three least numbers nothing is compared, and the smallest safe map is taken: one temperature for all tags, or none.
+
+    n_documents (int): Documents with pairs. n_tokens (int): Tokens with gold. n_pairs (int): Pairs that reach the threshold.
+    """
+    wanted = (
+        ("documents", n_documents, DOCUMENTS_TO_CHOOSE),
+        ("tokens", n_tokens, TOKENS_TO_CHOOSE),
+        ("pairs", n_pairs, PAIRS_TO_CHOOSE),
+    )
+    return next((f"{given:,} {what}, and {least:,} are wanted" for what, given, least in wanted if given < least), "")
+
+
+def tokens_for_sets(alpha: float) -> tuple[int, int]:
+    """(fewest tokens on which sets that miss at most this share can say anything, fewest on which they are worth making).
+
+    Of fewer than the first, not even the least likely gold tag is a cut that keeps the promise (see `conformal.quantile_rank`).
+    """
+    exact = Fraction(repr(float(alpha)))
+    return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
+
+    raw, calibrated (float): Mean log loss. error (float): Standard error of their difference. tokens (int): With a pair.
+    """
+
+    raw: float
+    calibrated: float
+    error: float
+    tokens: int
+
+    @property
+    def verdict(self) -> str:
+        """One of "worse" (calibrated scores lose more than raw ones by over a standard error and a hundredth of the raw loss), "better" (less
+        by over two standard errors, on 100 tokens at least), "unclear", and "same" where nothing is changed.
+        """
+        difference = self.calibrated - self.raw
+        if difference == 0.0 and self.error == 0.0:
+            return "same"
+        if difference > max(self.error, _MATERIAL * self.raw):
+            return "worse"
+        return "better" if difference < -2 * self.error and self.tokens >= _FEWEST_TOKENS else "unclear"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with the verdict."""
+        return {**asdict(self), "verdict": self.verdict}
+
+
+def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut:
+    """Raw against cross-fitted scores.
+
+    pairs (Pairs): With raw scores. calibrated (Floats): By maps that did not see the pair's document (or its block of tokens, where there is
+        one document only). documents (Ints): Of the pairs, ascending. With few of them the difference varies by block of tokens.
+    """
+    units = documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(pairs.rows, _BLOCKS)
+    raw, after = log_losses(pairs.scores, pairs.hits), log_losses(calibrated, pairs.hits)
+    mean = float((after - raw).mean())
+    _, codes = np.unique(units, return_inverse=True)
+    residuals = np.bincount(codes, weights=after - raw) - mean * np.bincount(codes)
+    error = float(np.sqrt((residuals**2).sum()) / len(pairs))
+    return HeldOut(float(raw.mean()), float(raw.mean()) + mean, error, len(np.unique(pairs.rows)))

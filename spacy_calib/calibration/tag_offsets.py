@@ -1,0 +1,257 @@
+"""Partial pooling: a correction of each tag's log-odds, shrunk to its group, and of each group's, shrunk to the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+from ..schema import floats, maybe, number, record, registered
+from ..types import Floats, Ints
+from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
+
+# No offset moves the log-odds farther: without a penalty that of a tag whose pairs all hit would have no end.
+_FARTHEST = 15.0
+_STEPS = 60
+_TOLERANCE = 1e-9
+# Strengths among which the data choose, in equal steps of the logarithm, the strongest first. The search ends after so many in a row
+# that are no better than the best, and needs no more of the offsets than this.
+_STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
+_PATIENCE = 3
+_ROUGHLY = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Offsets:
+    """Offsets of some units (tags, or groups).
+
+    values (Floats): Added to the log-odds of a unit's pairs, shape (n_units,); 0 for units without pairs.
+    strength (float): Of the penalty, strength / 2 times the squared offset: the inverse variance of the offsets among units.
+    """
+
+    values: Floats
+    strength: float
+
+
+def fit_offsets(
+    margins: Floats,
+    hits: NDArray[np.bool_],
+    units: Ints,
+    n_units: int,
+    weights: Floats | None = None,
+    strength: float | None = None,
+) -> Offsets:
+    """One offset per unit that minimizes its summed log loss plus the penalty, by Newton's method for all units at once.
+
+    Without a strength, the one is taken among 2^-6 to 2^11 under which the hits are likeliest once the offsets are integrated out
+    (empirical Bayes, by Laplace's approximation for each unit).
+
+    margins (Floats): Log-odds of n pairs. hits, units: Likewise; units in [0, n_units), -1 for none. weights (Floats | None): Likewise.
+    strength (float | None): 0 fits each unit by itself (up to 15), infinity gives zeros.
+    RAISES C001: a negative strength.
+    """
+    if strength is not None and not strength >= 0:
+        raise calib_error("C001", name="strength", wanted="a number of at least 0", given=repr(strength))
+    own = np.flatnonzero(units >= 0)
+    problem = _Problem(
+        margins[own], hits[own].astype(np.float64), units[own], n_units, np.ones(len(own)) if weights is None else weights[own]
+    )
+    if strength is not None:
+        return Offsets(problem.solve(strength)[0], float(strength))
+    if not problem.held.any():
+        return Offsets(np.zeros(n_units), np.inf)
+    return Offsets(*problem.choose_strength())
+
+
+class _Problem:
+    """The pairs of all units, one unit's after another's, and the sums over each unit's pairs that Newton's method needs."""
+
+    def __init__(self, margins: Floats, hits: Floats, units: Ints, n_units: int, weights: Floats):
+        small = units.astype(np.int16) if n_units < 1 << 15 else units  # small integers sort several times as fast
+        order = np.argsort(small, kind="stable")
+        self.margins, self.weights, self.n_units = margins[order], weights[order], n_units
+        counts = np.bincount(units, minlength=n_units)
+        self.present = np.flatnonzero(counts)
+        self.counts = counts[self.present]
+        self.starts = np.cumsum(self.counts) - self.counts
+        hit = self.weights * hits[order]
+        self.hit_mass, self.hit_margin = self._sum(hit), self._sum(hit * self.margins)
+        self.held = self._sum(self.weights) > 0
+
+    def _sum(self, values: Floats) -> Floats:
+        """Over the pairs of each unit, shape (n_units,)."""
+        sums = np.zeros(self.n_units)
+        if len(values):
+            sums[self.present] = np.add.reduceat(values, self.starts)
+        return sums
+
+    def _moved(self, offsets: Floats) -> Floats:
+        return self.margins + np.repeat(offsets[self.present], self.counts)
+
+    def _loss(self, moved: Floats, offsets: Floats) -> Floats:
+        """Summed log loss of each unit."""
+        return self._sum(self.weights * softplus(moved)) - self.hit_margin - self.hit_mass * offsets
+
+    def evidence_without(self) -> float:
+        """Log likelihood without any offsets: the limit of infinite strength."""
+        return -float(self._loss(self.margins, np.zeros(self.n_units)).sum())
+
+    def choose_strength(self) -> tuple[Floats, float]:
+        """(offsets, strength) of the highest evidence."""
+        offsets = np.zeros(self.n_units)
+        best, highest, since = np.inf, self.evidence_without(), 0
+        for strength in _STRENGTHS.tolist():
+            offsets, evidence = self.solve(strength, offsets, _ROUGHLY)
+            since += 1
+            if evidence > highest:
+                best, highest, since = strength, evidence, 0
+            if since >= _PATIENCE and np.isfinite(best):
+                break
+        return self.solve(best)[0], best
+
+    def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, float]:
+        """(offsets, log evidence of the strength); the last step is shorter than the tolerance."""
+        offsets = np.zeros(self.n_units) if start is None else start.copy()
+        if np.isinf(strength):
+            return np.zeros(self.n_units), self.evidence_without()
+        for _ in range(_STEPS):
+            chance = sigmoid(self._moved(offsets))
+            mass = self.weights * chance
+            gradient = self._sum(mass) - self.hit_mass + strength * offsets
+            curvature = self._sum(mass - mass * chance) + strength
+            # A step of at most 1 keeps Newton's method from leaping where the sigmoid is flat.
+            step = np.clip(gradient / np.maximum(curvature, 1e-12), -1.0, 1.0)
+            offsets = np.clip(np.where(self.held, offsets - step, 0.0), -_FARTHEST, _FARTHEST)
+            if np.abs(step[self.held]).max(initial=0.0) < tolerance:
+                break
+        moved = self._moved(offsets)
+        chance = sigmoid(moved)
+        curvature = self._sum(self.weights * chance * (1 - chance)) + strength
+        penalty = 0.5 * strength * offsets**2
+        log_ratio = 0.5 * np.log(np.maximum(strength, 1e-300) / np.maximum(curvature, 1e-300))
+        evidence = np.where(self.held, log_ratio - self._loss(moved, offsets) - penalty, 0.0).sum()
+        return offsets, float(evidence)
+
+
+# The saved form of a pooling, and of what TagOffsets learns.
+OFFSETS = registered("@calib_poolings")
+_UNITS = maybe(record({"values": floats(), "strength": number(0.0, np.inf)}))
+_LEARNED = record({"tags": _UNITS, "groups": _UNITS})
+
+
+class TagOffsets:
+    """After the map of a group: log-odds + offset of the group + offset of the tag.
+
+    Groups are pooled towards the whole, tags towards their group; a tag without pairs has exactly its group's map.
+
+    strength (float | None): Of the penalty on tag offsets; None lets the data choose. group_strength (float | None): On group offsets.
+    tags_, groups_ (Offsets): What was learned.
+    RAISES C001: a negative strength.
+    """
+
+    registered = "spacy-calib.TagOffsets.v1"
+
+    def __init__(self, strength: float | None = None, group_strength: float | None = None):
+        for name, value in (("strength", strength), ("group_strength", group_strength)):
+            is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if value is not None and not (is_number and value >= 0):
+                raise calib_error("C001", name=name, wanted="a number of at least 0", given=repr(value))
+        self.strength = strength
+        self.group_strength = group_strength
+        self.tags_: Offsets | None = None
+        self.groups_: Offsets | None = None
+
+    def clone(self) -> TagOffsets:
+        """A new one with the same settings, not fitted."""
+        return TagOffsets(self.strength, self.group_strength)
+
+    def fit(
+        self,
+        scores: Floats,
+        hits: NDArray[np.bool_],
+        tags: Ints,
+        n_tags: int,
+        groups: Ints,
+        n_groups: int,
+        weights: Floats | None = None,
+    ) -> TagOffsets:
+        """Learn the offsets.
+
+        scores (Floats): What the maps of the groups give for n pairs, in [0, 1]. hits, tags, groups: Of the pairs; groups -1 for none.
+        """
+        margins = log_odds(scores)
+        self.groups_ = fit_offsets(margins, hits, groups, n_groups, weights, self.group_strength)
+        margins = margins + _of(self.groups_.values, groups)
+        self.tags_ = fit_offsets(margins, hits, np.where(tags < n_tags, tags, -1), n_tags, weights, self.strength)
+        return self
+
+    def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
+        """The corrected probabilities; unchanged where neither the tag nor its group has an offset.
+
+        RAISES C004: not fitted.
+        """
+        offsets = self.offsets(tags, groups)
+        moved = np.flatnonzero(offsets != 0)
+        corrected = scores.copy()
+        corrected[moved] = sigmoid(log_odds(scores[moved]) + offsets[moved])
+        return corrected
+
+    def move(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
+        """As `predict`, from log-odds to log-odds: those of pairs with an offset are clipped first, as they were for the fit.
+
+        RAISES C004: not fitted.
+        """
+        offsets = self.offsets(tags, groups)
+        return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
+
+    def offsets(self, tags: Ints, groups: Ints) -> Floats:
+        """What is added to the log-odds of each pair: the offset of its tag and that of its group.
+
+        RAISES C004: not fitted.
+        """
+        if self.tags_ is None or self.groups_ is None:
+            raise calib_error("C004", what="TagOffsets")
+        return _of(self.groups_.values, groups) + _of(self.tags_.values, tags)
+
+    def describe(self) -> dict[str, float | None]:
+        """The strengths that were used; None where the data want no offsets at all.
+
+        RAISES C004: not fitted.
+        """
+        if self.tags_ is None or self.groups_ is None:
+            raise calib_error("C004", what="TagOffsets")
+        both = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
+        return {name: None if np.isinf(value) else value for name, value in both.items()}
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        settings = {"strength": self.strength, "group_strength": self.group_strength}
+        learned = {
+            name: None if one is None else {"values": one.values, "strength": one.strength}
+            for name, one in (("tags", self.tags_), ("groups", self.groups_))
+        }
+        return {"@calib_poolings": self.registered, "settings": settings, "learned": learned}
+
+    def load_learned(self, learned: dict[str, Any]) -> TagOffsets:
+        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+        for name, held in _LEARNED(learned, "learned").items():
+            setattr(self, f"{name}_", None if held is None else Offsets(held["values"], float(held["strength"])))
+        return self
+
+    def sizes(self) -> tuple[int, int] | None:
+        """(tags, groups) that it was fitted to; None before."""
+        return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
+
+
+def _of(values: Floats, units: Ints) -> Floats:
+    """The value of each unit; 0 for units below 0 or past the end."""
+    padded = np.append(values, 0.0)
+    return padded[np.where((units >= 0) & (units < len(values)), units, len(values))]
+
+
+def make_tag_offsets(strength: float | None = None, group_strength: float | None = None) -> TagOffsets:
+    """Registered as spacy-calib.TagOffsets.v1. See TagOffsets."""
+    return TagOffsets(strength, group_strength)

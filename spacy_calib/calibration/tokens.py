@@ -1,0 +1,335 @@
+"""From the probabilities that a source gave to calibrated ones: scaling, map of the group, normalization; and what is promised of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+from ..pairs.folds import contiguous_folds
+from ..schema import Form, Misfit, Optional, maybe, optional, registered
+from ..types import Floats, Grouping, Groups, Ints, Marginals, Pairs
+from .grouped import GROUPED, GroupedRecalibrator
+from .intervals import GroupedVennAbers
+from .recalibrators import Platt, Recalibrator
+from .recalibrators.base import MAP
+from .scaling import Scaling
+from .sets import ConformalSets
+from .tag_offsets import TagOffsets
+
+if TYPE_CHECKING:
+    from ..sources.base import Scores
+
+_FOLDS = 5
+
+
+def check_normalize(normalize: bool | str) -> bool | str:
+    """RAISES C001: neither True, False nor "other"."""
+    if normalize not in (True, False, "other"):
+        raise calib_error("C001", name="normalize", wanted='true, false or "other"', given=repr(normalize))
+    return normalize
+
+
+@dataclass(frozen=True, eq=False)
+class TokenData:
+    """What a token calibration is fitted on.
+
+    pairs (Pairs): All that reach the lowest score that takes part; rows are tokens in [0, len(gold)).
+    gold (Ints): Column of the gold tag of each token: -1 where the model does not know it, -2 where there is no gold.
+    documents (Ints): Of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
+    """
+
+    pairs: Pairs
+    gold: Ints
+    documents: Ints
+    n_tags: int
+    threshold: float
+
+    @property
+    def kept(self) -> Ints:
+        """Index of the pairs that reach the threshold."""
+        return np.flatnonzero(self.pairs.scores >= self.threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """How to calibrate.
+
+    grouping (Grouping), prototype (Recalibrator), pooling (TagOffsets | None): Of the maps.
+    scaling (Scaling | None): Fitted on all pairs. scaled (Floats): The score of each pair by scalings that did not see its document; the
+        raw ones without a scaling. table (dict): What `info` shows of the choice, {} where nothing was chosen.
+    """
+
+    grouping: Grouping
+    prototype: Recalibrator
+    pooling: TagOffsets | None
+    scaling: Scaling | None
+    scaled: Floats
+    table: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """The entries of some tokens that reach the threshold, after all steps; arrays of one length but for `out_of_reach`.
+
+    marginals (Marginals): Raw. scores (Floats): Calibrated.
+    low, high (Floats | None): Venn-Abers interval of each entry; None where the pipe keeps none.
+    in_set (NDArray[bool] | None): Whether the tag is in the token's set. out_of_reach (NDArray[bool] | None): Of each token, whether no
+        set short of all tags keeps the promise. None where the pipe makes no sets.
+    """
+
+    marginals: Marginals
+    scores: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    in_set: NDArray[np.bool_] | None = None
+    out_of_reach: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedEntries:
+    """Single (token, tag) entries below the threshold. scores (Floats): Calibrated. low, high: As in Calibrated."""
+
+    scores: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+# The saved form of TokenCalibration. What scaling and sets learned is read by their classes.
+TOKENS: dict[str, Form | Optional] = {
+    "maps": maybe(GROUPED),
+    "scaling": optional(maybe(registered("@calib_scalings"))),
+    "other": optional(maybe(MAP)),
+    "intervals": optional(maybe(GROUPED)),
+    "sets": optional(maybe(registered("@calib_sets"))),
+}
+
+
+class TokenCalibration:
+    """The steps between a source's probability and `Token._.calib_score`.
+
+    scaling (Scaling | None): Fitted; weighs the tags of a token anew before the threshold cuts them off.
+    maps (GroupedRecalibrator | None): Fitted; of the scaled scores. None passes them through.
+    normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the calibrated probability that the
+        right tag is none of them. other (Recalibrator | None): The map of that probability.
+    intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
+    """
+
+    def __init__(
+        self,
+        maps: GroupedRecalibrator | None = None,
+        *,
+        scaling: Scaling | None = None,
+        normalize: bool | str = False,
+        other: Recalibrator | None = None,
+        intervals: GroupedVennAbers | None = None,
+        sets: ConformalSets | None = None,
+    ):
+        self.maps = maps
+        self.scaling = scaling
+        self.normalize = normalize
+        self.other = other
+        self.intervals = intervals
+        self.sets = sets
+
+    # Fitting
+
+    @classmethod
+    def fit(
+        cls,
+        data: TokenData,
+        chosen: Chosen,
+        groups: Groups,
+        *,
+        normalize: bool | str = False,
+        intervals: bool = False,
+        sets: ConformalSets | None = None,
+        promise_groups: Groups | None = None,
+    ) -> TokenCalibration:
+        """Fit all steps after the scaling.
+
+        groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
+            selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
+        sets (ConformalSets | None): Prototype; it is fitted on scores of maps that did not see the token's document.
+        RAISES C003, C006: too few pairs.
+        """
+        kept = data.kept
+        pairs = replace(data.pairs.take(kept), scores=chosen.scaled[kept])
+        maps = GroupedRecalibrator(chosen.prototype, groups, chosen.pooling)
+        made = cls(maps.fit(pairs), scaling=chosen.scaling, normalize=normalize)
+        if normalize == "other":
+            made.other = _fit_other(pairs)
+        if intervals:
+            made.intervals = GroupedVennAbers(promise_groups or groups).fit(pairs)
+        if sets is not None:
+            held_out = made.held_out(data, chosen)
+            made.sets = sets.clone().fit(pairs.rows, pairs.tags, held_out, data.gold, promise_groups or groups)
+        return made
+
+    def held_out(self, data: TokenData, chosen: Chosen) -> Floats:
+        """The score of each pair of `data.kept` by maps that did not see its document, or its block of tokens where there is one document only.
+
+        data (TokenData), chosen (Chosen): What it was fitted on, and how.
+        """
+        assert self.maps is not None
+        kept = data.kept
+        pairs, documents = replace(data.pairs.take(kept), scores=chosen.scaled[kept]), data.documents[kept]
+        if len(np.unique(documents)) < 2:
+            documents = pairs.rows  # blocks of tokens, then
+        n_documents = len(np.unique(documents))
+        if n_documents < 2:
+            return self._normalized(pairs.rows, pairs.scores, self.maps.predict(pairs.scores, pairs.tags))
+        folds = contiguous_folds(documents, min(_FOLDS, n_documents))
+        mapped = np.empty(len(pairs))
+        for fold in range(int(folds.max()) + 1):
+            inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+            learned = pairs.take(outside)
+            blank = GroupedRecalibrator(chosen.prototype, self.maps.groups, chosen.pooling)
+            maps = self.maps if len(learned) < blank.prototype.min_pairs else blank.fit(learned)
+            mapped[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
+        return self._normalized(pairs.rows, pairs.scores, mapped)
+
+    # Applying
+
+    def calibrate(self, scores: Scores, threshold: float) -> Calibrated:
+        """The calibrated probabilities of all entries that reach the threshold."""
+        marginals, scaled = self._scaled(scores, threshold)
+        rows, tags = marginals.rows, marginals.tags
+        calibrated = self._normalized(rows, scaled, self._map(scaled, tags))
+        low, high = self._interval(scaled, tags)
+        in_set = out_of_reach = None
+        if self.sets is not None:
+            in_set, out_of_reach = self.sets.predict(rows, tags, calibrated, marginals.n_tokens)
+            out_of_reach[silent_tokens(scores, rows)] = True
+        return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach)
+
+    def calibrate_pairs(self, pairs: Pairs, threshold: float) -> tuple[Ints, Floats]:
+        """(index of the pairs that reach the threshold, their calibrated probabilities).
+
+        pairs (Pairs): All of their tokens that reach the lowest score that takes part.
+        """
+        kept = np.flatnonzero(pairs.scores >= threshold)
+        scaled = pairs.scores
+        if self.scaling is not None:
+            counted = None if threshold >= self.scaling.floor else scaled >= self.scaling.floor
+            scaled = self.scaling.scale(pairs.rows, pairs.tags, scaled, counted)
+        return kept, self._normalized(pairs.rows[kept], scaled[kept], self._map(scaled[kept], pairs.tags[kept]))
+
+    def calibrate_entries(self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats) -> CalibratedEntries:
+        """The calibrated probabilities of single entries below the threshold; they are not normalized.
+
+        rows, tags (Ints), raw (Floats): Token, tag and raw probability of each.
+        """
+        scaled = raw
+        if self.scaling is not None and len(rows):
+            every = scores.above(lowest_score(threshold, self.scaling))
+            beside = np.flatnonzero(np.isin(every.rows, rows))
+            joined = np.concatenate([every.scores[beside], raw])
+            of_floor = self.scaling.floor
+            counted = np.concatenate([every.scores[beside] >= of_floor, np.zeros(len(raw), dtype=bool)])
+            all_rows, all_tags = np.append(every.rows[beside], rows), np.append(every.tags[beside], tags)
+            scaled = self.scaling.scale(all_rows, all_tags, joined, counted)[len(beside) :]
+        return CalibratedEntries(self._map(scaled, tags), *self._interval(scaled, tags))
+
+    def _scaled(self, scores: Scores, threshold: float) -> tuple[Marginals, Floats]:
+        """(entries that reach the threshold, their scaled scores)."""
+        every = scores.above(lowest_score(threshold, self.scaling))
+        if self.scaling is None:
+            return every, every.scores
+        counted = None if threshold >= self.scaling.floor else every.scores >= self.scaling.floor
+        scaled = self.scaling.scale(every.rows, every.tags, every.scores, counted)
+        kept = np.flatnonzero(every.scores >= threshold)
+        return every.take(kept), scaled[kept]
+
+    def _map(self, scaled: Floats, tags: Ints) -> Floats:
+        return scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
+
+    def _interval(self, scaled: Floats, tags: Ints) -> tuple[Floats | None, Floats | None]:
+        return (None, None) if self.intervals is None else self.intervals.interval(scaled, tags)
+
+    def _normalized(self, rows: Ints, scaled: Floats, calibrated: Floats) -> Floats:
+        """Divided by each token's sum, as far as that is above 0. rows (Ints): Ascending."""
+        if not self.normalize or not len(rows):
+            return calibrated
+        n = int(rows[-1]) + 1
+        sums: NDArray[Any] = np.bincount(rows, weights=calibrated, minlength=n)
+        if self.normalize == "other":
+            rest = _rest(rows, scaled, n)
+            sums = sums + (rest if self.other is None else self.other.predict(rest))
+        of_row = np.where(sums > 0, sums, 1.0)[rows]
+        return calibrated / of_row
+
+    # Saving
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        parts = ("maps", "scaling", "other", "intervals", "sets")
+        return {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
+
+    @classmethod
+    def from_state(
+        cls, state: dict[str, Any], normalize: bool | str, load: Callable[[dict[str, Any]], Any]
+    ) -> TokenCalibration:
+        """Rebuild from a state that TOKENS has read.
+
+        load (Callable): Rebuilds one part from its state by its registered name.
+        RAISES Misfit: a part is not fitted, or not to as many tags as the maps.
+        """
+
+        def part(name: str, rebuild: Callable[[dict[str, Any]], Any]) -> Any:
+            return None if state[name] is None else rebuild(state[name])
+
+        made = cls(
+            part("maps", lambda held: GroupedRecalibrator.from_state(held, load)),
+            scaling=part("scaling", load),
+            normalize=normalize,
+            other=part("other", load),
+            intervals=part("intervals", GroupedVennAbers.from_state),
+            sets=part("sets", load),
+        )
+        made._check_loaded()
+        return made
+
+    def _check_loaded(self) -> None:
+        """RAISES Misfit: see `from_state`."""
+        if self.other is not None and not self.other.fitted:
+            raise Misfit("other", "fitted")
+        n_tags = None if self.maps is None else len(self.maps.groups.of_tag)
+        tags = {
+            "scaling": None if self.scaling is None else self.scaling.n_tags,
+            "intervals": None if self.intervals is None else len(self.intervals.groups.of_tag),
+            "sets": None if self.sets is None else self.sets.n_tags,
+        }
+        for name, n in tags.items():
+            if n is not None and n != n_tags:
+                raise Misfit(name, f"fitted to as many tags as the maps ({n_tags})")
+
+
+def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
+    """Scores below it take no part: the threshold, or the floor of a scaling."""
+    return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
+
+
+def silent_tokens(scores: Scores, rows: Ints) -> Ints:
+    """The tokens of which a source says nothing (entities that were set before it).
+
+    rows (Ints): Token of each entry that it gave.
+    """
+    bare = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
+    return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
+
+
+def _rest(rows: Ints, scaled: Floats, n_tokens: int) -> Floats:
+    """The probability that is left to all tags without an entry, shape (n_tokens,)."""
+    return np.clip(1.0 - np.bincount(rows, weights=scaled, minlength=n_tokens), 0.0, 1.0)
+
+
+def _fit_other(pairs: Pairs) -> Recalibrator:
+    """The map of the probability that the right tag of a token is none of its pairs."""
+    present, token = np.unique(pairs.rows, return_inverse=True)
+    missed = np.bincount(token, weights=pairs.hits, minlength=len(present)) == 0
+    return Platt().fit(_rest(token, pairs.scores, len(present)), missed)

@@ -1,0 +1,221 @@
+"""What may be written where: asked of all outputs of a run before its work begins. `atomic` does the writing."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import itertools
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import calib_error
+
+# What data files end in.
+READABLE = (".spacy", ".conllu", ".jsonl", ".txt")
+_STANDARD_STREAMS = (1, 2)
+
+
+class Output(NamedTuple):
+    """option (str): Where the path was given, for the sentence of an error. path (Path): A file."""
+
+    option: str
+    path: Path
+
+
+def check_files(
+    outputs: Sequence[Output], force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", folder: Path | None = None
+) -> None:
+    """Whether these files may all be written.
+
+    force (bool): Files that exist may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str): The pipeline that
+        is loaded. folder (Path | None): A folder that the same run writes.
+    RAISES C054: a file exists. C055: it is a folder or a socket, or its place cannot be written. C056: it is one of the inputs, or would be
+        one of them the next time. C100: it lies in a pipeline. C102: two outputs are one.
+    """
+    read = [path for path in inputs if path is not None]
+    for output in outputs:
+        with _as_sentence(output.path):
+            _check_file(output, force, read, model)
+    for one, other in itertools.combinations(outputs, 2):
+        if is_same(one.path, other.path):
+            raise calib_error("C102", first=one.option, second=other.option, path=one.path)
+    for output in outputs:
+        if folder is not None and _resolved(folder) in (_resolved(output.path), *_resolved(output.path).parents):
+            raise calib_error("C102", first=output.option, second=f"the folder {folder}", path=output.path)
+
+
+def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str) -> None:
+    """RAISES: see `check_files`."""
+    option, path = output
+    if path.is_dir():
+        raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
+    if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
+        raise calib_error("C055", path=path, why="it is a socket.")
+    for given in inputs:
+        if given.is_dir():
+            among_them = path.suffix in READABLE and _resolved(given) in _resolved(path).parents
+            _check_place(option, not among_them, "outside the folder of the data", path)
+        else:
+            _check_place(option, not is_same(path, given), "none of the files that are read", path)
+    if is_stream(path):
+        return
+    _check_outside_pipelines(path, model)
+    if path.exists() and not force:
+        raise calib_error("C054", path=path)
+    _check_writable(_resolved(path))
+
+
+def check_folder(target: Path, force: bool) -> None:
+    """Whether a folder may be made, or replaced whole.
+
+    RAISES C054: the target exists and may not be replaced. C055: it is not a pipeline, which --force would lose, or lies below a file. C100: it
+        lies in another pipeline.
+    """
+    with _as_sentence(target):
+        _check_outside_pipelines(target)
+        _check_writable(_resolved(target))
+        if not os.path.lexists(target):
+            return
+        if not force:
+            raise calib_error("C054", path=target)
+        is_empty = target.is_dir() and not any(target.iterdir())
+        if not is_empty and not is_pipeline(target):
+            raise calib_error(
+                "C055", path=target, why="it holds something that is not a spaCy pipeline, which --force would delete"
+            )
+
+
+def check_pipeline_folder(
+    target: Path, force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", option: str = "OUTPUT"
+) -> None:
+    """Whether a pipeline may be written there; it may take the place of the one that is loaded, which is in memory by then.
+
+    inputs, model: As for `check_files`. RAISES C054, C055, C100: see `check_folder`. C056: it lies among the data. C100: it lies in the
+        pipeline that is loaded. C101: what is read lies in it.
+    """
+    check_folder(target, force)
+    place = _resolved(target)
+    for given in filter(None, inputs):
+        if given.is_dir():
+            among_them = _resolved(given) in (place, *place.parents)
+            _check_place(option, not among_them, "outside the folder of the data", target)
+        if place in (_resolved(given), *_resolved(given).parents):
+            raise calib_error("C101", path=target, given=given)
+    loaded = model_folder(model)
+    if loaded is not None and loaded in place.parents:
+        raise calib_error("C100", path=target, folder=loaded)
+    if loaded is not None and place in loaded.parents:
+        raise calib_error("C101", path=target, given=loaded)
+
+
+def _check_place(option: str, ok: bool, wanted: str, given: Path) -> None:
+    """RAISES C056: the path may not be there."""
+    if not ok:
+        raise calib_error("C056", option=option, wanted=wanted, given=given)
+
+
+def _check_outside_pipelines(path: Path, model: str = "") -> None:
+    """RAISES C100: the path lies in the pipeline that is loaded, or in another one."""
+    above = _resolved(path).parents
+    loaded = model_folder(model)
+    for folder in above:
+        if folder == loaded or has_marks(folder):
+            raise calib_error("C100", path=path, folder=folder)
+
+
+def _check_writable(path: Path) -> None:
+    """RAISES C055: the path lies below a file, or in a folder that may not be written."""
+    above = next(folder for folder in path.parents if folder.exists())
+    if not above.is_dir():
+        raise calib_error("C055", path=path, why=f"{above} is not a folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise calib_error("C055", path=path, why="Permission denied")
+
+
+@contextlib.contextmanager
+def _as_sentence(path: Path) -> Iterator[None]:
+    """RAISES C055: the system does not like the path: a name that is too long, a circle of links, a NUL."""
+    try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
+        yield
+    except OSError as error:
+        raise calib_error("C055", path=path, why=error.strerror or error) from None
+
+
+# Facts about paths
+
+
+def is_stream(path: Path) -> bool:
+    """Whether it is opened and written as it is: a device or a FIFO, or the file that the standard output or error goes to."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)) or standard_stream(found) is not None
+
+
+def standard_stream(found: os.stat_result) -> int | None:
+    """The descriptor of the standard output or error, if that is this file and a regular one, as after `> file`."""
+    for number in _STANDARD_STREAMS if stat.S_ISREG(found.st_mode) else ():
+        with contextlib.suppress(OSError):
+            if os.path.samestat(found, os.fstat(number)):
+                return number
+    return None
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths name one file; of files that are not there yet, whether they would."""
+    if one.exists() and other.exists():
+        return not is_stream(one) and one.samefile(other)
+    return _resolved(one) == _resolved(other)
+
+
+def is_pipeline(folder: Path) -> bool:
+    """Whether it is a pipeline as `nlp.to_disk` writes it: a config and a meta that can be read, a vocab, and what its components saved."""
+    from thinc.api import Config
+
+    if not has_marks(folder) or not (folder / "vocab").is_dir():
+        return False
+    try:
+        config = Config().from_disk(folder / "config.cfg", interpolate=False)
+        meta = _read_meta(folder / "meta.json")
+    except Exception:  # whatever a broken file makes the readers raise
+        return False
+    if "nlp" not in config or not isinstance(meta.get("lang"), str) or not isinstance(meta.get("pipeline"), list):
+        return False
+    saved = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
+    return not meta["pipeline"] or any(name in saved for name in meta["pipeline"])
+
+
+def has_marks(folder: Path) -> bool:
+    """Whether it has the two files by which spaCy knows a pipeline."""
+    return all((folder / name).is_file() for name in ("config.cfg", "meta.json"))
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    import srsly
+
+    meta = srsly.read_json(path)
+    return meta if isinstance(meta, dict) else {}
+
+
+def model_folder(model: str) -> Path | None:
+    """The folder of a pipeline that was named by its path, or by its package; None where there is none."""
+    if not model:
+        return None
+    if Path(model).exists():
+        return _resolved(Path(model))
+    with contextlib.suppress(ImportError, ValueError):
+        found = importlib.util.find_spec(model)
+        if found is not None and found.origin is not None:
+            return _resolved(Path(found.origin).parent)
+    return None
+
+
+def _resolved(path: Path) -> Path:
+    """Absolute, and without links; a name is kept in bytes that are not UTF-8."""
+    return Path(os.path.realpath(path))

@@ -1,0 +1,61 @@
+"""What people call from Python: `spacy_calib.fit`, `evaluate` and `report` do what the commands of these names do, without printing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..pipe.component import Calibrator
+
+
+def fit(model: str | Path, data: str | Path, output: str | Path, *, component: str | None = None, **options: Any) -> Calibrator:
+    """Learn calibrated probabilities from held-out gold and write the pipeline with them, as `spacy calib fit` does.
+
+    model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy file or a folder of them. output: Folder to write.
+    component (str | None): What to calibrate; None takes the command's default.
+    options: Those of the command by their long names: train_data, config, method, groups, scaling, tag_offsets, bins, threshold, normalize,
+        intervals, sets, coverage, attr, event, granularity, gold_preproc, n_process, gpu_id, code, force and so on.
+    RETURNS (Calibrator): The fitted pipe; its `fit_info` holds the tables of the fit.
+    RAISES CalibError: every fault of the input.
+    """
+    from .fit import fit as run
+
+    if component is not None:
+        options["component"] = component
+    return run(str(model), Path(data), Path(output), **_with_paths(options))
+
+
+def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, Any]:
+    """Compare the probabilities of a calibrated pipeline with gold, as `spacy calib evaluate` does.
+
+    model, data: See `fit`. options: Those of the command by their long names: attr, bins, groups, seed, gold_preproc, n_process, gpu_id, code, output.
+    RETURNS (dict): Pipe name -> figures raw and calibrated, see `spacy calib evaluate --output`.
+    RAISES CalibError: every fault of the input.
+    """
+    from .evaluate import evaluate as run
+
+    return run(str(model), Path(data), **_with_paths(options))
+
+
+def report(model: str | Path, data: str | Path, output: str | Path | None = None, **options: Any) -> dict[str, Any]:
+    """Explain the probabilities of a calibrated pipeline by one HTML page, as `spacy calib report` does.
+
+    model, data: See `fit`. output: The page to write; None writes none.
+    options: Those of the command by their long names: attr, bins, groups, seed, title, date, gold_preproc, n_process, gpu_id, code, force.
+    RETURNS (dict): All that the page shows.
+    RAISES CalibError: every fault of the input.
+    """
+    from .report import report as run
+
+    page: dict[str, Any] = {"format": "json"} if output is None else {"output": Path(output)}
+    return run(str(model), Path(data), **page, **_with_paths(options))
+
+
+def _with_paths(options: dict[str, Any]) -> dict[str, Any]:
+    """The commands take paths where people write strings."""
+    paths = ("train_data", "config", "code", "output")
+    return {key: Path(value) if key in paths and isinstance(value, str) else value for key, value in options.items()}
+
+
+__all__ = ["evaluate", "fit", "report"]

@@ -1,0 +1,1 @@
+"""Scored corpora, and what people do with them."""

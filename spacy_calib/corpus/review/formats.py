@@ -1,0 +1,181 @@
+"""Tasks -> files: JSON Lines and CSV of our own, and what Prodigy, Label Studio and doccano import.
+
+Sources: Prodigy, "Annotation interfaces" and "API: input data"; Label Studio, "Import pre-annotated data" and "Label Studio task format";
+doccano, sequence labeling examples of its importer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from ...about import __version__
+from ..spreadsheet import csv_lines
+from ..visible import visible
+from .tasks import Task
+
+_DIGITS = 6
+_COLUMNS = (
+    "rank", "score", "raw", "doubt", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "origin", "text",
+)  # fmt: skip
+
+# How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions.
+_CONTROL, _OBJECT = "label", "text"
+
+
+def record_of(task: Task) -> dict[str, Any]:
+    """Everything about a task, as plain data. Characters count from the beginning of "text"."""
+    return {
+        "rank": task.rank,
+        "score": round(task.score, _DIGITS),
+        "raw": round(task.raw, _DIGITS),
+        "doubt": round(task.doubt, _DIGITS),
+        "unit": task.unit,
+        "focus": task.focus,
+        "marks": [
+            {"start": mark.start, "end": mark.end, "label": mark.label, "score": round(mark.score, _DIGITS)}
+            for mark in task.marks
+        ],
+        "alternatives": _rounded(task.alternatives),
+        "gold": task.gold,
+        "right": task.right,
+        "doc": task.doc,
+        "sentence": task.sentence,
+        "origin": task.origin,
+        "text": task.text,
+    }
+
+
+def prodigy_of(task: Task) -> dict[str, Any]:
+    """For Prodigy's ner_manual and spans_manual: tokens and spans by character and token (the last token is part of the span)."""
+    return {
+        "text": task.text,
+        "tokens": [
+            {"text": task.text[start:end], "start": start, "end": end, "id": i, "ws": space and end < len(task.text)}
+            for i, (start, end, space) in enumerate(task.tokens)
+        ],
+        "spans": [
+            {
+                "start": mark.start,
+                "end": mark.end,
+                "token_start": mark.first,
+                "token_end": mark.last,
+                "label": mark.label,
+                "score": round(mark.score, _DIGITS),
+            }
+            for mark in task.marks
+        ],
+        "meta": _meta(task),
+    }
+
+
+def label_studio_of(task: Task) -> dict[str, Any]:
+    """For a project with the interface of `label_studio_config`: the text, and what the model said as a prediction."""
+    return {
+        "data": {_OBJECT: task.text, **_meta(task)},
+        "predictions": [
+            {
+                "model_version": f"spacy-calib {__version__}",
+                "score": round(task.score, _DIGITS),
+                "result": [
+                    {
+                        "id": f"{task.rank}-{i}",
+                        "from_name": _CONTROL,
+                        "to_name": _OBJECT,
+                        "type": "labels",
+                        "value": {
+                            "start": mark.start,
+                            "end": mark.end,
+                            "text": task.text[mark.start : mark.end],
+                            "labels": [visible(mark.label)],
+                        },
+                        "score": round(mark.score, _DIGITS),
+                    }
+                    for i, mark in enumerate(task.marks)
+                ],
+            }
+        ],
+    }
+
+
+def doccano_of(task: Task) -> dict[str, Any]:
+    """For doccano's sequence labeling: [first character, the one after the last, label]; other keys are kept as meta data."""
+    return {"text": task.text, "label": [[mark.start, mark.end, mark.label] for mark in task.marks], **_meta(task)}
+
+
+def label_studio_config(labels: Iterable[str]) -> str:
+    """The labeling interface of a Label Studio project for these labels, as XML; what XML cannot hold is shown, in the predictions too."""
+    choices = "\n".join(f"    <Label value={quoteattr(visible(label))}/>" for label in labels)
+    return (
+        f'<View>\n  <Labels name="{_CONTROL}" toName="{_OBJECT}">\n{choices}\n  </Labels>\n'
+        f'  <Text name="{_OBJECT}" value="${_OBJECT}"/>\n</View>\n'
+    )
+
+
+def _meta(task: Task) -> dict[str, Any]:
+    """What an annotator is shown beside the text, and what came with it; "meta" as a whole where it has one of our keys."""
+    origin = task.origin
+    given = origin.get("meta")
+    meta: dict[str, Any] = {
+        **origin,
+        "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence
+    }  # fmt: skip
+    if isinstance(given, dict) and not meta.keys() & given.keys():
+        meta = {**given, **{key: value for key, value in meta.items() if key != "meta"}}
+    if task.alternatives:
+        meta["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())
+    return meta
+
+
+def _rounded(scores: dict[str, float]) -> dict[str, float]:
+    return {tag: round(score, _DIGITS) for tag, score in scores.items()}
+
+
+Writer = Callable[[Iterable[Task]], Iterator[str]]
+
+
+def _lines(record: Callable[[Task], dict[str, Any]]) -> Writer:
+    def write(tasks: Iterable[Task]) -> Iterator[str]:
+        return (json.dumps(record(task), ensure_ascii=False, allow_nan=False) + "\n" for task in tasks)
+
+    return write
+
+
+def _array(record: Callable[[Task], dict[str, Any]]) -> Writer:
+    def write(tasks: Iterable[Task]) -> Iterator[str]:
+        before = "["
+        for task in tasks:
+            yield before + "\n" + json.dumps(record(task), indent=1, ensure_ascii=False, allow_nan=False)
+            before = ","
+        yield "[]\n" if before == "[" else "\n]\n"
+
+    return write
+
+
+def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
+    """A header and a row for each task."""
+    yield from csv_lines(_COLUMNS, map(_row_of, tasks))
+
+
+def _row_of(task: Task) -> list[object]:
+    record = record_of(task)
+    shown = {
+        "label": "" if task.unit == "sentence" else " ".join(mark.label for mark in task.marks),
+        "alternatives": " ".join(f"{tag}:{score}" for tag, score in record["alternatives"].items()),
+        "gold": "" if task.gold is None else task.gold,
+        "right": "" if task.right is None else int(task.right),
+        "origin": json.dumps(task.origin, ensure_ascii=False) if task.origin else "",
+    }
+    return [{**record, **shown}[column] for column in _COLUMNS]
+
+
+# Name -> tasks to the text of a file, piece by piece. Label Studio imports a JSON array, the others a line for each task.
+WRITERS: dict[str, Writer] = {
+    "jsonl": _lines(record_of),
+    "csv": to_csv,
+    "prodigy": _lines(prodigy_of),
+    "label-studio": _array(label_studio_of),
+    "doccano": _lines(doccano_of),
+}

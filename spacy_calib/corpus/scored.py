@@ -1,0 +1,168 @@
+"""Flat arrays of scored tokens, tags and spans: what reports, queues and expectations read. `collect` makes them from Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..pairs.documents import DOCUMENT
+from ..types import Floats, Ints, Pairs
+
+# Right, wrong, and nothing known.
+RIGHT, WRONG, UNKNOWN = 1, 0, -1
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSpans:
+    """Spans (entities) with a score; n spans, in the order of the text.
+
+    docs (Ints): Number of the Doc. starts, ends (Ints): First token in the Doc, and the one after the last. labels (Ints): In `names`.
+    raw, calibrated (Floats): Probability before and after calibration. right (NDArray[int8]): 1 or 0, -1 where the gold is not known.
+    """
+
+    docs: Ints
+    starts: Ints
+    ends: Ints
+    labels: Ints
+    raw: Floats
+    calibrated: Floats
+    right: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredCorpus:
+    """n tokens of some Docs, their m scores above the threshold, and their spans.
+
+    names (tuple[str, ...]): The labels that were met.
+    docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs looked at, with or without tokens.
+    doc_documents (Ints | None): Number of the document of the source that each Doc is a part of, from 0, shape (n_docs,); None where each
+        is one by itself. unit (str): What such a document is, see `documents`.
+    words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
+    starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
+    labels (Ints): The label that it carries, as a place in names; -1 where none.
+    raw, calibrated (Floats): Probability of that label before and after calibration; NaN where it has none.
+    gold (Ints): The gold label, as a place in names; -1 where none is known.
+    right (NDArray[int8]): Whether the carried label is a gold one: 1 or 0, -1 where no gold is known or it carries none.
+    rows, tags, columns (Ints): Token of each score, ascending; its tag in names; its column in the labels of the source; shape (m,).
+    tag_raw, tag_calibrated (Floats): The score before and after calibration. hits (NDArray[int8]): As `right`, of each score.
+    spans (ScoredSpans): The entities (or categorized spans).
+    origins (tuple[dict, ...]): Where each Doc came from, as far as its reader said: "line", "file", "id", "meta"; shape (n_docs,), or ().
+    """
+
+    names: tuple[str, ...]
+    docs: Ints
+    n_docs: int
+    words: NDArray[np.object_]
+    spaces: NDArray[np.bool_]
+    starts: NDArray[np.bool_]
+    labels: Ints
+    raw: Floats
+    calibrated: Floats
+    gold: Ints
+    right: NDArray[np.int8]
+    rows: Ints
+    tags: Ints
+    columns: Ints
+    tag_raw: Floats
+    tag_calibrated: Floats
+    hits: NDArray[np.int8]
+    spans: ScoredSpans
+    origins: tuple[dict[str, Any], ...] = ()
+    doc_documents: Ints | None = None
+    unit: str = DOCUMENT
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def origin(self, doc: int) -> dict[str, Any]:
+        """Where a Doc came from; empty where that is not known."""
+        return self.origins[doc] if self.origins else {}
+
+    @cached_property
+    def documents(self) -> Ints:
+        """Number of each token's document, shape (n,): what is resampled and split as a whole."""
+        return self.documents_of(self.docs)
+
+    def documents_of(self, docs: Ints) -> Ints:
+        """The document of each of these Docs."""
+        return docs if self.doc_documents is None else self.doc_documents[docs]
+
+    @property
+    def n_documents(self) -> int:
+        """Documents looked at, with or without tokens."""
+        return self.n_docs if self.doc_documents is None else int(self.doc_documents.max(initial=-1)) + 1
+
+    @cached_property
+    def doc_starts(self) -> Ints:
+        """First token of each Doc, and the number of tokens at the end: shape (n_docs + 1,)."""
+        return np.searchsorted(self.docs, np.arange(self.n_docs + 1))
+
+    @cached_property
+    def sentences(self) -> Ints:
+        """Number of each token's sentence, from 0, shape (n,)."""
+        return np.cumsum(self.starts) - 1
+
+    @cached_property
+    def sentence_starts(self) -> Ints:
+        """First token of each sentence, and the number of tokens at the end."""
+        return np.append(np.flatnonzero(self.starts), len(self))
+
+    @cached_property
+    def indptr(self) -> Ints:
+        """Where each token's scores begin: shape (n + 1,)."""
+        return np.searchsorted(self.rows, np.arange(len(self) + 1))
+
+    @cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Tokens that carry a label with a score and are not white space, shape (n,): those that queues and expectations are about."""
+        is_space = np.array([word.isspace() for word in self.words.tolist()], dtype=bool)
+        return ~np.isnan(self.calibrated) & ~is_space
+
+    @cached_property
+    def is_word(self) -> NDArray[np.bool_]:
+        """Tokens with a letter or a digit, shape (n,)."""
+        return np.array([any(map(str.isalnum, word)) for word in self.words.tolist()], dtype=bool)
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether the gold label of any counted token is known."""
+        return bool((self.right[self.counted] != UNKNOWN).any())
+
+    def pairs(self) -> tuple[Pairs, Floats, Ints]:
+        """(pairs, calibrated score of each, document of each): the scores of tokens with gold (DESIGN section 2)."""
+        keep = self.hits != UNKNOWN
+        known = np.zeros(len(self), dtype=bool)
+        known[self.rows[keep]] = True
+        rows = self.rows[keep]
+        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(known.sum()))
+        return pairs, self.tag_calibrated[keep], self.documents[rows]
+
+    def span_pairs(self, labels: Sequence[str]) -> tuple[Pairs, Floats, Ints]:
+        """The same for the spans with gold, each a unit of its own.
+
+        labels (Sequence[str]): Of the spans of the source, as columns.
+        """
+        spans, column = self.spans, {label: i for i, label in enumerate(labels)}
+        keep = np.flatnonzero(spans.right != UNKNOWN)
+        of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
+        tags = of_name[spans.labels[keep]]
+        pairs = Pairs(np.arange(len(keep)), tags, spans.raw[keep], spans.right[keep] == RIGHT, len(keep))
+        return pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep])
+
+    def text(self, first: int, last: int) -> str:
+        """The text of the tokens from `first` to before `last`, without white space at its ends."""
+        words, spaces = self.words[first:last].tolist(), self.spaces[first:last].tolist()
+        return "".join(word + " " * space for word, space in zip(words, spaces, strict=True)).strip()
+
+    def sentence_of(self, token: int) -> tuple[int, int]:
+        """(first token, the one after the last) of the sentence around a token."""
+        number = int(self.sentences[token])
+        return int(self.sentence_starts[number]), int(self.sentence_starts[number + 1])

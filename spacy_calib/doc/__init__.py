@@ -1,0 +1,1 @@
+"""What a Doc carries: layers, gold, events, blocks and attributes."""

@@ -1,0 +1,294 @@
+"""The attributes that users read. All are getters over the Doc's blocks.
+
+Token._.<attr>_score, _raw, _scores, _interval, _set; Span._.<attr>_score, _raw, _accept; Doc._.<attr>.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span, Token
+
+from ..errors import calib_error
+from ..types import Floats, Ints
+from .blocks import ParsedBlock, Place, SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
+from .layers import get_layer
+from .names import check_attr
+
+DEFAULT_ATTR = "calib"
+
+
+def token_values(token: Token, attr: str) -> TokenValues | None:
+    """The values of the label that the token now carries.
+
+    RETURNS: None where the token carries no label, where its label has no value (one that the model does not know, or one set after the
+        pipe ran whose raw score is below the threshold), and where the values on the Doc are not this token's.
+    """
+    found = _row_of(token, attr)
+    if found is None:
+        return None
+    block, row = found
+    label = get_layer(block.layer).label(token)
+    return block.values_of(row, label) if label else None
+
+
+def _row_of(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
+    """The block and row that belong to a token."""
+    doc, i = token.doc, token.i
+
+    def beside() -> tuple[Place, Place]:
+        before, behind = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
+        return (
+            None if before is None else (before.idx, before.orth),
+            None if behind is None else (behind.idx, behind.orth),
+        )
+
+    def label(layer: str) -> int:
+        carried = get_layer(layer).label(token)
+        return get_string_id(carried) if carried else 0
+
+    return find_row(doc.user_data, attr, (token.idx, token.orth), beside, label)
+
+
+def token_score(token: Token, attr: str) -> float | None:
+    """Token._.<attr>_score: calibrated probability that the label the token now carries is right, in [0, 1]."""
+    values = token_values(token, attr)
+    return None if values is None else values.calibrated
+
+
+def token_raw(token: Token, attr: str) -> float | None:
+    """Token._.<attr>_raw: the probability before calibration, in [0, 1]."""
+    values = token_values(token, attr)
+    return None if values is None else values.raw
+
+
+def token_interval(token: Token, attr: str) -> tuple[float, float] | None:
+    """Token._.<attr>_interval: (low, high) probability that the label the token now carries is right, by the Venn-Abers predictor of its
+    group, before normalization. For texts like those of the fit one of the two is calibrated; the score, which comes from another map, may
+    lie outside. None where the pipe keeps no intervals (its setting `intervals`).
+    """
+    values = token_values(token, attr)
+    return None if values is None else values.interval
+
+
+def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
+    """Token._.<attr>_set: the tags that hold the right one with the probability that the pipe's `sets` promise, likeliest first.
+
+    RETURNS: None where the pipe makes no sets, where the token has no values, and where no set short of all tags would keep the promise.
+    """
+    found = _row_of(token, attr)
+    return None if found is None else found[0].set_of(found[1])
+
+
+def token_scores(token: Token, attr: str) -> dict[str, float] | None:
+    """Token._.<attr>_scores: tag -> calibrated probability, highest first, the tags above the threshold; None without values."""
+    found = _row_of(token, attr)
+    return None if found is None else found[0].scores_of(found[1])
+
+
+def span_values(span: Span, attr: str) -> SpanValues | None:
+    """What the pipe wrote of a span that it found; None for another one, and where the values on the Doc are not this span's."""
+    if not len(span):
+        return None
+    key = (span.start_char, span.end_char, span.label_)
+    found = find_span(span.doc.user_data, attr, key, get_string_id(span.text))
+    return found if found is not None and found.chosen else None
+
+
+def span_score(span: Span, attr: str) -> float | None:
+    """Span._.<attr>_score: calibrated probability that the span is right (the event that the pipe was fitted for), in [0, 1]."""
+    values = span_values(span, attr)
+    return None if values is None else values.calibrated
+
+
+def span_raw(span: Span, attr: str) -> float | None:
+    """Span._.<attr>_raw: the probability before calibration, in [0, 1]."""
+    values = span_values(span, attr)
+    return None if values is None else values.raw
+
+
+def span_accept(span: Span, attr: str) -> bool | None:
+    """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None where the pipe has no cut-offs."""
+    values = span_values(span, attr)
+    return None if values is None or values.accept < 0 else bool(values.accept)
+
+
+class ScoredSpan(NamedTuple):
+    """A span with its probability.
+
+    start, end (int): Tokens. label (str). raw, score (float): Probability before and after calibration.
+    accept (bool | None): Whether it reaches its cut-off; None without cut-offs, and for candidates. event (str): Whose probability it is.
+    """
+
+    start: int
+    end: int
+    label: str
+    raw: float
+    score: float
+    accept: bool | None
+    event: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DocCalib(dict):
+    """Read-only view of a Doc's scores, sparse: one entry per token and tag above the threshold. As a dict it holds the same as plain
+    data, for `Doc.to_json(underscore=["calib"])`: "layer", "rows", "tags", "raw", "calibrated", "ents" and "candidates".
+
+    rows (Ints): Token index of each entry, ascending. tags (NDArray[object]): Its tag.
+    raw, calibrated (Floats): Its probability before and after calibration.
+    columns (Ints): The tag's column in the labels of the source, -1 where the block does not keep it.
+    layer (str): Which annotation the tags are of. On a Doc that was joined from Docs with scores of different annotations it is that of the
+        most tokens; the others have no values here.
+    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,).
+    ents (tuple[ScoredSpan, ...]): The entities (or categorized spans) that stand on the Doc and have a score, in the order of the text.
+    candidates (tuple[ScoredSpan, ...]): Those that the beam held but did not choose, likeliest first.
+    """
+
+    rows: Ints
+    tags: NDArray[np.object_]
+    raw: Floats
+    calibrated: Floats
+    columns: Ints
+    layer: str
+    scored: NDArray[np.bool_]
+    ents: tuple[ScoredSpan, ...] = ()
+    candidates: tuple[ScoredSpan, ...] = ()
+
+    def __post_init__(self) -> None:
+        entries = {name: getattr(self, name).tolist() for name in ("rows", "tags", "raw", "calibrated")}
+        spans = {name: [span._asdict() for span in getattr(self, name)] for name in ("ents", "candidates")}
+        self.update(layer=self.layer, **entries, **spans)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        """Short: what is scored, not the scores."""
+        spans = f", {len(self.ents)} entities" if self.ents else ""
+        return f"<DocCalib: {int(self.scored.sum())} of {len(self.scored)} tokens scored ({self.layer}), {len(self)} entries{spans}>"
+
+    def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
+        """An array (n_tokens, len(labels)); 0 for what is below the threshold, NaN in the rows of tokens without values.
+
+        labels (list[str]): The columns wanted; tags that it leaves out are dropped.
+        """
+        dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
+        column = {label: i for i, label in enumerate(labels)}
+        wanted = np.array([column.get(tag, -1) for tag in self.tags], dtype=np.intp)
+        keep = wanted >= 0
+        dense[self.rows[keep], wanted[keep]] = (self.calibrated if calibrated else self.raw)[keep]
+        return dense
+
+
+def doc_view(doc: Doc, attr: str) -> DocCalib | None:
+    """Doc._.<attr>: the scores of all tokens as arrays; None where the Doc has no block."""
+    place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
+    matches = claimed_rows(
+        doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1], lambda layer: get_layer(layer).hashes(doc)
+    )
+    if not matches:
+        return None
+    # Tags and entity types under one prefix, on Docs of two pipelines that were joined, are not one annotation: that of the most tokens is shown.
+    held = Counter[str]()
+    for block, tokens, _ in matches:
+        held[block["layer"]] += len(tokens)
+    layer = max(held, key=held.__getitem__)
+    matches = [match for match in matches if match[0]["layer"] == layer]
+    scored = np.zeros(len(doc), dtype=bool)
+    parts: list[tuple[Any, ...]] = []
+    for block, tokens, rows in matches:
+        lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
+        scored[tokens[lengths > 0]] = True
+        first = np.cumsum(lengths) - lengths
+        entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
+        names = np.array([*block["tags"], None], dtype=object)[:-1]
+        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
+        parts.append((np.repeat(tokens, lengths), names[block["tag"][entries]], block["raw"][entries],
+                      block["calibrated"][entries], columns))  # fmt: skip
+    columns_of_parts: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns_of_parts[0], kind="stable")
+    rows, tags, raw, calibrated, columns = (array[order] for array in columns_of_parts)
+    for array in (rows, tags, raw, calibrated, columns, scored):
+        array.flags.writeable = False
+    ents, candidates = _scored_spans(doc, attr, layer)
+    return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, ents, candidates)
+
+
+def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
+    """(spans on the Doc, candidates) among those that its blocks hold, as far as their text is still there."""
+    held = held_spans(doc.user_data, attr, layer)
+    if not held:
+        return (), ()
+    on_doc = {(span.start, span.end, span.label_) for span in get_layer(layer).spans_on(doc)}
+    first = {token.idx: token.i for token in doc}
+    after = {token.idx + len(token): token.i + 1 for token in doc}
+    text = doc.text
+    ents, candidates = [], []
+    for (start_char, end_char, label), values, event in held:
+        start, end = first.get(start_char), after.get(end_char)
+        if start is None or end is None or get_string_id(text[start_char:end_char]) != values.text:
+            continue
+        accept = None if values.accept < 0 or not values.chosen else bool(values.accept)
+        scored = ScoredSpan(start, end, label, values.raw, values.calibrated, accept, event)
+        if not values.chosen:
+            candidates.append(scored)
+        elif (start, end, label) in on_doc:
+            ents.append(scored)
+    return tuple(ents), tuple(sorted(candidates, key=lambda one: -one.score))
+
+
+_GETTERS: dict[Any, dict[str, Any]] = {
+    Token: {
+        "score": token_score,
+        "raw": token_raw,
+        "scores": token_scores,
+        "interval": token_interval,
+        "set": token_set,
+    },
+    Span: {"score": span_score, "raw": span_raw, "accept": span_accept},
+}
+
+
+def register(attr: str = DEFAULT_ATTR) -> None:
+    """Make the attributes of a prefix known in this process; doing it twice is harmless.
+
+    attr (str): Prefix of the attributes; a Python identifier.
+    RAISES C001, C112: see `check_attr`. C025: an extension of this name exists that is not ours.
+    """
+    check_attr(attr)
+    extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]
+    extensions += [
+        (owner, f"{attr}_{suffix}", getter) for owner, getters in _GETTERS.items() for suffix, getter in getters.items()
+    ]
+    for owner, name, getter in extensions:
+        if owner.has_extension(name) and not _is_ours(owner.get_extension(name)[2], getter, attr):
+            raise calib_error("C025", attr=attr, owner=f"the extension {owner.__name__}._.{name}")
+    for owner, name, getter in extensions:
+        if not owner.has_extension(name):
+            owner.set_extension(name, getter=partial(getter, attr=attr))
+
+
+def _is_ours(getter: Any, wanted: Any, attr: str) -> bool:
+    return isinstance(getter, partial) and getter.func is wanted and getter.keywords == {"attr": attr}
+
+
+def register_default() -> None:
+    """Register the default attributes unless somebody else owns one of the names: importing us must never break spaCy."""
+    import contextlib
+
+    from ..errors import CalibError
+
+    with contextlib.suppress(CalibError):
+        register()
+
+
+register_default()

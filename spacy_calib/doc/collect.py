@@ -1,0 +1,193 @@
+"""Docs that a calib pipe has scored -> a scored corpus.
+
+The Docs themselves are let go, so that a corpus of any length is held in a few dozen bytes a token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
+from ..pairs.documents import DocumentNumbers
+from ..types import Floats, Ints
+from .attributes import DocCalib, doc_view, token_values
+from .events import span_hits
+from .layers import Hashes, Layer, label_hashes
+from .reading import document_of
+
+
+class _Names:
+    """Labels as small numbers, in the order in which they are met."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self.numbers: dict[str, int] = {}
+        self._of_hash: dict[int, int] = {}
+        for label in labels:
+            self.number(label)
+
+    def number(self, name: str) -> int:
+        found = self.numbers.setdefault(name, len(self.numbers))
+        if name:  # the hash of "" is 0, which stands for no label
+            self._of_hash[get_string_id(name)] = found
+        return found
+
+    def of_strings(self, names: NDArray[Any]) -> Ints:
+        found, inverse = np.unique(names.astype(str), return_inverse=True)
+        return np.array([self.number(str(name)) for name in found], dtype=np.intp)[inverse.reshape(-1)]
+
+    def of_hashes(self, hashes: Hashes, layer: Layer, doc: Doc, in_doc: Hashes) -> Ints:
+        """-1 for the hash 0 (no label). doc (Doc): Where these labels stand. in_doc (Hashes): The label hash of each of its tokens."""
+        found, inverse = np.unique(hashes, return_inverse=True)
+        for key in found[found != 0].tolist():
+            if key not in self._of_hash:
+                name = layer.label(doc[int(np.flatnonzero(in_doc == np.uint64(key))[0])])
+                self._of_hash[key] = self.number(name)
+        return np.array([self._of_hash.get(key, -1) for key in found.tolist()], dtype=np.intp)[inverse.reshape(-1)]
+
+
+# Key of `Doc.user_data` under which the reader of a text says where it stood: see `ScoredCorpus.origins`.
+ORIGIN = "calib_origin"
+_TOKENS = {
+    "docs": np.intp, "words": object, "spaces": bool, "starts": bool, "labels": np.intp, "raw": np.float64,
+    "calibrated": np.float64, "gold": np.intp, "right": np.int8,
+}  # fmt: skip
+_SCORES = {
+    "rows": np.intp, "tags": np.intp, "columns": np.intp, "tag_raw": np.float64, "tag_calibrated": np.float64, "hits": np.int8,
+}  # fmt: skip
+_SPANS = {
+    "docs": np.intp, "starts": np.intp, "ends": np.intp, "labels": np.intp, "raw": np.float64, "calibrated": np.float64,
+    "right": np.int8,
+}  # fmt: skip
+_Columns = dict[str, NDArray[Any]]
+
+
+def scored_corpus(examples: Iterable[Example], attr: str, layer: Layer, labels: Sequence[str] = ()) -> ScoredCorpus:
+    """Take what a calib pipe wrote from the predicted Docs, and compare it with the gold.
+
+    examples (Iterable[Example]): Read one by one. A `reference` without annotation has no gold. attr (str): Prefix of the pipe's
+        attributes. layer (Layer): Which annotation the pipe's labels are of. labels (Sequence[str]): Of its source; names begin with them.
+    """
+    names = _Names(labels)
+    tokens: list[_Columns] = []
+    scores: list[_Columns] = []
+    spans: list[_Columns] = []
+    origins: list[dict[str, Any]] = []
+    documents, doc_documents = DocumentNumbers(), []
+    n_tokens = 0
+    for number, example in enumerate(examples):
+        view = doc_view(example.predicted, attr)
+        gold = layer.aligned_gold(example)
+        found = {} if view is None else _scores_of(view, example, layer, gold, names, len(labels))
+        tokens.append(_tokens_of(number, example, view, attr, layer, gold, found, names))
+        if found:
+            scores.append({**found, "rows": found["rows"] + n_tokens})
+        if view is not None and view.ents:
+            spans.append(_spans_of(number, example, view, layer, names))
+        n_tokens += len(example.predicted)
+        doc_documents.append(documents.number(document_of(example)))
+        origins.append(example.reference.user_data.get(ORIGIN, {}))
+    return ScoredCorpus(
+        names=tuple(names.numbers),
+        n_docs=len(tokens),
+        spans=ScoredSpans(**_joined(spans, _SPANS)),
+        origins=tuple(origins) if any(origins) else (),
+        doc_documents=np.array(doc_documents, dtype=np.intp),
+        unit=documents.unit,
+        **_joined(tokens, _TOKENS),
+        **_joined(scores, _SCORES),
+    )
+
+
+def _joined(parts: Sequence[_Columns], dtypes: dict[str, Any]) -> _Columns:
+    """The columns of all Docs, one Doc after the other."""
+    return {
+        key: np.concatenate([np.zeros(0, dtype=dtype), *(np.asarray(part[key], dtype=dtype) for part in parts)])
+        for key, dtype in dtypes.items()
+    }
+
+
+def _tokens_of(
+    number: int,
+    example: Example,
+    view: DocCalib | None,
+    attr: str,
+    layer: Layer,
+    gold: Hashes,
+    scores: _Columns,
+    names: _Names,
+) -> _Columns:
+    doc, reference = example.predicted, example.reference
+    carried = layer.hashes(doc)
+    labels = names.of_hashes(carried, layer, doc, carried)
+    raw, calibrated = _carried_scores(doc, view, attr, scores, labels)
+    known = (gold != 0) & (carried != 0)
+    right = np.where(known, layer.is_gold(example, np.arange(len(doc)), carried), UNKNOWN)
+    return {
+        "docs": np.full(len(doc), number),
+        "words": np.array([*(token.text for token in doc), None], dtype=object)[:-1],
+        "spaces": doc.to_array(["SPACY"]).reshape(-1),
+        "starts": _sentence_starts(doc, reference),
+        "labels": labels,
+        "raw": raw,
+        "calibrated": calibrated,
+        "gold": names.of_hashes(gold, layer.gold, reference, layer.gold_hashes(reference)),
+        "right": right,
+    }
+
+
+def _scores_of(view: DocCalib, example: Example, layer: Layer, gold: Hashes, names: _Names, n_labels: int) -> _Columns:
+    """n_labels (int): Of the source; they are the first names, so that the place of any other tag than a lemma is its column."""
+    tags, local = np.unique(view.tags.astype(str), return_inverse=True)
+    hashes = label_hashes(tags.tolist())[local.reshape(-1)]
+    hits = np.where(gold[view.rows] != 0, layer.is_gold(example, view.rows, hashes), UNKNOWN)
+    places = names.of_strings(view.tags)
+    return {
+        "rows": view.rows,
+        "tags": places,
+        "columns": np.where(view.columns >= 0, view.columns, np.where(places < n_labels, places, -1)),
+        "tag_raw": view.raw,
+        "tag_calibrated": view.calibrated,
+        "hits": hits,
+    }
+
+
+def _carried_scores(doc: Doc, view: DocCalib | None, attr: str, scores: _Columns, labels: Ints) -> tuple[Floats, Floats]:
+    """(raw, calibrated) of the label that each token carries, NaN where it has none."""
+    raw, calibrated = np.full(len(doc), np.nan), np.full(len(doc), np.nan)
+    if view is None:
+        return raw, calibrated
+    own = np.flatnonzero(scores["tags"] == labels[scores["rows"]])
+    raw[scores["rows"][own]] = scores["tag_raw"][own]
+    calibrated[scores["rows"][own]] = scores["tag_calibrated"][own]
+    below_threshold = view.scored & np.isnan(raw) & (labels >= 0)
+    for i in np.flatnonzero(below_threshold).tolist():
+        values = token_values(doc[i], attr)
+        if values is not None:
+            raw[i], calibrated[i] = values.raw, values.calibrated
+    return raw, calibrated
+
+
+def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
+    """Of the Doc; of the gold where only that has sentences and the same tokens."""
+    source = doc
+    if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
+        source = reference
+    starts = source.to_array(["SENT_START"]).reshape(-1).astype(np.int64) == 1
+    starts[:1] = True
+    return starts
+
+
+def _spans_of(number: int, example: Example, view: DocCalib, layer: Layer, names: _Names) -> _Columns:
+    keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
+    columns = list(
+        zip(*((span.start, span.end, names.number(span.label), span.raw, span.score) for span in view.ents), strict=True)
+    )
+    found: dict[str, Any] = dict(zip(("starts", "ends", "labels", "raw", "calibrated"), columns, strict=True))
+    return {**found, "docs": np.full(len(keys), number), "right": span_hits(example, layer, keys, view.ents[0].event)}

@@ -1,0 +1,36 @@
+"""Gold labels in the order of the marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..types import Ints, Marginals
+from .layers import Hashes, columns_of, label_hashes
+
+
+@dataclass(frozen=True)
+class GoldColumns:
+    """columns (Ints): As `pair_up` wants them. n_gold (int): Tokens with gold. n_unknown (int): Those whose gold label is unknown."""
+
+    columns: Ints
+    n_gold: int
+    n_unknown: int
+
+
+def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
+    """The gold column of each token: -1 where no column is the gold label, -2 where there is no gold.
+
+    gold (Hashes): Gold hash of each token, 0 where there is none; shape (n_tokens,).
+    For marginals with names of their own (lemmas) it is the column of the entry whose name is the gold one.
+    """
+    has_gold = gold != 0
+    if marginals.names is None:
+        columns = columns_of(gold, label_hashes(labels))
+    else:
+        columns = np.where(has_gold, -1, -2)
+        own = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]
+        columns[marginals.rows[own]] = marginals.tags[own]
+    return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))

@@ -1,0 +1,87 @@
+"""The labels of a layer in the words of another scheme. Its name holds the map, so that what is saved with a Doc can be read anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span, Token
+from spacy.training import Example
+
+from ..pairs.label_map import LabelMap, map_label
+from ..types import OUTSIDE
+from .layers import MAPPED, SPANS_PREFIX, Hashes, Layer, get_layer
+
+_ENTITIES = ("ner", "biluo")
+
+
+class MappedLayer(Layer):
+    """What tokens of a predicted Doc carry, mapped; the gold is as it is.
+
+    inner (Layer): The labels of the component. table (LabelMap): Its label -> the gold's, "" for one without counterpart.
+    """
+
+    def __init__(self, inner: Layer, table: LabelMap):
+        self.inner = inner
+        self.table = dict(table)
+        self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
+        self.overlapping = inner.overlapping
+        self.first = inner.first
+        self.prefixed = inner.name == "biluo"
+        self._dropped = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
+        self._spans = {get_string_id(label): get_string_id(other) if other else 0 for label, other in self.table.items()}
+
+    @property
+    def gold(self) -> Layer:
+        return self.inner
+
+    def counterpart(self, label: str) -> str:
+        """The mapped label; "" where it has none and nothing stands for it."""
+        return map_label(self.table, label, self._dropped, self.prefixed) if label else ""
+
+    def hashes(self, doc: Doc) -> Hashes:
+        found, first, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
+        tokens = zip(found.tolist(), first.tolist(), strict=True)
+        names = [self.counterpart(self.inner.label(doc[i])) if key else "" for key, i in tokens]
+        return np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)[inverse.reshape(-1)]
+
+    def label(self, token: Token) -> str:
+        return self.counterpart(self.inner.label(token))
+
+    def gold_hashes(self, doc: Doc) -> Hashes:
+        return self.inner.gold_hashes(doc)
+
+    def aligned_gold(self, example: Example) -> Hashes:
+        return self.inner.aligned_gold(example)
+
+    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        return self.inner.is_gold(example, rows, hashes)
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        return self.inner.spans_on(doc)
+
+    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
+        return self.inner.known_tokens(doc)
+
+    def gold_span_label(self, label: int) -> int:
+        return self._spans.get(label, label)
+
+    def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
+        """By the labels of the component: the frequency of the counterpart."""
+        gold = self.inner.count_spans(docs)
+        return Counter({**gold, **{label: gold[other] for label, other in self.table.items()}})
+
+    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+        return self.inner.count(docs)
+
+
+@cache
+def mapped_layer(name: str) -> MappedLayer:
+    """The layer of this name."""
+    inner, _, table = name.partition(MAPPED)
+    return MappedLayer(get_layer(inner), json.loads(MAPPED.lstrip() + table))

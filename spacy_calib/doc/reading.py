@@ -1,0 +1,155 @@
+"""Gold files -> Examples, as `spacy evaluate` reads them, each with the document of the source that it is a part of.
+
+spaCy's own reader forgets the documents: the sentences of gold preprocessing lose the user data of their Doc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus, Example
+from spacy.training.converters import conllu_to_docs
+from spacy.vocab import Vocab
+
+from ..corpus.visible import shown_path
+from ..errors import calib_error
+from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
+
+# Key of `Doc.user_data` that names the document of the source: a text or a number (and what the readers here put there).
+DOC_KEY = "calib_document"
+# What gold files end in: a DocBin, or CoNLL-U.
+GOLD_SUFFIXES = (".spacy", ".conllu")
+_NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
+
+
+@dataclass(frozen=True)
+class GoldReader:
+    """How files are read.
+
+    gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. doc_key (str | None): Key of the user data that
+        names the document; None reads "calib_document", which may be missing. arrays (Collection[str]): Keys of the user data that hold an
+        array with a row for each token: where a Doc has one, the predicted Doc has it too, and the tokens of the file.
+    """
+
+    gold_preproc: bool = False
+    doc_key: str | None = None
+    arrays: Collection[str] = ()
+
+    def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
+        """The Examples of one file; `document_of` gives their document.
+
+        RAISES C160: a Doc without the key. C161: no CoNLL-U. ValueError and others: what spaCy says of the file.
+        """
+        corpus = Corpus(file, gold_preproc=self.gold_preproc)
+        make = corpus.make_examples_gold_preproc if self.gold_preproc else corpus.make_examples
+        references = read_conllu(nlp.vocab, file) if file.suffix == ".conllu" else corpus.read_docbin(nlp.vocab, [file])
+        for number, reference in enumerate(references):
+            document = self._document(reference, file, number)
+            arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
+            for example in self._with_arrays(nlp, reference, arrays) if arrays else make(nlp, [reference]):
+                example.reference.user_data[DOC_KEY] = document
+                yield example
+
+    def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:
+        """Of the Doc with this number in the file. Numbers name a document of their file, texts one of all files."""
+        key = self.doc_key or DOC_KEY
+        named = _named(doc, key)
+        if self.doc_key is not None and named is None:
+            raise calib_error(
+                "C160",
+                key=key,
+                path=file,
+                text=doc.text[:40],
+                given="nothing" if key not in doc.user_data else type(doc.user_data[key]).__name__,
+            )
+        if named is None or isinstance(named.key, int):
+            return SourceDocument(
+                _unit_of(doc) if named is None else DOCUMENT, (shown_path(file), number if named is None else named)
+            )
+        return named
+
+    def _with_arrays(self, nlp: Language, reference: Doc, arrays: dict[str, Any]) -> Iterator[Example]:
+        parts = reference.sents if self.gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
+        for part in parts:
+            gold = part.as_doc() if self.gold_preproc else reference
+            words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
+            predicted = Doc(nlp.vocab, words=words, spaces=spaces)
+            for key, array in arrays.items():
+                fits = len(np.shape(array)) == 2 and len(array) == len(reference)
+                predicted.user_data[key] = array[part.start : part.end] if fits else array
+            yield Example(predicted, gold)
+
+
+def document_of(example: Example) -> SourceDocument:
+    """The document of an Example, by the user data of its gold Doc; a document of its own where nothing is said there."""
+    doc = example.reference
+    return _named(doc, DOC_KEY) or SourceDocument(_unit_of(doc), _Alone())
+
+
+class _Alone:
+    """A key that no other document has."""
+
+
+def _named(doc: Doc, key: str) -> SourceDocument | None:
+    given = doc.user_data.get(key)
+    if isinstance(given, SourceDocument) or given is None:
+        return given
+    return SourceDocument(DOCUMENT, given) if isinstance(given, (str, int)) else None
+
+
+def _unit_of(doc: Doc) -> str:
+    """What a Doc is that nobody gave a name to; one without words is no more than a sentence."""
+    if not doc.text.strip():
+        return SENTENCE
+    return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
+
+
+def gold_files(folder: Path) -> list[Path]:
+    """The gold files of a folder and those below it: its DocBins, and where it has none its CoNLL-U files."""
+    for suffix in GOLD_SUFFIXES:
+        found = sorted(folder.rglob(f"*{suffix}"))
+        files = [file for file in found if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
+        if files:
+            return files
+    return []
+
+
+# CoNLL-U
+
+
+def read_conllu(vocab: Vocab, file: Path) -> Iterator[Doc]:
+    """The documents of a CoNLL-U file (`# newdoc`), converted as `spacy convert` does; single sentences where it names no documents.
+
+    RAISES C161: it is no CoNLL-U, or not UTF-8.
+    """
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if re.search(r"^\d", block, re.MULTILINE)]
+        sentences = list(conllu_to_docs("\n\n".join(blocks), n_sents=1, no_print=True)) if blocks else []
+    except Exception as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise calib_error("C161", path=file, why=why) from None
+    pairs = zip(_documents_of(file, blocks), sentences, strict=True)
+    grouped = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
+    held = DocBin(docs=[Doc.from_docs(parts) for _, parts in grouped], store_user_data=True)
+    for (document, _), doc in zip(grouped, held.get_docs(vocab), strict=True):
+        doc.user_data[DOC_KEY] = document
+        yield doc
+
+
+def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
+    """The document of each sentence; one without a document is a unit of its own."""
+    document, n_documents = None, 0
+    for number, block in enumerate(blocks):
+        for found in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
+            n_documents += 1
+            document = SourceDocument(DOCUMENT, found["id"] or (shown_path(file), n_documents))
+        yield document or SourceDocument(SENTENCE, (shown_path(file), number))

@@ -1,0 +1,169 @@
+"""Docs with scores -> HTML in the manner of displaCy: `spacy_calib.render(doc)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from spacy.tokens import Doc, Span, Token
+from spacy.util import is_in_jupyter
+
+from ..errors import calib_error
+from ..types import OUTSIDE
+from .attributes import DEFAULT_ATTR, DocCalib, ScoredSpan, doc_view, token_scores, token_values
+from .layers import SPANS_PREFIX, get_layer, plain_name
+from .marked_text import Look, Mark, Passage, Word, to_html
+
+STYLES = ("tokens", "ents")
+_NO_ENTITY = "no entity"
+TAGS = ("doubtful", "all", "none")
+_OPTIONS: dict[str, tuple[str, Any]] = {
+    "doubtful": ("a number in [0, 1]", lambda value: _is_number(value) and 0 <= value <= 1),
+    "tags": (f"one of {', '.join(TAGS)}", lambda value: value in TAGS),
+    "alternatives": ("a whole number of at least 0", lambda value: type(value) is int and value >= 0),
+    "legend": ("true or false", lambda value: isinstance(value, bool)),
+}
+
+
+def render(
+    docs: Doc | Span | Iterable[Doc | Span],
+    *,
+    style: str = "tokens",
+    attr: str = DEFAULT_ATTR,
+    page: bool = False,
+    minify: bool = False,
+    jupyter: bool | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Show how sure a pipeline is of every word, or of its entities, as HTML without scripts.
+
+    Words are shaded by calibrated doubt, 1 - `Token._.<attr>_score`; entities by 1 - `Span._.<attr>_score`. What else they could be opens
+    on hover, tap and focus. A Doc's `user_data["title"]` becomes its heading.
+
+    docs (Doc | Span | Iterable): What to show; only the scores on the Docs are read, no pipeline is needed.
+    style (str): "tokens", or "ents" for entities (or the spans of a span categorizer).
+    attr (str): Prefix of the calib pipe's attributes.
+    page (bool): Give a whole HTML page. minify (bool): Without line breaks that are not text.
+    jupyter (bool | None): Display it in the notebook; None finds out whether there is one.
+    options (Mapping | None): "doubtful" (float, 0.9): words with a lower score are stops of the tab key. "tags" (str, "doubtful"): which
+        words show their tag; or "all", "none". "alternatives" (int, 5): at most so many on hover. "legend" (bool, True).
+    RETURNS (str | None): The markup; None in a notebook, where it is displayed.
+    RAISES C001: an unknown style or option, a wrong value, something else than Docs and Spans. C095: a Doc without scores. C096: "ents",
+        but the scores are of tokens alone.
+    """
+    if style not in STYLES:
+        raise calib_error("C001", name="style", wanted="'tokens' or 'ents'", given=repr(style))
+    look = _look(options or {}, style)
+    read = read_words if style == "tokens" else read_marks
+    html = to_html([read(part, attr) for part in _parts(docs)], look, page, minify)
+    if jupyter or (jupyter is None and is_in_jupyter()):
+        from IPython.display import HTML, display
+
+        # The class keeps MathJax away from dollar signs in the text.
+        display(HTML(f'<div class="tex2jax_ignore">{html}</div>'))
+        return None
+    return html
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _look(options: Mapping[str, Any], style: str) -> Look:
+    """RAISES C001: an unknown option, or a wrong value."""
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise calib_error("C001", name="options", wanted=f"a dict with {', '.join(_OPTIONS)}", given=repr(name))
+        wanted, is_right = _OPTIONS[name]
+        if not is_right(value):
+            raise calib_error("C001", name=f"options[{name!r}]", wanted=wanted, given=repr(value))
+    return Look(**options, what="tag" if style == "tokens" else "entity")
+
+
+def _parts(docs: Any) -> list[Doc | Span]:
+    """RAISES C001: something that is neither a Doc nor a Span."""
+    parts = [docs] if isinstance(docs, (Doc, Span)) or not isinstance(docs, Iterable) else list(docs)
+    for part in parts:
+        if not isinstance(part, (Doc, Span)):
+            raise calib_error("C001", name="docs", wanted="a Doc, a Span, or several of them", given=f"a {type(part).__name__}")
+    return parts
+
+
+def _view(doc: Doc, attr: str) -> DocCalib | None:
+    """The scores of a Doc; None where it has no tokens.
+
+    RAISES C095: it has tokens and no scores.
+    """
+    view = doc_view(doc, attr)
+    if view is None and len(doc):
+        raise calib_error("C095", text=doc.text[:40], attr=attr)
+    return view
+
+
+def _frame(doc: Doc) -> dict[str, Any]:
+    direction = doc.vocab.writing_system.get("direction", "ltr")
+    return {"lang": doc.lang_, "direction": direction, "title": str(doc.user_data.get("title") or "")}
+
+
+def read_words(part: Doc | Span, attr: str) -> Passage:
+    """The tokens of a Doc or Span with what the pipe says of each.
+
+    RAISES C095: no scores.
+    """
+    doc = part.doc
+    view = _view(doc, attr)
+    words = [] if view is None else [_word(token, attr, view) for token in part]
+    return Passage(**_frame(doc), words=words)
+
+
+def _word(token: Token, attr: str, view: DocCalib) -> Word:
+    values = token_values(token, attr) if view.scored[token.i] else None
+    if values is None:
+        return Word(token.text, token.whitespace_, "", None, None, ())
+    scores = token_scores(token, attr) or {}
+    return Word(
+        token.text, token.whitespace_, get_layer(view.layer).label(token), values.raw, values.calibrated, tuple(scores.items())
+    )
+
+
+def read_marks(part: Doc | Span, attr: str) -> Passage:
+    """The text of a Doc or Span and the entities (or categorized spans) that lie in it as a whole, scored or not.
+
+    RAISES C095: no scores. C096: the scores are of tokens alone.
+    """
+    doc = part.doc
+    view = _view(doc, attr)
+    if view is None:
+        return Passage(**_frame(doc))
+    if plain_name(view.layer) not in ("ner", "biluo") and not view.layer.startswith(SPANS_PREFIX):
+        raise calib_error("C096", attr=attr, layer=view.layer)
+    first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(doc))
+    scored = {(span.start, span.end, span.label): span for span in view.ents}
+    on_doc = dict.fromkeys((span.start, span.end, span.label_) for span in get_layer(view.layer).spans_on(doc))
+    inside = [key for key in on_doc if first <= key[0] and key[1] <= last]
+    offset = doc[first].idx if first < len(doc) else 0
+    marks = [_mark(doc[start:end], label, scored.get((start, end, label)), view, offset, attr) for start, end, label in inside]
+    return Passage(**_frame(doc), text=part.text, marks=marks)
+
+
+def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, offset: int, attr: str) -> Mark:
+    place = (span.start_char - offset, span.end_char - offset)
+    if scored is None:
+        return Mark(*place, label, None, None, None, ())
+    held = [other for other in view.candidates if other.start < span.end and span.start < other.end]
+    others = [(span.doc[other.start : other.end].text, other.label, other.score) for other in held]
+    if not others and not view.layer.startswith(SPANS_PREFIX):
+        others = _others_of_words(span, label, attr, view.layer)
+    return Mark(*place, label, scored.raw, scored.score, scored.accept, tuple(others))
+
+
+def _others_of_words(span: Span, label: str, attr: str, layer: str) -> list[tuple[str, str, float]]:
+    """What else the words of an entity could be, for a recognizer that weighs no other entities: (word, label, probability), likeliest first."""
+    biluo, own = plain_name(layer) == "biluo", get_layer(layer).label(span[0])
+    label = own.partition("-")[2] if biluo else own or label  # mapped, as those of the scores
+    found = [
+        (token.text, _NO_ENTITY if tag == OUTSIDE else tag.partition("-")[2] if biluo else tag, score)
+        for token in span
+        for tag, score in (token_scores(token, attr) or {}).items()
+    ]
+    return sorted((other for other in found if other[1] != label), key=lambda other: -other[2])

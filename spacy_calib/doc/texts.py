@@ -1,0 +1,50 @@
+"""The gold of examples -> digests of its documents and sentences, while they go by."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..expect.seen import TextUnits, digest
+from .layers import Layer
+
+
+class TextWatch:
+    """Remembers what texts it has seen, not the texts. layer (Layer): References without annotation of it do not count."""
+
+    def __init__(self, layer: Layer):
+        self.layer = layer
+        self._digests = array("Q")
+        self._words = array("q")
+        self._documents = array("q")
+        self._whole = array("b")
+        self._n_documents = 0
+
+    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The examples, each one looked at."""
+        for example in examples:
+            if self.layer.gold_hashes(example.reference).any():
+                self._look_at(example.reference)
+            yield example
+
+    def _look_at(self, doc: Doc) -> None:
+        parts = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+        for whole, part in ((True, doc[:]), *((False, sent) for sent in parts)):
+            self._digests.append(digest(part.text))
+            self._words.append(len(part))
+            self._documents.append(self._n_documents)
+            self._whole.append(whole)
+        self._n_documents += 1
+
+    def units(self) -> TextUnits:
+        """What was seen so far."""
+        return TextUnits(
+            np.array(self._digests, dtype=np.uint64),
+            np.array(self._words, dtype=np.intp),
+            np.array(self._documents, dtype=np.intp),
+            np.array(self._whole, dtype=bool),
+        )

@@ -1,1 +1,0 @@
-"""Scores of whole spans: events, features, recalibration."""

@@ -1,0 +1,1 @@
+"""Accuracy without gold, drift, and what a fit remembers."""

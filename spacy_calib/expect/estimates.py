@@ -1,0 +1,288 @@
+"""Expected accuracy, precision, recall and F of documents without gold, from calibrated scores. Knows arrays, never Docs.
+
+The sum of the calibrated probabilities of n labels is the number of right ones to be expected. What it misses is learned on the fit data,
+from scores of maps that did not see the document (cross-fitted): by how much all documents together (the rectifier of prediction-powered
+inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes 2024), and how much the single documents vary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import calib_error
+from ..schema import Form, floats, lengths, number, record, whole
+from ..types import Floats, Ints
+
+# Neighbouring documents are alike (parts of one text, texts of one source) up to this distance: Newey and West (1987).
+_LAGS = 2
+# A mean of nothing but certain scores still has some variance.
+_LEAST_VARIANCE = 1e-12
+
+
+class Estimate(NamedTuple):
+    """An expected share in [0, 1], and the interval that holds the true one with the confidence asked for."""
+
+    expected: float
+    low: float
+    high: float
+
+
+class Sums(NamedTuple):
+    """What the scores of D documents say of k numbers of events; arrays of shape (D, k), but for units.
+
+    expected (Floats): Expected number of events. independent (Floats): Its variance if they were independent, given the scores.
+    units (Floats): Tokens of each document, shape (D,).
+    """
+
+    expected: Floats
+    independent: Floats
+    units: Floats
+
+
+def residuals_form(k: int) -> Form:
+    """The saved form of Residuals of k kinds of events."""
+    sizes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
+    return record(
+        {
+            "docs": whole(1),
+            "units": number(1.0),
+            "squares": number(1.0),
+            "residual": floats(),
+            "independent": floats(0.0),
+            "moment": floats(ndim=2),
+            "neighbours": floats(ndim=2),
+        },
+        lambda held: lengths(sizes, held),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """By how much the events of the fit documents differ from what held-out scores expected of them; k kinds of events.
+
+    docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of the squared numbers of tokens.
+    residual (Floats): Events less expected ones, of all documents, shape (k,). independent (Floats): As in Sums, of all documents, (k,).
+    moment, neighbours (Floats): Sum over documents of the products of two kinds' residuals about their mean; and what covariances with
+        the documents before and behind add to it; shape (k, k).
+    """
+
+    docs: int
+    units: float
+    squares: float
+    residual: Floats
+    independent: Floats
+    moment: Floats
+    neighbours: Floats
+
+    @classmethod
+    def of(cls, observed: Floats, sums: Sums) -> Residuals:
+        """observed (Floats): Events of each document, shape (D, k); documents in their order, those without tokens are left out."""
+        kept = np.flatnonzero(sums.units > 0)
+        units = sums.units[kept].astype(np.float64)
+        residual = (observed - sums.expected)[kept]
+        centered = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
+        return cls(
+            len(kept), float(units.sum()), float(np.square(units).sum()), residual.sum(axis=0),
+            sums.independent[kept].sum(axis=0), centered.T @ centered, _neighbours(centered),
+        )  # fmt: skip
+
+    def correction(self, units: float) -> Floats:
+        """Events to be added to the expected ones of so many tokens, shape (k,)."""
+        return self.residual / self.units * units
+
+    def variance(self, weights: Floats, sums: Sums) -> float:
+        """Of the error of a weighted sum of the events of new documents: theirs, and that of the correction.
+
+        A document's residual varies as independent events do, and as a shift that all its tokens share; the mean square of the shift is
+        what independence leaves unexplained of the fit documents (a variance component by moments).
+        """
+        own = float(weights @ self.moment @ weights)
+        # Small fit sets can show negative covariances by luck; alike they can only make it worse.
+        effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(own, _LEAST_VARIANCE)
+        together = max(0.0, own - float(np.square(weights) @ self.independent)) / self.squares
+        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * float(
+            np.square(sums.units).sum()
+        )
+        of_fit = max(own, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
+        return of_new + of_fit
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Residuals:
+        """Rebuild from a state that its form has read."""
+        return cls(**state)
+
+
+def _neighbours(residual: Floats) -> Floats:
+    """Twice the lagged products with Bartlett's weights, symmetric, shape (k, k)."""
+    total = np.zeros((residual.shape[1], residual.shape[1]))
+    for lag in range(1, min(_LAGS, len(residual) - 1) + 1):
+        products = residual[:-lag].T @ residual[lag:]
+        total += (1 - lag / (_LAGS + 1)) * (products + products.T)
+    return total
+
+
+def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
+    """The values of each document summed, or counted where they are None; shape (n_docs,)."""
+    weights = None if values is None else np.asarray(values, dtype=np.float64)
+    return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
+
+
+def token_sums(scores: Floats, documents: Ints, n_docs: int) -> Sums:
+    """Right tokens to be expected of each document.
+
+    scores (Floats): Calibrated probability of each token's label. documents (Ints): Of each token.
+    """
+    expected, independent = sum_by(documents, scores, n_docs), sum_by(documents, scores * (1 - scores), n_docs)
+    return Sums(expected[:, None], independent[:, None], sum_by(documents, None, n_docs))
+
+
+def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95) -> Estimate:
+    """The share of right labels among all tokens.
+
+    residuals (Residuals): Of right tokens on the fit data, k = 1. sums (Sums): Of the new documents. confidence (float): In (0, 1).
+    RAISES C001: confidence out of range.
+    """
+    units = float(sums.units.sum())
+    right = float(sums.expected.sum() + residuals.correction(units)[0])
+    return interval(right / units, residuals.variance(np.ones(1), sums) / units**2, residuals.docs, confidence)
+
+
+def interval(share: float, variance: float, docs: int, confidence: float) -> Estimate:
+    """The beta distribution of this mean and variance, cut off at its tails; so shares near 0 and 1 stay inside.
+
+    docs (int): Fit documents that the variance was learned from: few of them widen it as Student's t does.
+    RAISES C001: confidence out of range.
+    """
+    from scipy.stats import beta, norm, t
+
+    if not 0 < confidence < 1:
+        raise calib_error("C001", name="confidence", wanted="a number between 0 and 1", given=confidence)
+    mean = min(max(share, 0.0), 1.0)
+    tail = (1 - confidence) / 2
+    wide = variance * float(t.ppf(tail, max(1, docs - 1)) / norm.ppf(tail)) ** 2
+    inside = min(max(mean, 1e-6), 1 - 1e-6)
+    # At most the variance of one coin with that mean.
+    size = max(inside * (1 - inside) / max(wide, _LEAST_VARIANCE) - 1, 1e-3)
+    low, high = beta.ppf([tail, 1 - tail], inside * size, (1 - inside) * size)
+    return Estimate(mean, float(min(low, mean)), float(max(high, mean)))
+
+
+# Entities
+
+
+class EntitySums(NamedTuple):
+    """What the scores of D documents say of their entities; arrays of shape (D,).
+
+    predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside (Floats): Expected tokens of
+    entities among those outside of all that were found: the sum of 1 - P(O). units (Floats): Tokens.
+    """
+
+    predicted: Floats
+    right: Floats
+    spread: Floats
+    outside: Floats
+    units: Floats
+
+    @property
+    def wrong(self) -> Floats:
+        """Expected number of found entities that are wrong."""
+        return self.predicted - self.right
+
+
+# The saved form of EntityModel.
+ENTITY_MODEL = record({"per_wrong": number(0.0), "per_outside": number(0.0), "residuals": residuals_form(2)})
+
+
+@dataclass(frozen=True, eq=False)
+class EntityModel:
+    """How many gold entities there are beside the right ones among those found, and the residuals of both numbers on the fit data.
+
+    A missed entity is one in whose place a wrong one was found (wrong bounds or label), or one of which nothing was found.
+    per_wrong (float): Missed ones for each wrong one. per_outside (float): Missed ones for each token of `EntitySums.outside`.
+    residuals (Residuals): Of right and missed entities, k = 2.
+    """
+
+    per_wrong: float
+    per_outside: float
+    residuals: Residuals
+
+    @classmethod
+    def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
+        """Both rates by non-negative least squares, each document weighted by 1 / its tokens, and scaled to give the total.
+
+        sums (EntitySums): From held-out scores. right, gold (Floats): Right and gold entities of each document, shape (D,).
+        """
+        from scipy.optimize import nnls
+
+        missed = gold - right
+        parts = np.stack([sums.wrong, sums.outside], axis=1)
+        weight = 1 / np.sqrt(np.maximum(sums.units, 1.0))
+        rates = nnls(parts * weight[:, None], missed * weight)[0]
+        total = float((parts @ rates).sum())
+        rates = rates * max(0.0, float(missed.sum())) / total if total > 0 else rates
+        model = cls(float(rates[0]), float(rates[1]), Residuals(0, 0.0, 0.0, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
+        observed = np.stack([right, missed], axis=1)
+        return cls(model.per_wrong, model.per_outside, Residuals.of(observed, model.sums(sums)))
+
+    def sums(self, given: EntitySums) -> Sums:
+        """Right and missed entities to be expected, k = 2; missed ones vary as Poisson numbers do."""
+        missed = self.per_wrong * given.wrong + self.per_outside * given.outside
+        return Sums(np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return {"per_wrong": self.per_wrong, "per_outside": self.per_outside, "residuals": self.residuals.state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> EntityModel:
+        """Rebuild from a state that ENTITY_MODEL has read."""
+        return cls(state["per_wrong"], state["per_outside"], Residuals.from_state(state["residuals"]))
+
+
+@dataclass(frozen=True)
+class EntityEstimates:
+    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None): None where nothing
+    was found, or nothing is to be found.
+    """
+
+    predicted: int
+    right: float
+    gold: float
+    precision: Estimate | None
+    recall: Estimate | None
+    f: Estimate | None
+
+
+def expected_entities(model: EntityModel, given: EntitySums, confidence: float = 0.95) -> EntityEstimates:
+    """Precision, recall and F of the entities; their intervals by linearizing the ratios (Taylor series; Särndal et al. 1992, section 5.5).
+
+    RAISES C001: confidence out of range.
+    """
+    sums, residuals = model.sums(given), model.residuals
+    predicted = float(given.predicted.sum())
+    counts = sums.expected.sum(axis=0) + residuals.correction(float(given.units.sum()))
+    right = float(np.clip(counts[0], 0.0, predicted))
+    gold = right + max(0.0, float(counts[1]))
+
+    def share(numerator: float, denominator: float, weights: tuple[float, float]) -> Estimate | None:
+        """weights: Of an error in right and in missed entities, times the denominator."""
+        if denominator <= 0:
+            return None
+        variance = residuals.variance(np.array(weights), sums) / denominator**2
+        return interval(numerator / denominator, variance, residuals.docs, confidence)
+
+    recall = right / gold if gold > 0 else 0.0
+    f = 2 * right / (predicted + gold) if predicted + gold > 0 else 0.0
+    return EntityEstimates(
+        int(predicted), right, gold,
+        share(right, predicted, (1.0, 0.0)),
+        share(right, gold, (1 - recall, -recall)),
+        share(2 * right, predicted + gold, (2 - f, -f)),
+    )  # fmt: skip

@@ -1,0 +1,173 @@
+"""What a fitted pipe remembers of its fit documents, to say later what to expect of others. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.spans import SpanRecalibrator
+from ..pairs.build import top_pairs
+from ..pairs.folds import contiguous_folds
+from ..schema import maybe, number, record
+from ..types import OUTSIDE, Floats, Groups, Ints, Pairs, Spans
+from .drift import PROFILE, DriftProfile, Labelled
+from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, residuals_form, sum_by, token_sums
+
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class SpanFit:
+    """The chosen spans that a fit found; n spans.
+
+    spans (Spans), raw (Floats), hits (Ints): With their raw scores and whether each is right: 1, 0, or -1 where that is not known.
+    documents (Ints): Of each, ascending. gold (Ints): Gold spans of each document, shape (n_docs,). groups (Groups): Of their labels.
+    known (Ints): Indices of those on the Doc whose gold is known. held_out (Floats): The probability of each of these by a map that did not
+        see its document.
+    """
+
+    spans: Spans
+    raw: Floats
+    hits: Ints
+    documents: Ints
+    gold: Ints
+    groups: Groups
+
+    @cached_property
+    def known(self) -> Ints:
+        return np.flatnonzero((self.hits >= 0) & self.spans.chosen)
+
+    @cached_property
+    def held_out(self) -> Floats:
+        return cross_fit_spans(self, self.known)
+
+
+# The saved form of FitRecord.
+RECORD = record(
+    {"tokens": residuals_form(1), "accuracy": number(0.0, 1.0), "entities": maybe(ENTITY_MODEL), "profile": PROFILE}
+)
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
+    spans. profile (DriftProfile): What new documents are compared with.
+    """
+
+    tokens: Residuals
+    accuracy: float
+    entities: EntityModel | None
+    profile: DriftProfile
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        entities = None if self.entities is None else self.entities.state()
+        return {"tokens": self.tokens.state(), "accuracy": self.accuracy, "entities": entities, "profile": self.profile.state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> FitRecord:
+        """Rebuild from a state that RECORD has read."""
+        entities = None if state["entities"] is None else EntityModel.from_state(state["entities"])
+        profile = DriftProfile.from_state(state["profile"])
+        return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile)
+
+
+class Judged(NamedTuple):
+    """Pairs of some tokens with what a map says of them.
+
+    pairs (Pairs): Above the threshold. calibrated (Floats): Score of each. documents (Ints): Of each.
+    """
+
+    pairs: Pairs
+    calibrated: Floats
+    documents: Ints
+
+    def labelled(self, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
+        """(the likeliest pair of each token, in the order of the text; the index of these pairs)."""
+        top = np.sort(top_pairs(self.pairs))
+        names = np.array([*labels, ""], dtype=object)[:-1][self.pairs.tags[top]]
+        return Labelled(self.documents[top], n_docs, names.tolist(), self.pairs.scores[top], self.calibrated[top]), top
+
+
+def record_fit(
+    judged: Judged, n_docs: int, labels: Sequence[str], found: SpanFit | None = None, unjudged: Judged | None = None
+) -> FitRecord | None:
+    """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
+
+    judged (Judged): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
+    unjudged (Judged | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
+    RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
+    """
+    pairs = judged.pairs
+    tokens, top = judged.labelled(n_docs, labels)
+    if len(np.unique(tokens.documents)) < 2:
+        return None
+    sums = token_sums(tokens.calibrated, tokens.documents, n_docs)
+    right = sum_by(tokens.documents, pairs.hits[top], n_docs)[:, None]
+    entities = spans = None
+    if found is not None:
+        known = found.known
+        spans = Labelled(found.documents[known], n_docs, None, found.raw[known], found.held_out)
+        n_right = sum_by(found.documents[known], found.hits[known] == 1, n_docs)
+        entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.gold.astype(np.float64))
+    every = tokens if unjudged is None else _all_tokens(judged, unjudged).labelled(n_docs, labels)[0]
+    profile = DriftProfile.of(every, None if found is None else _all_spans(found, n_docs))
+    return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile)
+
+
+def _all_tokens(one: Judged, other: Judged) -> Judged:
+    """Both, in the order of the text."""
+    ours, theirs = one.pairs, other.pairs
+    pairs = Pairs(
+        np.concatenate([ours.rows, theirs.rows]),
+        np.concatenate([ours.tags, theirs.tags]),
+        np.concatenate([ours.scores, theirs.scores]),
+        np.concatenate([ours.hits, theirs.hits]),
+        ours.n_units + theirs.n_units,
+    )
+    order = np.argsort(pairs.rows, kind="stable")
+    calibrated, documents = np.concatenate([one.calibrated, other.calibrated]), np.concatenate([one.documents, other.documents])
+    return Judged(pairs.take(order), calibrated[order], documents[order])
+
+
+def _all_spans(found: SpanFit, n_docs: int) -> Labelled:
+    """Those on the Docs, with gold or without; they are compared by their raw scores."""
+    own = np.flatnonzero(found.spans.chosen)
+    return Labelled(found.documents[own], n_docs, None, found.raw[own], found.raw[own])
+
+
+def cross_fit_spans(found: SpanFit, known: Ints) -> Floats:
+    """The probability of each known chosen span by a map that did not see its document.
+
+    known (Ints): Their indices, ascending.
+    """
+    spans, raw, hits, documents = found.spans.take(known), found.raw[known], found.hits[known], found.documents[known]
+    scores = raw.copy()
+    n_documents = len(np.unique(documents))
+    if n_documents < 2:
+        return scores
+    folds = contiguous_folds(documents, min(_FOLDS, n_documents))
+    for fold in np.unique(folds).tolist():
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        learned = SpanRecalibrator(found.groups).fit(spans.take(outside), hits[outside])
+        scores[inside] = learned.predict(spans.take(inside), raw[inside])
+    return scores
+
+
+def entity_sums(tokens: Labelled, spans: Labelled) -> EntitySums:
+    """The sums of each document that the expected numbers of entities are made of."""
+    n_docs = tokens.n_docs
+    is_outside: NDArray[np.bool_] = np.array(tokens.labels or (), dtype=object) == OUTSIDE
+    p = spans.calibrated
+    return EntitySums(
+        sum_by(spans.documents, None, n_docs),
+        sum_by(spans.documents, p, n_docs),
+        sum_by(spans.documents, p * (1 - p), n_docs),
+        sum_by(tokens.documents[is_outside], 1 - tokens.calibrated[is_outside], n_docs),
+        sum_by(tokens.documents, None, n_docs),
+    )

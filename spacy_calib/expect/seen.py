@@ -1,0 +1,120 @@
+"""Digests of the texts that a fit saw, to tell when it is judged on them again. No text is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..schema import digests, record
+from ..types import Floats, Ints
+
+# A pipe keeps at most so many digests, of eight bytes each.
+MOST = 1 << 16
+# Shorter texts recur by chance: they say nothing.
+LEAST_WORDS = 6
+# From this share of known words on, data is no test of the fit.
+MANY = 0.1
+
+Digests = NDArray[np.uint64]
+
+
+def digest(text: str) -> int:
+    """64 bits of a text. White space does not count, so that another tokenization or other line breaks make no other text of it."""
+    plain = "".join(text.split()).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, eq=False)
+class TextUnits:
+    """n stretches of text: each document as a whole, and each of its sentences.
+
+    digests (Digests), words (Ints): Of each. documents (Ints): The document of each. whole (NDArray[bool]): Whether it is the document.
+    """
+
+    digests: Digests
+    words: Ints
+    documents: Ints
+    whole: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SeenShare:
+    """How much of some data a fit has seen.
+
+    documents (int): That could be compared. seen (int): Those of which the fit saw half of the words or more. share (float): Of all words.
+    """
+
+    documents: int
+    seen: int
+    share: float
+
+    @property
+    def many(self) -> bool:
+        """Whether the data is no test of the fit."""
+        return self.share > MANY
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {**asdict(self), "many": self.many}
+
+
+# The saved form of SeenTexts.
+SEEN = record({"digests": digests})
+
+
+@dataclass(frozen=True, eq=False)
+class SeenTexts:
+    """digests (Digests): Of the documents and sentences of the fit data, ascending; of very many the MOST lowest, which are a fair sample."""
+
+    digests: Digests
+
+    @classmethod
+    def of(cls, digests: Iterable[int] | Digests) -> SeenTexts:
+        """Keep what can be told apart."""
+        return cls(np.unique(np.asarray(digests, dtype=np.uint64))[:MOST])
+
+    def share_of(self, units: TextUnits) -> SeenShare | None:
+        """How much of other data is among it: documents that are known as a whole, and the known sentences of the others.
+
+        RETURNS (SeenShare | None): None where nothing can be compared.
+        """
+        long = units.words >= LEAST_WORDS
+        known = long & np.isin(units.digests, self.digests)
+        complete = len(self.digests) < MOST
+        comparable = long & (complete | (units.digests <= self.digests[-1:].max(initial=0)))
+        n = int(units.documents.max()) + 1 if len(units.documents) else 0
+
+        def words(where: NDArray[np.bool_]) -> Floats:
+            return np.bincount(units.documents[where], units.words[where], n).astype(np.float64)
+
+        by_parts = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & known])
+        compared = words(units.whole & known) + words(by_parts & comparable)
+        seen = words(units.whole & known) + words(by_parts & known)
+        if not compared.any():
+            return None
+        held = compared > 0
+        return SeenShare(int(held.sum()), int((2 * seen[held] >= compared[held]).sum()), float(seen.sum() / compared.sum()))
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return {"digests": self.digests}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> SeenTexts:
+        """Rebuild from a state that SEEN has read."""
+        return cls(state["digests"])
+
+
+def warning_of(seen: dict[str, Any] | None) -> str | None:
+    """What to say of `SeenShare.to_dict`; None where the data is a fair test, or nothing is known."""
+    if seen is None or not seen["many"]:
+        return None
+    return (
+        f"JUDGED ON THE FIT DATA: {seen['seen']:,} of {seen['documents']:,} documents ({100 * seen['share']:.0f} % of the words) are among "
+        "those that the pipe was fitted on, where every fit looks good. This is no test of it: judge it on other gold."
+    )

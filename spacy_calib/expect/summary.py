@@ -1,0 +1,155 @@
+"""A scored corpus and the record of the fit -> what quality to expect, whether to trust it, and how it compares with the gold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
+from .drift import OTHER_WEIGHTS, Labelled
+from .estimates import EntityModel, Estimate, Sums, expected_accuracy, expected_entities, token_sums
+from .record import FitRecord, entity_sums
+
+# How much of a document is shown.
+_FIRST_WORDS = 6
+
+
+def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
+    """The counted tokens. labels (Sequence[str]): Of the source: an edit tree is what the fit saw, not the lemma that it gives."""
+    counted = np.flatnonzero(corpus.counted)
+    own = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
+    own = own[np.argsort(corpus.tag_raw[own], kind="stable")]  # of trees that give one lemma the likeliest
+    columns = np.full(len(corpus), -1)
+    columns[corpus.rows[own]] = corpus.columns[own]
+    pairs = zip(columns[counted].tolist(), corpus.labels[counted].tolist(), strict=True)
+    named = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
+    return Labelled(corpus.documents[counted], corpus.n_documents, named, corpus.raw[counted], corpus.calibrated[counted])
+
+
+def spans_of(corpus: ScoredCorpus) -> Labelled:
+    """The entities."""
+    documents = corpus.documents_of(corpus.spans.docs)
+    return Labelled(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
+
+
+def expectations(
+    tokens: Labelled, spans: Labelled, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
+) -> dict[str, Any]:
+    """What is to be expected, and whether to trust it.
+
+    event (str): When an entity counts as right. RETURNS (dict): "accuracy": {"expected", "low", "high"}, with the mean of the calibrated scores and the accuracy of the fit data;
+        "entities": the numbers and the same for "precision", "recall" and "f" (None for a source without entities; without recall and F
+        for an event other than exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether the verdict is that the texts are like the fit
+        data. Without a record of the fit "low", "high" and "drift" are None, and so is "entities".
+    """
+    mean = float(tokens.calibrated.mean())
+    if record is None:
+        accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
+        return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
+    sums = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs)
+    estimate = expected_accuracy(record.tokens, sums, confidence)
+    drift = record.profile.compare(tokens, None if record.entities is None else spans, seed)
+    return {
+        "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
+        "entities": None if record.entities is None else _entities(record.entities, tokens, spans, event, confidence),
+        "drift": {
+            "verdict": drift.verdict,
+            "stretch": drift.stretch,
+            "checks": [{**asdict(one), "differs": one.differs} for one in drift.checks],
+        },
+        "trusted": drift.trusted,
+    }
+
+
+def without_trust(result: dict[str, Any]) -> dict[str, Any]:
+    """What `expectations` gave, where the component was trained since the fit."""
+    drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
+    return {**result, "drift": drift, "trusted": False}
+
+
+def _entities(model: EntityModel, tokens: Labelled, spans: Labelled, event: str, confidence: float) -> dict[str, Any]:
+    found = expected_entities(model, entity_sums(tokens, spans), confidence)
+    exact = event == "exact"  # otherwise one gold entity may make several right
+    return {
+        "event": event,
+        "predicted": found.predicted,
+        "right": found.right,
+        "gold": found.gold if exact else None,
+        "precision": _plain(found.precision),
+        "recall": _plain(found.recall if exact else None),
+        "f": _plain(found.f if exact else None),
+    }
+
+
+def _plain(estimate: Estimate | None) -> dict[str, float] | None:
+    return None if estimate is None else estimate._asdict()
+
+
+def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
+    """The true values, and whether the intervals hold them: None where some documents have no gold, which the intervals are of too.
+
+    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`. RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
+    """
+    known = corpus.counted & (corpus.right != UNKNOWN)
+    judged = corpus.right[known]
+    spans = corpus.spans.right[corpus.spans.right != UNKNOWN]
+    right, predicted = int((spans == RIGHT).sum()), len(spans)
+    whole = result["checked"] == result["checkable"]
+    true = {
+        "accuracy": _share(int((judged == RIGHT).sum()), len(judged)),
+        "precision": _share(right, predicted),
+        "recall": _share(right, gold),
+        "f": _share(2 * right, predicted + gold),
+    }
+    expected = {"accuracy": result["accuracy"], **(result["entities"] or {})}
+    return {
+        name: {"value": value, "inside": _inside(value, expected[name]) if whole else None}
+        for name, value in true.items()
+        if value is not None and expected.get(name) is not None
+    }
+
+
+def checked_documents(corpus: ScoredCorpus) -> dict[str, int]:
+    """ "checkable": documents with scores; "checked": those of them with gold."""
+    counted = corpus.counted
+    return {
+        "checkable": len(np.unique(corpus.docs[counted])),
+        "checked": len(np.unique(corpus.docs[counted & (corpus.right != UNKNOWN)])),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
+    return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
+
+
+def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
+    """Each document with tokens: "doc" (its number, from 0), "text" (first words), "tokens", "expected", "low" and "high" (None without a
+    record), "true" (accuracy; None without gold, or where it is not to be checked).
+    """
+    sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
+    known = corpus.counted & (corpus.right != UNKNOWN)
+    n_known, n_right = (
+        np.bincount(corpus.docs[own], minlength=corpus.n_docs) for own in (known, known & (corpus.right == RIGHT))
+    )
+    rows = []
+    for doc in np.flatnonzero(sums.units > 0).tolist():
+        own = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
+        mean: dict[str, Any] = {"expected": float(own.expected.sum() / own.units.sum()), "low": None, "high": None}
+        first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
+        rows.append(
+            {
+                "doc": doc,
+                "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
+                "tokens": int(own.units[0]),
+                **(mean if record is None else expected_accuracy(record.tokens, own, confidence)._asdict()),
+                "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
+            }
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""Marginals and gold -> pairs; bins, weights, folds and documents of pairs."""

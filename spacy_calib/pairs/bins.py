@@ -1,0 +1,138 @@
+"""The only code that turns a probability into a bin: edges, ties, empty bins and exactly 1.0 are decided here.
+
+A *binner* looks at N scores and gives edges; `assign` puts any score into the bin that the edges say. Edges are ascending lower ends of
+bins 1, 2, ...: a score belongs to the last bin whose lower end it reaches. So equal scores always share a bin, and a score that the
+binner never saw has one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+from ..types import BinTable, Floats, Ints
+
+Binner = Callable[..., Floats]
+
+
+# No count of anything comes near it; arrays of so many would not fit into memory, and larger ones not into an integer.
+MOST_COUNTED = 1_000_000_000
+
+
+def check_count(name: str, value: int) -> int:
+    """RAISES C001: value is not an integer of at least 1, or more than can be counted."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise calib_error("C001", name=name, wanted="a whole number of at least 1", given=repr(value))
+    if value > MOST_COUNTED:
+        raise calib_error("C001", name=name, wanted=f"a whole number of at most {MOST_COUNTED:,}", given=repr(value))
+    return int(value)
+
+
+def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
+    """The binner for a number of bins, or for a bin size where one is given.
+
+    n_bins (int): B adaptive bins.
+    bin_size (int | None): beta; replaces n_bins.
+    RETURNS (Binner): (scores, weights=None) -> edges.
+    """
+    if bin_size is not None:
+        size = check_count("bin_size", bin_size)
+        return lambda scores, weights=None: sized_edges(scores, size, weights)
+    bins = check_count("n_bins", n_bins)
+    return lambda scores, weights=None: adaptive_edges(scores, bins, weights)
+
+
+def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """Distinct scores, ascending, with the mass below and the mass at each of them. Integers where there are no weights."""
+    if weights is None:
+        distinct, at = np.unique(scores, return_counts=True)
+    else:
+        distinct, inverse = np.unique(scores, return_inverse=True)
+        at = np.bincount(inverse, weights=weights, minlength=len(distinct))
+    return distinct, np.cumsum(at) - at, at
+
+
+def _edges_of_rule(distinct: Floats, at_value: NDArray[Any], after_value: NDArray[Any], n_bins: int) -> Floats:
+    """Turn a rule for bins into edges.
+
+    distinct (Floats): The distinct scores, ascending.
+    at_value, after_value: Bin that the rule gives to each distinct score, and to a score just above it.
+    RETURNS (Floats): Smallest float64 that the rule puts into bin b or higher, for b = 1 .. n_bins - 1.
+    """
+    wanted = np.arange(1, n_bins)
+    first_at = np.searchsorted(at_value, wanted)
+    first_after = np.searchsorted(after_value, wanted)
+    above = np.nextafter(distinct, np.inf)
+    edges = np.append(distinct, np.inf)[first_at]
+    jumps_between = first_after < first_at
+    edges[jumps_between] = above[first_after[jumps_between]]
+    return edges
+
+
+def adaptive_edges(scores: Floats, n_bins: int, weights: Floats | None = None) -> Floats:
+    """Edges of B bins of about equal counts that never split equal scores.
+
+    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores (DESIGN section 2; the adaptive bins of
+    Nguyen & O'Connor 2015 section 3.1 with a rule for ties).
+
+    scores (Floats): N scores, in any order. weights: one each, or None.
+    n_bins (int): B.
+    RETURNS (Floats): B - 1 edges.
+    """
+    if not len(scores):
+        return np.full(n_bins - 1, np.inf)
+    distinct, below, at = _ranks(scores, weights)
+    twice_total = 2 * (below[-1] + at[-1])
+    at_value = (2 * below + at) * n_bins // twice_total
+    after_value = 2 * (below + at) * n_bins // twice_total
+    return _edges_of_rule(distinct, at_value, after_value, n_bins)
+
+
+def sized_edges(scores: Floats, bin_size: int, weights: Floats | None = None) -> Floats:
+    """Edges of bins of beta pairs; a last bin smaller than beta merges into the one before (Nguyen & O'Connor 2015, Algorithm 1).
+
+    Algorithm 1 leaves the order of equal scores open. Here they stay together, in the bin of their middle rank, so that the
+    order of the rows does not matter; without ties the bins are Algorithm 1's.
+
+    scores (Floats): N scores, in any order. weights: one each, or None.
+    bin_size (int): beta.
+    RETURNS (Floats): max(1, N // beta) - 1 edges.
+    """
+    if not len(scores):
+        return np.zeros(0)
+    distinct, below, at = _ranks(scores, weights)
+    n_bins = max(1, int((below[-1] + at[-1]) // bin_size))
+    at_value = np.minimum((2 * below + at) // (2 * bin_size), n_bins - 1)
+    after_value = np.minimum((below + at) // bin_size, n_bins - 1)
+    return _edges_of_rule(distinct, at_value, after_value, n_bins)
+
+
+def fixed_edges(n_bins: int) -> Floats:
+    """Edges of B bins of equal width; each holds its lower end, the last one 1.0 too."""
+    return np.arange(1, check_count("n_bins", n_bins)) / n_bins
+
+
+def assign(scores: Floats, edges: Floats) -> Ints:
+    """The bin of each score, in 0 .. len(edges)."""
+    return np.searchsorted(edges, scores, side="right")
+
+
+def bin_table(scores: Floats, hits: Floats, edges: Floats, weights: Floats | None = None) -> BinTable:
+    """Count, mean score and share of hits of every bin that is not empty.
+
+    scores, hits (Floats): One of each per pair. weights: likewise, or None.
+    edges (Floats): From a binner.
+    """
+    bins = assign(scores, edges)
+    size = len(edges) + 1
+    mass = np.ones(len(scores)) if weights is None else weights
+    counts = np.bincount(bins, weights=mass, minlength=size).astype(np.float64)
+    held = counts > 0
+    counts_held = counts[held]
+    score_sum = np.bincount(bins, weights=mass * scores, minlength=size)[held]
+    hit_sum = np.bincount(bins, weights=mass * hits, minlength=size)[held]
+    return BinTable(counts_held, score_sum / counts_held, hit_sum / counts_held)

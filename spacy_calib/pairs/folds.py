@@ -1,0 +1,36 @@
+"""Whole documents into folds, and documents left out at equal distances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import Ints
+
+
+def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
+    """The fold of each pair: documents that follow one another by number share a fold, and folds hold about equally many pairs.
+
+    So parts of one text that a converter cut into several documents seldom stand on both sides.
+
+    documents (Ints): Of the pairs; parts of one document need not follow one another.
+    """
+    _, codes, counts = np.unique(documents, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    of_document = np.minimum((middle * n_folds / max(1, len(documents))).astype(np.intp), n_folds - 1)
+    _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
+    return of_document[codes]
+
+
+def thin_out(documents: Ints, most: float) -> Ints:
+    """Index of at most about this many pairs: those of whole documents at equal distances, of two documents at least.
+
+    documents (Ints): Of the pairs.
+    """
+    if len(documents) <= most:
+        return np.arange(len(documents))
+    _, codes = np.unique(documents, return_inverse=True)
+    n = int(codes.max()) + 1
+    kept = min(n, max(2, int(n * most / len(documents))))  # two are the fewest that can be compared
+    wanted = np.zeros(n, dtype=bool)
+    wanted[np.arange(kept) * n // kept] = True
+    return np.flatnonzero(wanted[codes])

@@ -1,0 +1,1 @@
+"""The component `calib`: its fit, its scorer and its saved form."""

@@ -1,0 +1,78 @@
+"""What a pipe says of itself in a session: one line, and a small table for notebooks; and to `nlp.analyze_pipes()`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+from spacy.language import Language
+
+from ..doc.layers import SPANS_PREFIX, plain_name
+
+# What each layer is read from, as spaCy's factories name it.
+_READS = {
+    "tag": ["token.tag"],
+    "pos": ["token.pos"],
+    "morph": ["token.pos", "token.morph"],
+    "lemma": ["token.lemma"],
+    "sent": ["token.is_sent_start"],
+    "dep": ["token.dep"],
+    "ent_type": ["token.ent_type"],
+    "ner": ["doc.ents"],
+    "biluo": ["doc.ents"],
+}
+_SCORES = ("smce", "gmce", "ece", "brier", "nll")
+
+
+def facts(pipe: Any) -> dict[str, str]:
+    """What a Calibrator holds, in a few words each."""
+    info = pipe.fit_info
+    source = pipe.source.component or "scores on the Doc"
+    if not info:
+        return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
+    scaling = info.get("scaling")
+    return {
+        "Name": pipe.name,
+        "Calibrates": f"{source} ({info['layer']})",
+        "Attributes": f"{pipe.attr}_score",
+        "Fitted": f"on {info['tokens']:,} tokens of {info['docs']:,} documents",
+        "Method": str(info["method"]) + (f" after {scaling['name']}" if scaling else ""),
+    }
+
+
+def one_line(pipe: Any) -> str:
+    """For `repr`."""
+    held = facts(pipe)
+    fitted = "not fitted" if held["Fitted"] == "no" else f"fitted {held['Fitted']}"
+    return f"<Calibrator '{held['Name']}' of {held['Calibrates']}, {fitted}>"
+
+
+def html_table(pipe: Any) -> str:
+    """For notebooks."""
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(pipe).items())
+    return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
+
+
+def note_meta(nlp: Language, name: str, pipe: Any) -> None:
+    """Tell a pipeline what this pipe reads, writes and scores, where its factory knows only what the default settings do."""
+    if name not in nlp.component_names:
+        return
+    meta = nlp.get_pipe_meta(name)
+    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in nlp.get_factory_meta(meta.factory).assigns]
+    layer = _layer_of(nlp, pipe)
+    reads = (
+        meta.requires if not layer else ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READS.get(layer, meta.requires)
+    )
+    scores = [f"{pipe.attr}_{score}{suffix}" for score in _SCORES for suffix in ("", "_raw")] if pipe.scorer else []
+    nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
+
+
+def _layer_of(nlp: Language, pipe: Any) -> str:
+    """ "" where the component is not there, or of another kind."""
+    source = pipe.source
+    if not source.component:
+        return source.layer(None).name
+    if source.component not in nlp.component_names or not source.supports(nlp.get_pipe(source.component)):
+        return ""
+    return plain_name(source.layer(nlp.get_pipe(source.component)).name)

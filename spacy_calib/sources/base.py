@@ -1,0 +1,232 @@
+"""The contract of a source, and the two forms in which it hands over what it read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..calibration.span_features import product_of
+from ..doc.layers import Layer
+from ..pairs.build import from_dense
+from ..types import Floats, Ints, Marginals, Spans
+from .listeners import overwriting_pipe
+
+
+class Scores(Protocol):
+    """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other.
+
+    spans (Spans | None): The spans that it found in them; None for a source of token labels alone.
+    """
+
+    n_tokens: int
+    spans: Spans | None
+
+    def above(self, threshold: float) -> Marginals:
+        """The entries that reach the threshold."""
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        """The probability of single (token, column) entries; 0 where the source has none, NaN where it says nothing about the token."""
+
+
+class DenseScores:
+    """Probabilities as an array.
+
+    probabilities: Shape (n_tokens, n_labels); a row of NaN for a token about which the source says nothing.
+    spans (Spans | None): See Scores.
+    """
+
+    def __init__(self, probabilities: NDArray[Any], spans: Spans | None = None):
+        self.probabilities = probabilities
+        self.n_tokens = len(probabilities)
+        self.spans = spans
+
+    def above(self, threshold: float) -> Marginals:
+        return from_dense(self.probabilities, threshold)
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        return self.probabilities[rows, columns].astype(np.float64)
+
+
+class LogitScores:
+    """Logits as an array; the softmax is taken in float64, some rows at a time.
+
+    logits: Shape (n_tokens, n_labels), any float type. temperature (float): Divides the logits.
+    """
+
+    _CELLS = 1 << 21
+    spans: Spans | None = None
+
+    def __init__(self, logits: NDArray[Any], temperature: float = 1.0):
+        self.logits = logits
+        self.temperature = temperature
+        self.n_tokens = len(logits)
+
+    def _softmax(self, logits: NDArray[Any]) -> Floats:
+        shifted = logits.astype(np.float64)
+        if self.temperature != 1.0:
+            shifted /= self.temperature
+        shifted -= shifted.max(axis=1, keepdims=True)
+        np.exp(shifted, out=shifted)
+        shifted /= shifted.sum(axis=1, keepdims=True)
+        return shifted
+
+    def above(self, threshold: float) -> Marginals:
+        step = max(1, self._CELLS // max(1, self.logits.shape[1]))
+        parts = [from_dense(self._softmax(self.logits[at : at + step]), threshold) for at in range(0, self.n_tokens, step)]
+        return stack(parts)
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        return self._softmax(self.logits[rows])[np.arange(len(rows)), columns]
+
+
+class SparseScores:
+    """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
+
+    spans (Spans | None): See Scores.
+    """
+
+    def __init__(self, marginals: Marginals, spans: Spans | None = None):
+        self.marginals = marginals
+        self.n_tokens = marginals.n_tokens
+        self.spans = spans
+
+    def above(self, threshold: float) -> Marginals:
+        return self.marginals.take(np.flatnonzero(self.marginals.scores >= threshold))
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        entries = zip(self.marginals.rows.tolist(), self.marginals.tags.tolist(), strict=True)
+        score_of = dict(zip(entries, self.marginals.scores.tolist(), strict=True))
+        return np.array([score_of.get(key, 0.0) for key in zip(rows.tolist(), columns.tolist(), strict=True)])
+
+
+def stack(parts: Sequence[Marginals]) -> Marginals:
+    """Marginals of tokens that follow one another, as one. At least one part; names are kept if the first part has them."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        none = np.zeros(0, dtype=np.intp)
+        return Marginals(none, none, np.zeros(0), 0)
+    offsets = np.cumsum([0, *(part.n_tokens for part in parts)])
+    names = None if parts[0].names is None else [name for part in parts for name in part.names or ()]
+    return Marginals(
+        np.concatenate([part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)]),
+        np.concatenate([part.tags for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        int(offsets[-1]),
+        names,
+    )
+
+
+def to_numpy(array: Any) -> NDArray[Any]:
+    """A numpy array from a numpy, cupy or torch one; the device's copy is fetched once."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):  # torch
+        return array.detach().cpu().numpy()
+    if hasattr(array, "get"):  # cupy
+        return array.get()
+    return np.asarray(array)
+
+
+class Source(ABC):
+    """Reads the marginals of Docs. Holds settings only: the component is looked up by the pipe and handed in.
+
+    component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
+    alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
+    user_data_key (str): Key of `Doc.user_data` where an array is read that has a row for each token; "" for none.
+    sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
+    keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
+    """
+
+    component: str = ""
+    alone: tuple[str, ...] = ()
+    keeps_span_scores: bool = False
+    sets_labels: bool = False
+    user_data_key: str = ""
+
+    def supports(self, pipe: Any) -> bool:
+        """Whether the source can read this component."""
+        return True
+
+    def kind(self, pipe: Any) -> str:
+        """A stable name of the component's type, by which it is found again after a rename."""
+        return ""
+
+    @abstractmethod
+    def layer(self, pipe: Any) -> Layer:
+        """Which annotation the labels are of."""
+
+    @abstractmethod
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        """The labels, one per column."""
+
+    def kept_labels(self) -> tuple[str, ...]:
+        """Labels that stand in the settings alone, which the pipe saves beside what it learned; () where a component has them."""
+        return ()
+
+    def restore_labels(self, saved: Sequence[str]) -> bool:
+        """Take labels as they were saved, where the config holds them with other numbers of dollar signs.
+
+        RETURNS (bool): Whether they were other ones.
+        """
+        return False
+
+    def is_trained(self, pipe: Any) -> bool:
+        """Whether the component has labels and weights."""
+        return bool(self.labels(pipe))
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        """False where NaN in the weights would not show in what `read` gives (the sources of heads find it there)."""
+        return True
+
+    @abstractmethod
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        """Why each Doc cannot be read, "" if it can."""
+
+    @abstractmethod
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
+        """The probabilities of all tokens of Docs that are not missing anything and hold at least one token together."""
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        """Why the pipe `name` cannot read the component where the two stand in the pipeline; "" if it can."""
+        return overwriting_pipe(nlp, name, pipe)
+
+    def reads_output(self, pipe: Any) -> bool:
+        """Whether the component must have run on the Docs: False if its model is run again."""
+        return False
+
+    def holds_preset(self, pipe: Any, doc: Doc) -> bool:
+        """Whether a Doc on which the component has not run yet holds annotations that could not be told from its own afterwards."""
+        return False
+
+    def frequency_label(self, label: str) -> str:
+        """The label whose frequency puts this one into a group: that of the type for a BILUO tag."""
+        return label
+
+    # Spans
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        """The labels of its spans; () for a source of token labels alone."""
+        return ()
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        """The probability of each chosen span before calibration: the product of its tokens' probabilities."""
+        return product_of(spans)
+
+    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+        """Put calibrated scores beside those that the component keeps.
+
+        scores: (start, end, label) -> calibrated probability.
+        """
+        raise NotImplementedError
+
+    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+        """Gold frequency of the labels (and of gold labels that the component does not know)."""
+        return self.layer(pipe).count(docs)

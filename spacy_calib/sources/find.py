@@ -1,0 +1,137 @@
+"""Finding the component that a source reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from spacy.language import Language
+from spacy.vocab import Vocab
+
+from ..errors import CalibError, calib_error
+from .base import Source
+from .home import Home
+
+# What the sources of this package read, as factories are called.
+SUPPORTED = ("tagger", "morphologizer", "trainable_lemmatizer", "senter", "ner", "beam_ner", "spancat", "spancat_singlelabel")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How a component is told from others: kind (str), labels (tuple[str, ...]) of the one fitted on; "" and () before the fit."""
+
+    kind: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """nlp (Language | None): The pipeline that runs the pipe. component: What its source reads there, None where why (str) says what is amiss."""
+
+    nlp: Language | None
+    component: Any
+    why: str = ""
+
+
+def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = None, sourced: bool = False) -> Found:
+    """The component that a pipe reads in the pipeline that runs it.
+
+    vocab (Vocab | None): Of the Docs, see `Home.language`. sourced (bool): Whether the pipe is known to come from another pipeline.
+    RAISES C020, C022: the component of the pipeline that the pipe was fitted or loaded in cannot be read. In one that took the pipe from
+        another, that is a reason to give no scores.
+    """
+
+    def component_or_none(nlp: Language) -> Any:
+        try:
+            return find_component(nlp, source, fitted.kind, fitted.labels)
+        except CalibError:
+            return None
+
+    nlp = home.language(vocab, component_or_none)
+    if nlp is None:
+        return Found(
+            None,
+            None,
+            "it stands in no pipeline, or in several with one vocab and different components; load the pipeline anew",
+        )
+    if not source.component:
+        return Found(nlp, None)
+    try:
+        component = find_component(nlp, source, fitted.kind, fitted.labels)
+        if component is not None:
+            check_labels(source, component, fitted.labels, home.pipe.name)
+    except CalibError as error:
+        if home.is_own(nlp) and not sourced:
+            raise
+        return Found(nlp, None, f"it was fitted in another pipeline: {error.message}")
+    why = "" if component is not None else f"the pipeline has no component '{source.component}'"
+    return Found(nlp, component, why)
+
+
+def check_loaded(home: Home, source: Source, fitted: Fitted) -> int:
+    """One behind the pipe, or excluded, is not loaded yet: it is looked at when it is read.
+
+    RETURNS (int): Labels that the component has got since the fit. RAISES C020, C022: it cannot be read.
+    """
+    nlp = home.language(None, lambda nlp: nlp)
+    component = find_component(nlp, source, fitted.kind, fitted.labels) if nlp is not None and source.component else None
+    if component is None or not source.is_trained(component):
+        return 0
+    check_labels(source, component, fitted.labels, home.pipe.name)
+    return len(source.labels(component)) - len(fitted.labels)
+
+
+def look_for_fault(home: Home, source: Source, fitted: Fitted, sourced: bool) -> str:
+    """Why the pipe cannot read a pipeline that took it from another one, "" if there is none: what is saved then is to be loaded all the same."""
+    for nlp in home.holders():
+        try:
+            component = find_component(nlp, source, fitted.kind, fitted.labels) if source.component else None
+            if component is not None:
+                check_labels(source, component, fitted.labels, home.pipe.name)
+        except CalibError as error:
+            if sourced or not home.is_own(nlp):
+                return error.message
+    return ""
+
+
+def check_labels(source: Source, component: Any, fitted: tuple[str, ...], name: str) -> None:
+    """RAISES C020: labels of the component were removed or reordered since the pipe `name` was fitted."""
+    labels = source.labels(component)
+    if labels[: len(fitted)] == fitted:
+        return
+    gone = [label for label in fitted if label not in set(labels)]
+    detail = f"'{gone[0]}' is gone" if gone else "their order is another one"
+    raise calib_error("C020", component=source.component, name=name, detail=detail)
+
+
+def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, ...]) -> Any:
+    """The component by name, else (renamed since the fit) the only one of its type whose labels begin with those fitted.
+
+    kind (str): Its type at fit time, "" before the fit. labels (tuple[str, ...]): Its labels at fit time.
+    RETURNS: The component, or None.
+    RAISES C022: the source does not read the component of this name.
+    """
+    by_name = dict(nlp.components)
+    if source.component in by_name:
+        pipe = by_name[source.component]
+        if not source.supports(pipe):
+            raise calib_error("C022", component=source.component, kind=type(pipe).__name__, supported=", ".join(SUPPORTED))
+        return pipe
+    if not labels:
+        return None
+    alike = [
+        pipe
+        for pipe in by_name.values()
+        if source.supports(pipe) and source.kind(pipe) == kind and source.labels(pipe)[: len(labels)] == labels
+    ]
+    return alike[0] if len(alike) == 1 else None
+
+
+def source_for(pipe: Any) -> str:
+    """The registered name of the source that reads a component; that of softmax heads for one that none reads."""
+    from spacy.pipeline import EntityRecognizer
+    from spacy.pipeline.spancat import SpanCategorizer
+
+    if isinstance(pipe, EntityRecognizer):
+        return "spacy-calib.Ner.v1"
+    return "spacy-calib.Spancat.v1" if isinstance(pipe, SpanCategorizer) else "spacy-calib.Softmax.v1"

@@ -1,0 +1,185 @@
+"""A source in the words of another label scheme: labels with one counterpart are one label, and their probabilities add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..doc.layers import Layer
+from ..doc.mapped_layer import MappedLayer
+from ..errors import calib_error
+from ..pairs.label_map import LabelMap, merge_labels
+from ..pairs.unknown_gold import shorter
+from ..types import OUTSIDE, Floats, Ints, Marginals, Spans
+from .base import Scores, Source
+
+# Entries below it are not added: a thousand of them cannot move a sum by .001.
+_SMALLEST = 1e-6
+# Their labels are no names of a scheme.
+_NOT_MAPPED = ("lemma", "sent")
+
+
+def biluo_prefixes(n_tokens: int) -> list[str]:
+    """The prefixes of the tokens of an entity."""
+    return ["U-"] if n_tokens == 1 else ["B-", *["I-"] * (n_tokens - 2), "L-"]
+
+
+class MappedScores:
+    """The scores of another source with columns merged.
+
+    column (Ints): The new column of each old one, -1 for one that is left out. highest (bool): Whether the highest of merged entries
+        counts, not their sum: scores of spans that do not exclude one another. spans (Spans | None): See Scores.
+    """
+
+    def __init__(self, scores: Scores, column: Ints, highest: bool, spans: Spans | None):
+        self._scores, self._column, self._highest = scores, column, highest
+        self.n_tokens, self.spans = scores.n_tokens, spans
+
+    def above(self, threshold: float) -> Marginals:
+        every = self._scores.above(min(threshold, _SMALLEST))
+        columns = self._column[every.tags]
+        kept = np.flatnonzero(columns >= 0)
+        width = int(self._column.max(initial=-1)) + 1
+        cells, place = np.unique(every.rows[kept] * width + columns[kept], return_inverse=True)
+        merged = np.zeros(len(cells))
+        (np.maximum if self._highest else np.add).at(merged, place, every.scores[kept])
+        merged = np.minimum(merged, 1.0)
+        enough = np.flatnonzero(merged >= threshold)
+        rows, tags = np.divmod(cells[enough], max(1, width))
+        return Marginals(rows, tags, merged[enough], self.n_tokens)
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        merged = np.zeros(len(rows))
+        for new in np.unique(columns).tolist():
+            own = np.flatnonzero(columns == new)
+            for old in np.flatnonzero(self._column == new).tolist():
+                found = self._scores.at(rows[own], np.full(len(own), old))
+                merged[own] = np.maximum(merged[own], found) if self._highest else merged[own] + found
+        return np.minimum(merged, 1.0)
+
+
+class MappedSource(Source):
+    """What another source reads, by the labels of another scheme. Spans (entities) keep their labels: their counterpart is judged.
+
+    inner (Source): The other source. table (LabelMap): Its label -> the gold's, "" for one without counterpart, which for entities is O.
+    RAISES C163: its labels are lemmas or sentence starts (when it is read).
+    """
+
+    def __init__(self, inner: Source, table: LabelMap):
+        self.inner = inner
+        self.table = dict(table)
+        self.alone = inner.alone
+        self.keeps_span_scores = inner.keeps_span_scores
+        self.user_data_key = inner.user_data_key
+
+    @property
+    def component(self) -> str:  # type: ignore[override]
+        return self.inner.component
+
+    def supports(self, pipe: Any) -> bool:
+        return self.inner.supports(pipe)
+
+    def kind(self, pipe: Any) -> str:
+        return self.inner.kind(pipe)
+
+    def layer(self, pipe: Any) -> Layer:
+        layer = self.inner.layer(pipe)
+        if layer.name in _NOT_MAPPED:
+            raise calib_error("C163", layer=layer.name)
+        return MappedLayer(layer, self.table)
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return self._merged(pipe)[0]
+
+    def _merged(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
+        labels, layer = self.inner.labels(pipe), self.layer(pipe)
+        assert isinstance(layer, MappedLayer)
+        return merge_labels(labels, [layer.counterpart(label) for label in labels])
+
+    def is_trained(self, pipe: Any) -> bool:
+        return self.inner.is_trained(pipe)
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        return self.inner.has_finite_weights(pipe)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return self.inner.missing(pipe, docs)
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
+        scores = self.inner.read(pipe, docs)
+        layer = self.layer(pipe)
+        spans = None if scores.spans is None else self._with_counterpart(scores.spans, self.inner.span_labels(pipe))
+        mapped = MappedScores(scores, self._merged(pipe)[1], layer.overlapping, spans)
+        if spans is not None and len(spans) and not layer.overlapping:
+            mapped.spans = replace(spans, token_scores=self._token_scores(pipe, mapped, spans))
+        return mapped
+
+    def _with_counterpart(self, spans: Spans, labels: Sequence[str]) -> Spans:
+        """Those whose label has a counterpart: of the others nothing is known."""
+        has_one = np.array([self.table.get(label, label) not in ("", OUTSIDE) for label in labels], dtype=bool)
+        keep = np.flatnonzero(has_one[spans.labels])
+        return spans if len(keep) == len(spans) else spans.take(keep)
+
+    def _token_scores(self, pipe: Any, mapped: MappedScores, spans: Spans) -> Floats:
+        """The merged marginal of each span's label at each of its tokens."""
+        layer = self.layer(pipe)
+        assert isinstance(layer, MappedLayer)
+        column = {label: i for i, label in enumerate(self.labels(pipe))}
+        names = self.inner.span_labels(pipe)
+        rows: list[int] = []
+        columns: list[int] = []
+        for start, end, label in zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True):
+            prefixes = biluo_prefixes(end - start) if layer.prefixed else [""] * (end - start)
+            rows += range(start, end)
+            columns += [column[layer.counterpart(prefix + names[label])] for prefix in prefixes]
+        return mapped.at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return self.inner.obstacle(nlp, name, pipe)
+
+    def reads_output(self, pipe: Any) -> bool:
+        return self.inner.reads_output(pipe)
+
+    def holds_preset(self, pipe: Any, doc: Doc) -> bool:
+        return self.inner.holds_preset(pipe, doc)
+
+    def frequency_label(self, label: str) -> str:
+        return self.inner.frequency_label(label)
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return self.inner.span_labels(pipe)
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return self.inner.raw_span_scores(spans)
+
+    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+        self.inner.write_span_scores(pipe, doc, attr, scores)
+
+    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+        return self.inner.count(pipe, docs)
+
+
+def with_map(source: Source, table: LabelMap | None) -> Source:
+    """The source by the labels of this map, in place of another map; by its own labels without one."""
+    inner = source.inner if isinstance(source, MappedSource) else source
+    return MappedSource(inner, table) if table else inner
+
+
+def map_of(source: Source) -> dict[str, str] | None:
+    """The map of a source that has one."""
+    return dict(source.table) if isinstance(source, MappedSource) else None
+
+
+def check_labels(source: Source, pipe: Any, table: LabelMap) -> None:
+    """RAISES C165: the map names a label that the component does not have. C163: its labels cannot be mapped."""
+    with_map(source, table).layer(pipe)
+    known = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
+    for label in table:
+        if label not in known:
+            raise calib_error("C165", label=label, component=source.component, known=shorter(known))

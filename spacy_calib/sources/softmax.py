@@ -1,0 +1,142 @@
+"""Softmax heads over token vectors: tagger, morphologizer, trainable_lemmatizer, senter.
+
+The head is run again on the Docs. With a listener it reads what the shared embedding component already wrote on the Doc, so that this
+costs next to nothing; a component with its own tok2vec runs it once more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
+from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
+from spacy.strings import StringStore
+from spacy.tokens import Doc
+
+from ..doc.layers import Layer, get_layer
+from ..errors import calib_error
+from ..types import Marginals
+from .base import DenseScores, LogitScores, Scores, Source, SparseScores, to_numpy
+from .listeners import missing_input
+
+# Subclasses first: a Morphologizer is a Tagger too.
+_LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
+# Trees less likely than this are not applied when lemmas are merged: a thousand of them together cannot move a score by .001.
+_SMALLEST_TREE = 1e-6
+
+
+class SoftmaxSource(Source):
+    """Marginals of a tagging head.
+
+    component (str): Name of the component. normalized (bool | None): Whether its model gives probabilities (True) or logits (False);
+        None asks the model's softmax layer.
+    """
+
+    def __init__(self, component: str = "tagger", normalized: bool | None = None):
+        self.component = component
+        self.normalized = normalized
+
+    def supports(self, pipe: Any) -> bool:
+        return isinstance(pipe, tuple(_LAYER_OF)) and hasattr(pipe, "model")
+
+    def kind(self, pipe: Any) -> str:
+        return next(kind.__name__ for kind in _LAYER_OF if isinstance(pipe, kind))
+
+    def layer(self, pipe: Any) -> Layer:
+        return get_layer(next(layer for kind, layer in _LAYER_OF.items() if isinstance(pipe, kind)))
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        if isinstance(pipe, EditTreeLemmatizer):
+            return _tree_names(pipe)
+        return tuple(pipe.labels)
+
+    def is_trained(self, pipe: Any) -> bool:
+        weights = (node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+        return bool(pipe.labels) and all(weights)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return missing_input(pipe, docs)
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
+        """RAISES C024: NaN or infinite values."""
+        per_doc = pipe.model.predict(list(docs))
+        xp = pipe.model.ops.xp
+        output = to_numpy(per_doc[0] if len(per_doc) == 1 else xp.concatenate(per_doc, axis=0))
+        if not np.isfinite(output).all():
+            bad = next(doc for doc, rows in zip(docs, per_doc, strict=True) if not np.isfinite(to_numpy(rows)).all())
+            raise calib_error("C024", component=self.component, text=bad.text[:40])
+        normalized, temperature = self._output_form(pipe.model)
+        scores: DenseScores | LogitScores = DenseScores(output) if normalized else LogitScores(output, temperature)
+        if isinstance(pipe, EditTreeLemmatizer):
+            return SparseScores(_merge_trees(pipe, docs, scores.above(_SMALLEST_TREE)))
+        return scores
+
+    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+        if isinstance(pipe, EditTreeLemmatizer):
+            return _count_trees(pipe, docs)
+        return super().count(pipe, docs)
+
+    def _output_form(self, model: Any) -> tuple[bool, float]:
+        """(the model gives probabilities, temperature of its softmax)."""
+        heads = [node for node in model.walk() if "softmax_normalize" in node.attrs]
+        if self.normalized is not None:
+            return self.normalized, 1.0
+        if not heads:
+            raise calib_error(
+                "C001",
+                name="normalized",
+                wanted="true or false for a model without a softmax layer of thinc's",
+                given="none",
+            )
+        head = heads[-1]
+        return bool(head.attrs["softmax_normalize"]), float(head.attrs.get("softmax_temperature", 1.0))
+
+
+def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:
+    """Merge the edit trees of each token by the lemma they give; the tag of a lemma is the likeliest of its trees.
+
+    Trees that do not apply to the token give no lemma, and their mass stays out.
+    """
+    tree_ids = pipe.labels
+    bounds, columns, masses = trees.indptr.tolist(), trees.tags.tolist(), trees.scores.tolist()
+    entries: list[tuple[int, int, float, str]] = []
+
+    @cache
+    def lemma_of(column: int, word: str) -> str | None:
+        return pipe.trees.apply(tree_ids[column], word)
+
+    for row, word in enumerate(token.text for doc in docs for token in doc):
+        merged: dict[str, list[Any]] = {}
+        for i in sorted(range(bounds[row], bounds[row + 1]), key=lambda i: -masses[i]):
+            lemma = lemma_of(columns[i], word)
+            if lemma is not None:
+                merged.setdefault(lemma, [columns[i], 0.0])[1] += masses[i]
+        entries += [(row, column, min(1.0, mass), lemma) for lemma, (column, mass) in merged.items()]
+    rows, tags, scores, names = zip(*entries, strict=True) if entries else ((), (), (), ())
+    return Marginals(
+        np.array(rows, dtype=np.intp), np.array(tags, dtype=np.intp), np.array(scores, dtype=np.float64), trees.n_tokens, names
+    )
+
+
+def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:
+    """A readable name of each edit tree, unique by its number."""
+    return tuple(f"{tree}:{pipe.trees.tree_to_str(tree)}" for tree in pipe.labels)
+
+
+def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
+    """Gold frequency of edit trees; counted on a copy, since asking for a new tree adds it."""
+    trees = EditTrees(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
+    known = {tree: name for tree, name in zip(pipe.labels, _tree_names(pipe), strict=True)}
+    counts: Counter[int] = Counter()
+    for doc in docs:
+        counts.update(trees.add(token.text, token.lemma_) for token in doc if token.lemma)
+    return Counter({known.get(tree, f"{tree}:?"): n for tree, n in counts.items()})
+
+
+def make_softmax_source(component: str = "tagger", normalized: bool | None = None) -> SoftmaxSource:
+    """Registered as spacy-calib.Softmax.v1. See SoftmaxSource."""
+    return SoftmaxSource(component, normalized)

@@ -1,0 +1,113 @@
+"""Span categorizers: the scores that `spancat` and `spancat_singlelabel` leave with their spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline.spancat import SpanCategorizer
+from spacy.tokens import Doc
+
+from ..doc.layers import Layer, SpanLayer, span_scores
+from ..types import Floats, Marginals, Spans, stack_spans
+from .base import Source, SparseScores, stack, to_numpy
+
+
+class SpancatSource(Source):
+    """Scores of spans, and of tokens by the best span that covers them.
+
+    The marginal of a label at a token is the highest score of a span with the label that covers it, that of "O" the rest to 1 of the
+    highest of all. Spans below the component's own threshold are not on the Doc, and not seen.
+
+    component (str): Name of the component.
+    """
+
+    alone = ("O",)
+    keeps_span_scores = True
+
+    def __init__(self, component: str = "spancat"):
+        self.component = component
+
+    def supports(self, pipe: Any) -> bool:
+        return isinstance(pipe, SpanCategorizer)
+
+    def kind(self, pipe: Any) -> str:
+        return SpanCategorizer.__name__
+
+    def layer(self, pipe: Any) -> Layer:
+        return SpanLayer(pipe.key)
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return ("O", *pipe.labels)
+
+    def is_trained(self, pipe: Any) -> bool:
+        return bool(pipe.labels) and all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        return all(
+            bool(np.isfinite(to_numpy(node.get_param(name))).all()) for node in pipe.model.walk() for name in node.param_names
+        )
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return ""
+
+    def reads_output(self, pipe: Any) -> bool:
+        return True
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return [_why_missing(doc, pipe.key) if len(doc) else "" for doc in docs]
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
+        column = {label: i for i, label in enumerate(pipe.labels)}
+        read = [_read(doc, pipe.key, column) for doc in docs]
+        return SparseScores(stack([m for m, _ in read]), stack_spans([spans for _, spans in read], [len(doc) for doc in docs]))
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return tuple(pipe.labels)
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return spans.own
+
+    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+        """`attrs["<attr>_scores"]` of the span group, beside `attrs["scores"]`: one per span, NaN where it has none."""
+        if pipe.key in doc.spans:
+            group = doc.spans[pipe.key]
+            found = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
+            group.attrs[f"{attr}_scores"] = np.array(found, dtype=np.float64)
+
+
+def _why_missing(doc: Doc, key: str) -> str:
+    if key not in doc.spans:
+        return f"doc.spans has no key '{key}'; run the span categorizer on the Doc first"
+    group = doc.spans[key]
+    if len(group) and span_scores(group) is None:
+        return f"doc.spans['{key}'] has no scores for its spans, or was changed since they were made"
+    return ""
+
+
+def _read(doc: Doc, key: str, column: dict[str, int]) -> tuple[Marginals, Spans]:
+    """The marginals and spans of one Doc; spans with labels that the component does not know are left out."""
+    group = doc.spans[key]
+    raw = span_scores(group) if len(group) else None
+    given = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
+    table = np.array(given, dtype=np.intp).reshape(-1, 3)
+    own = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
+    known = table[:, 2] >= 0
+    table, own = table[known], own[known]
+    best = np.zeros((len(doc), 1 + len(column)))
+    for (start, end, label), score in zip(table.tolist(), own.tolist(), strict=True):
+        np.maximum(best[start:end, 1 + label], score, out=best[start:end, 1 + label])
+    best[:, 0] = 1.0 - best[:, 1:].max(axis=1, initial=0.0)
+    rows, columns = np.nonzero(best)
+    marginals = Marginals(rows, columns, best[rows, columns], len(doc))
+    lengths = table[:, 1] - table[:, 0]
+    tokens = np.repeat(table[:, 0] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    token_scores = best[tokens, 1 + np.repeat(table[:, 2], lengths)]
+    return marginals, Spans(table[:, 0], table[:, 1], table[:, 2], token_scores, own, np.ones(len(own), dtype=bool))
+
+
+def make_spancat_source(component: str = "spancat") -> SpancatSource:
+    """Registered as spacy-calib.Spancat.v1. See SpancatSource."""
+    return SpancatSource(component)

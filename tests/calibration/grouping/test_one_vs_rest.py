@@ -1,0 +1,21 @@
+"""One group per tag."""
+
+from __future__ import annotations
+
+from spacy_calib.calibration.grouping.one_vs_rest import make_one_vs_rest_grouping, one_group_per_tag
+
+
+def test_every_tag_has_a_group_of_its_name():
+    groups = one_group_per_tag(["V", "N", "X"], {"N": 9, "V": 1})
+    assert groups.names == ("V", "N", "X")
+    assert groups.of_tag.tolist() == [0, 1, 2]
+    assert groups.sizes == [1, 1, 1]
+    assert groups.counts.tolist() == [1, 9, 0]
+
+
+def test_no_labels():
+    assert len(one_group_per_tag([], {"N": 1})) == 0
+
+
+def test_the_registered_function():
+    assert make_one_vs_rest_grouping()(["N", "V"], {}).names == ("N", "V")

@@ -1,0 +1,114 @@
+"""Which spans are accepted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from spacy_calib.calibration.cutoffs import PER, Cutoffs, keys_of
+from spacy_calib.errors import CalibError
+from spacy_calib.pipe import saved
+from spacy_calib.types import Groups
+
+LABELS = ["PER", "LOC", "ORG"]
+# ORG has no group.
+GROUPS = Groups(("1", "2"), np.array([0, 1, -1]))
+SCORES = np.array([0.9, 0.9, 0.9, 0.4, 0.4, 0.4])
+COLUMNS = np.array([0, 1, 2, 0, 1, 2])
+
+
+def accepted(per, values, scores=SCORES, columns=COLUMNS):
+    return Cutoffs(0.95, 0.9, per, values).accepts(scores, columns, LABELS, GROUPS).tolist()
+
+
+def test_one_cutoff_for_all():
+    assert accepted("all", {"all": 0.5}) == [True, True, True, False, False, False]
+
+
+def test_a_cutoff_for_each_label():
+    assert accepted("label", {"PER": 0.95, "LOC": 0.3, "ORG": 0.5}) == [False, True, True, False, True, False]
+
+
+def test_a_cutoff_for_each_group_and_none_for_labels_without_one():
+    assert accepted("group", {"1": 0.3, "2": 0.5}) == [True, True, False, True, False, False]
+
+
+def test_a_score_at_the_cutoff_is_accepted():
+    below = float(np.nextafter(0.7, 0))
+    assert accepted("all", {"all": 0.7}, np.array([0.7, below]), np.array([0, 0])) == [True, False]
+    assert accepted("all", {"all": 1.0}, np.array([1.0]), np.array([0])) == [True]
+    assert accepted("all", {"all": 0.0}, np.array([0.0]), np.array([0])) == [True]
+    assert accepted("all", {"all": 0}, np.array([0.0]), np.array([0])) == [True]
+
+
+@pytest.mark.parametrize("values", [{"all": None}, {}], ids=["null", "no key"])
+def test_no_cutoff_accepts_nothing(values):
+    assert accepted("all", values, np.array([1.0, 0.0]), np.array([0, 1])) == [False, False]
+    assert Cutoffs(0.95, 0.9, "all", values).of(COLUMNS, LABELS, GROUPS).tolist() == [np.inf] * 6
+
+
+def test_null_for_one_label_leaves_the_others():
+    assert accepted("label", {"PER": None, "LOC": 0.5}) == [False, True, False, False, False, False]
+
+
+def test_keys():
+    assert keys_of("all", COLUMNS, LABELS, GROUPS) == ["all"] * 6
+    assert keys_of("label", COLUMNS[:3], LABELS, GROUPS) == LABELS
+    assert keys_of("group", COLUMNS[:3], LABELS, GROUPS) == ["1", "2", ""]
+    # A label that was appended after the fit.
+    longer = [*LABELS, "NEW"]
+    assert keys_of("group", np.array([3]), longer, GROUPS) == [""]
+    assert all(keys_of(per, COLUMNS[:0], LABELS, GROUPS) == [] for per in PER)
+
+
+def test_no_spans():
+    assert accepted("label", {"PER": 0.5}, SCORES[:0], COLUMNS[:0]) == []
+
+
+def test_round_trip():
+    made = Cutoffs(0.95, 0.9, "label", {"PER": 0.1 + 0.2, "LOC": None})
+    for data in (json.loads(json.dumps(made.to_dict())), saved.load(saved.dump(made.to_dict()), name="calib", path="here")):
+        assert Cutoffs.from_dict(data) == made
+    assert made.to_dict() == {"precision": 0.95, "confidence": 0.9, "per": "label", "cutoffs": {"PER": 0.1 + 0.2, "LOC": None}}
+
+
+GOOD = {"precision": 0.95, "confidence": 0.9, "per": "all", "cutoffs": {"all": 0.5}}
+
+
+@pytest.mark.parametrize("data", [None, [], "x", 3, {}, {**GOOD, "cutoffs": None}, {**GOOD, "cutoffs": [0.5]}])
+def test_what_is_no_set_of_cutoffs_is_refused(data):
+    with pytest.raises(CalibError, match=r'\[C001\] cut-offs must be an object with "precision", "confidence", "per"'):
+        Cutoffs.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"precision": 0}, "precision must be a number between 0 and 1, but 0 was given"),
+        ({"precision": 1}, "precision must be a number between 0 and 1"),
+        ({"precision": "0.95"}, "precision must be a number between 0 and 1, but '0.95' was given"),
+        ({"precision": None}, "precision must be a number between 0 and 1, but None was given"),
+        ({"precision": float("nan")}, "precision must be a number between 0 and 1"),
+        ({"confidence": 95}, "confidence must be a number between 0 and 1, but 95 was given"),
+        ({"confidence": None}, "confidence must be"),
+        ({"per": "token"}, "per must be one of all, group, label, but 'token' was given"),
+        ({"per": None}, "per must be one of"),
+        ({"per": ["all"]}, "per must be one of"),
+        ({"cutoffs": {"all": 1.5}}, r"cut-off of 'all' must be a number in \[0, 1\] or null, but 1.5 was given"),
+        ({"cutoffs": {"all": -0.1}}, "cut-off of 'all'"),
+        ({"cutoffs": {"all": float("nan")}}, "cut-off of 'all'"),
+        ({"cutoffs": {"PER": 0.5, "LOC": "0.5"}}, "cut-off of 'LOC'"),
+        ({"cutoffs": {"all": {}}}, "cut-off of 'all'"),
+    ],
+)
+def test_bad_parts_are_refused(change, sentence):
+    with pytest.raises(CalibError, match=rf"\[C001\] {sentence}"):
+        Cutoffs.from_dict({**GOOD, **change})
+
+
+@pytest.mark.parametrize("missing", ["precision", "confidence", "per", "cutoffs"])
+def test_missing_parts_are_refused(missing):
+    with pytest.raises(CalibError, match=r"\[C001\]"):
+        Cutoffs.from_dict({key: value for key, value in GOOD.items() if key != missing})

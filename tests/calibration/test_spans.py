@@ -1,0 +1,217 @@
+"""The probability of a whole span: against scikit-learn, against known truth, and what must not matter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from spacy_calib.calibration.span_features import logit, product_of
+from spacy_calib.calibration.spans import MIN_SPANS, SpanRecalibrator, fit_spans
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics.calibration_error import calibration_error
+from spacy_calib.metrics.noise_floor import noise_floor
+from spacy_calib.metrics.proper import log_loss
+from spacy_calib.pipe import saved
+from spacy_calib.types import Groups, Spans
+
+from .test_span_features import by_hand, make_spans
+
+# Labels 0 and 1 in the first group, 2 in the second, 3 without a group.
+GROUPS = Groups(("often", "seldom"), np.array([0, 0, 1, -1]), np.array([9, 8, 2, 0]))
+
+
+def draw_spans(n, seed, labels=(0, 1, 2)) -> Spans:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 5, n)
+    ends = np.cumsum(lengths)
+    return Spans(
+        ends - lengths, ends, rng.choice(labels, n), rng.beta(4, 1, ends[-1]), rng.beta(3, 1, n), np.ones(n, dtype=bool)
+    )
+
+
+def true_probabilities(spans) -> np.ndarray:
+    """Rather less than the product says, and another line for each group."""
+    margin = logit(product_of(spans))
+    seldom = GROUPS.of(spans.labels) == 1
+    return 1 / (1 + np.exp(-np.where(seldom, 0.5 * margin - 1.0, 0.8 * margin + 0.3)))
+
+
+def draw_hits(probabilities, seed) -> np.ndarray:
+    return np.random.default_rng(seed).random(len(probabilities)) < probabilities
+
+
+def reorder(spans, order) -> Spans:
+    return spans.take(np.asarray(order))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> SpanRecalibrator:
+    spans = draw_spans(300, 0)
+    return SpanRecalibrator(GROUPS).fit(spans, draw_hits(true_probabilities(spans), 1))
+
+
+def test_it_is_scikit_learns_logistic_regression_on_the_features_by_hand():
+    spans = draw_spans(120, 3, labels=(0, 1, 2, 3))
+    right = draw_hits(true_probabilities(spans), 4)
+    rows = []
+    at = 0
+    for label, own, length in zip(spans.labels, spans.own, spans.ends - spans.starts, strict=True):
+        scores = spans.token_scores[at : at + length].tolist()
+        at += length
+        slope = math.log(math.prod(scores) / (1 - math.prod(scores)))
+        group = {0: 0, 1: 0, 2: 1}.get(int(label))
+        indicators = [1.0 if group == g else 0.0 for g in (0, 1)]
+        rows.append([*by_hand(own, scores), *indicators, *(slope * one for one in indicators)])
+    features = np.array(rows)
+    features = (features - features.mean(axis=0)) / features.std(axis=0)
+    # By Newton steps, to many digits.
+    expected = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-10, max_iter=500).fit(features, right)
+    made = SpanRecalibrator(GROUPS).fit(spans, right)
+    np.testing.assert_allclose(made.predict(spans, spans.own), expected.predict_proba(features)[:, 1], atol=1e-5)
+    np.testing.assert_allclose(made.weights_, expected.coef_[0], atol=1e-4)
+    assert (made.n_spans_, made.n_hits_, made.fallback_) == (120, int(right.sum()), "")
+
+
+def test_on_spans_with_known_probabilities_the_scores_are_as_good_as_true_ones():
+    fit, test = draw_spans(12_000, 5), draw_spans(6_000, 6)
+    made = SpanRecalibrator(GROUPS).fit(fit, draw_hits(true_probabilities(fit), 7))
+    truth = true_probabilities(test)
+    hits = draw_hits(truth, 8)
+    scores = made.predict(test, test.own)
+    for part in (slice(None), GROUPS.of(test.labels) == 0, GROUPS.of(test.labels) == 1):
+        floor = noise_floor(scores[part])
+        assert calibration_error(scores[part], hits[part]) <= floor.q95
+        assert calibration_error(product_of(test)[part], hits[part]) > 2 * floor.q95
+    assert np.abs(scores - truth).mean() < 0.01
+    assert log_loss(scores, hits) < log_loss(truth, hits) + 0.002
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10_000), n=st.integers(MIN_SPANS, 80))
+def test_the_fit_is_deterministic_and_the_order_of_the_rows_does_not_matter(seed, n):
+    spans = draw_spans(n, seed, labels=(0, 1, 2, 3))
+    right = draw_hits(true_probabilities(spans), seed + 1)
+    right[:2] = [True, False]
+    made, again = (SpanRecalibrator(GROUPS).fit(spans, right) for _ in range(2))
+    assert made.intercept_ == again.intercept_
+    np.testing.assert_array_equal(made.weights_, again.weights_)
+    order = np.random.default_rng(seed).permutation(n)
+    other = SpanRecalibrator(GROUPS).fit(reorder(spans, order), right[order])
+    scores = made.predict(spans, spans.own)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    np.testing.assert_allclose(other.predict(spans, spans.own), scores, atol=1e-4)
+
+
+@given(
+    listed=st.lists(
+        st.tuples(st.integers(0, 5), st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=4)), max_size=9
+    )
+)
+def test_a_span_has_the_score_alone_that_it_has_among_others(fitted, listed):
+    spans = make_spans(listed)
+    scores = fitted.predict(spans, spans.own)
+    assert scores.shape == (len(spans),)
+    assert np.isfinite(scores).all()
+    assert ((scores >= 0) & (scores <= 1)).all()
+    for i in range(len(spans)):
+        assert fitted.predict(spans.take(np.array([i])), spans.own[[i]])[0] == pytest.approx(scores[i], abs=1e-12)
+
+
+def test_labels_without_a_group_use_no_indicator(fitted):
+    # Label 3 has no group, label 7 was appended after the fit.
+    three, seven = (make_spans([(label, 0.6, [0.7, 0.9])]) for label in (3, 7))
+    expected = np.array([*by_hand(0.6, [0.7, 0.9]), 0, 0, 0, 0])
+    margin = (expected - fitted.center_) / fitted.scale_ @ fitted.weights_ + fitted.intercept_
+    for spans in (three, seven):
+        assert fitted.predict(spans, spans.own)[0] == pytest.approx(1 / (1 + math.exp(-margin)))
+    of_group = fitted.predict(make_spans([(0, 0.6, [0.7, 0.9])]), np.array([0.6]))[0]
+    assert of_group != pytest.approx(1 / (1 + math.exp(-margin)))
+
+
+def test_round_trip_through_the_saved_form_gives_the_same_bits(fitted):
+    state = saved.load(saved.dump(fitted.state()), name="calib", path="here")
+    back = SpanRecalibrator.from_state(state)
+    spans = draw_spans(50, 9, labels=(0, 1, 2, 3))
+    np.testing.assert_array_equal(back.predict(spans, spans.own), fitted.predict(spans, spans.own))
+    assert (back.n_spans_, back.n_hits_, back.fallback_) == (fitted.n_spans_, fitted.n_hits_, "")
+    assert back.groups.names == GROUPS.names
+
+
+@pytest.mark.parametrize(
+    ("n", "right", "reason"),
+    [
+        (0, [], f"0 spans, {MIN_SPANS} needed"),
+        (MIN_SPANS - 1, None, f"{MIN_SPANS - 1} spans, {MIN_SPANS} needed"),
+        (MIN_SPANS, [True] * MIN_SPANS, "every span is right"),
+        (MIN_SPANS, [False] * MIN_SPANS, "no span is right"),
+    ],
+)
+def test_what_cannot_be_fitted_passes_the_raw_scores_through(n, right, reason):
+    spans = draw_spans(n, 10) if n else make_spans([])
+    right = [i % 2 == 0 for i in range(n)] if right is None else right
+    made = SpanRecalibrator(GROUPS).fit(spans, right)
+    assert made.fallback_ == reason
+    other = draw_spans(7, 11)
+    raw = np.linspace(0, 1, 7)
+    for one in (made, SpanRecalibrator.from_state(saved.load(saved.dump(made.state()), name="calib", path="here"))):
+        assert one.fallback_ == reason
+        scores = one.predict(other, raw)
+        np.testing.assert_array_equal(scores, raw)
+        assert scores is not raw
+
+
+def test_enough_spans_are_fitted():
+    spans = draw_spans(MIN_SPANS, 10)
+    made = SpanRecalibrator(GROUPS).fit(spans, [i % 2 == 0 for i in range(MIN_SPANS)])
+    assert made.fallback_ == ""
+    assert not np.array_equal(made.predict(spans, spans.own), spans.own)
+
+
+def test_before_the_fit_raw_scores_pass_through():
+    spans = draw_spans(5, 12)
+    np.testing.assert_array_equal(SpanRecalibrator(GROUPS).predict(spans, spans.own), spans.own)
+
+
+def test_features_that_do_not_vary_do_no_harm():
+    spans = make_spans([(0, 0.7, [0.7])] * 30)
+    made = SpanRecalibrator(GROUPS).fit(spans, [i < 21 for i in range(30)])
+    # Nothing to tell the spans apart: the share of right ones.
+    np.testing.assert_allclose(made.predict(spans, spans.own), 0.7, atol=1e-6)
+
+
+def test_extreme_scores_after_the_fit_stay_probabilities(fitted):
+    spans = make_spans([(0, 0.0, [0.0] * 40), (2, 1.0, [1.0] * 40), (1, 1.0, [0.0]), (0, 0.0, [1.0])])
+    scores = fitted.predict(spans, spans.own)
+    assert np.isfinite(scores).all()
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+def test_spans_and_candidates_are_fitted_apart_and_unknown_gold_is_left_out():
+    spans = draw_spans(200, 13)
+    chosen = np.arange(200) % 4 != 0
+    spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.own, chosen)
+    hits = draw_hits(true_probabilities(spans), 14).astype(np.intp)
+    hits[::7] = -1
+    of_chosen, of_candidates = fit_spans(GROUPS, spans, hits)
+    for made, own in ((of_chosen, chosen), (of_candidates, ~chosen)):
+        part = np.flatnonzero(own & (hits >= 0))
+        alone = SpanRecalibrator(GROUPS).fit(spans.take(part), hits[part])
+        assert made.n_spans_ == len(part)
+        assert made.n_hits_ == int(hits[part].sum())
+        np.testing.assert_array_equal(made.weights_, alone.weights_)
+    assert not np.array_equal(of_chosen.weights_, of_candidates.weights_)
+
+
+def test_hits_of_another_length_or_value_are_refused():
+    spans = draw_spans(30, 15)
+    with pytest.raises(CalibError, match=r"\[C002\] Fitting spans needs one span for every hit, but got 30 and 29"):
+        fit_spans(GROUPS, spans, [1] * 29)
+    with pytest.raises(CalibError, match=r"\[C002\]"):
+        SpanRecalibrator(GROUPS).fit(spans, [True] * 29)
+    with pytest.raises(CalibError, match=r"\[C001\] hits must be zeros and ones"):
+        SpanRecalibrator(GROUPS).fit(spans, [2] * 30)

@@ -1,0 +1,87 @@
+"""Whether there is enough data: known differences, known standard errors, and what a fit on next to nothing gives away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spacy_calib.calibration.recalibrators import IsotonicRegression
+from spacy_calib.calibration.sets import quantile_rank
+from spacy_calib.calibration.sufficiency import HeldOut, judge_held_out, tokens_for_sets, too_few_to_choose
+from spacy_calib.metrics import log_loss
+
+from ..strategies import make_pairs
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ((10, 500, 600), ""),
+        ((9, 500, 600), "9 documents, and 10 are wanted"),
+        ((10, 499, 600), "499 tokens, and 500 are wanted"),
+        ((10, 500, 599), "599 pairs, and 600 are wanted"),
+        ((1, 2, 3), "1 documents, and 10 are wanted"),
+    ],
+)
+def test_what_is_wanted_to_choose(given, why):
+    assert too_few_to_choose(*given) == why
+
+
+@pytest.mark.parametrize(
+    ("alpha", "least", "worth"),
+    [(0.5, 1, 20), (0.1, 9, 100), (0.05, 19, 200), (0.01, 99, 1000), (0.07, 14, 143), (0.0005, 1999, 20_000), (0.9, 1, 12)],
+)
+def test_tokens_that_sets_want(alpha, least, worth):
+    assert tokens_for_sets(alpha) == (least, worth)
+    assert quantile_rank(least, alpha) <= least
+    assert quantile_rank(least - 1, alpha) > least - 1
+
+
+@pytest.mark.parametrize(
+    ("difference", "error", "verdict"),
+    [
+        (0.0, 0.0, "same"), (0.011, 0.01, "worse"), (0.009, 0.01, "unclear"), (0.002, 0.0001, "unclear"), (0.004, 0.0001, "worse"),
+        (-0.019, 0.01, "unclear"), (-0.021, 0.01, "better"),
+    ],
+)  # fmt: skip
+def test_standard_errors_decide(difference, error, verdict):
+    held = HeldOut(0.3, 0.3 + difference, error, 100)
+    assert held.verdict == held.to_dict()["verdict"] == verdict
+
+
+def drawn(n: int, seed: int):
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(0.02, 0.98, n)
+    return make_pairs(scores, rng.random(n) < scores)
+
+
+def test_the_error_is_that_of_the_difference_over_documents():
+    pairs = drawn(60, 1)
+    moved = np.clip(pairs.scores * 0.8, 0.01, 1)
+    documents = np.repeat(np.arange(12), 5)
+    held = judge_held_out(pairs, moved, documents)
+    assert (held.raw, held.calibrated, held.tokens) == (
+        pytest.approx(log_loss(pairs.scores, pairs.hits)), pytest.approx(log_loss(moved, pairs.hits)), 60,
+    )  # fmt: skip
+    each = np.where(pairs.hits, np.log(pairs.scores / moved), np.log((1 - pairs.scores) / (1 - moved)))
+    by_document = each.reshape(12, 5).sum(axis=1) - 5 * each.mean()
+    assert held.error == pytest.approx(np.sqrt((by_document**2).sum()) / 60)
+    # One document: its blocks of three tokens.
+    of_blocks = each.reshape(20, 3).sum(axis=1) - 3 * each.mean()
+    assert judge_held_out(pairs, moved, np.zeros(60, int)).error == pytest.approx(np.sqrt((of_blocks**2).sum()) / 60)
+
+
+def test_raw_scores_are_the_same():
+    pairs = drawn(60, 1)
+    assert judge_held_out(pairs, pairs.scores, np.zeros(60, int)).verdict == "same"
+
+
+def test_steps_learned_from_few_true_scores_are_worse_and_a_line_from_many_wrong_ones_is_better():
+    few, many = drawn(60, 1), drawn(3000, 2)
+    held = np.empty(60)
+    for fold in range(3):
+        inside = np.arange(60) % 3 == fold
+        held[inside] = IsotonicRegression().fit(few.scores[~inside], few.hits[~inside]).predict(few.scores[inside])
+    assert judge_held_out(few, held, np.arange(60)).verdict == "worse"
+    too_sure = make_pairs(many.scores**3, many.hits)
+    assert judge_held_out(too_sure, many.scores, np.arange(3000)).verdict == "better"

@@ -1,0 +1,452 @@
+"""Offsets per tag, shrunk to the group: the two ends of the strength, brute force, symmetry, empirical Bayes, what is saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt
+from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _Problem, fit_offsets, make_tag_offsets
+from spacy_calib.errors import CalibError
+from spacy_calib.pipe import saved
+
+from ..strategies import score_arrays
+
+GRID = np.linspace(0, 1, 301)
+INF = float("inf")
+
+
+@st.composite
+def tagged_pairs(draw, n_tags: int = 5, n_groups: int = 2, max_size: int = 40):
+    """(scores, hits, tags, groups): the group of a tag is its remainder."""
+    scores = draw(score_arrays(max_size=max_size))
+    n = len(scores)
+    hits = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=bool)
+    tags = np.array(draw(st.lists(st.integers(0, n_tags - 1), min_size=n, max_size=n)), dtype=np.intp)
+    return scores, hits, tags, tags % n_groups
+
+
+def made_up(n: int, n_units: int, deviation: float, seed: int):
+    """(margins, hits, units, offsets): hits that follow margin + offset, offsets normal with this standard deviation."""
+    rng = np.random.default_rng(seed)
+    offsets = rng.normal(0, deviation, n_units)
+    units = rng.integers(0, n_units, n)
+    margins = rng.normal(0, 2, n)
+    return margins, rng.random(n) < sigmoid(margins + offsets[units]), units, offsets
+
+
+def penalized(offset, margins, hits, weights, strength):
+    """The objective of one unit at one offset or several."""
+    moved = margins + np.atleast_1d(offset)[:, None]
+    return (weights * (np.logaddexp(0, moved) - hits * moved)).sum(axis=1) + 0.5 * strength * np.atleast_1d(offset) ** 2
+
+
+def best_by_bisection(margins, hits, weights, strength) -> float:
+    """Where the slope of the objective changes its sign, in [-15, 15]."""
+
+    def slope(offset):
+        return float((weights * (1 / (1 + np.exp(-(margins + offset))) - hits)).sum() + strength * offset)
+
+    low, high = -15.0, 15.0
+    if slope(low) >= 0:
+        return low
+    if slope(high) <= 0:
+        return high
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+# Fixed strengths
+
+
+def test_worked_by_hand():
+    # One pair at even odds that hits: the offset o solves 1 - sigmoid(o) = strength * o, so that this strength makes it 1.
+    strength = 1 - 1 / (1 + np.exp(-1.0))
+    found = fit_offsets(np.zeros(1), np.array([True]), np.array([0]), 1, strength=strength)
+    assert found.values.tolist() == pytest.approx([1.0], abs=1e-12)
+    assert found.strength == strength
+    # Three of four hit: the odds are 3 to 1, and without a penalty the offset is their logarithm.
+    found = fit_offsets(np.zeros(4), np.array([1, 1, 0, 1], bool), np.zeros(4, np.intp), 1, strength=0)
+    assert found.values.tolist() == pytest.approx([np.log(3)], abs=1e-12)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1e-3, 0.5, 4.0, 1000.0])
+@given(drawn=tagged_pairs(), data=st.data())
+def test_equals_brute_force_unit_by_unit(strength, drawn, data):
+    scores, hits, tags, _ = drawn
+    weights = np.array(data.draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(tags), max_size=len(tags))))
+    margins = log_odds(scores)
+    found = fit_offsets(margins, hits, tags, 5, weights, strength)
+    for tag in range(5):
+        own = tags == tag
+        if not own.any():
+            assert found.values[tag] == 0
+            continue
+        wanted = best_by_bisection(margins[own], hits[own], weights[own], strength)
+        np.testing.assert_allclose(found.values[tag], wanted, rtol=0, atol=1e-5 if strength == 0 else 1e-8)
+
+
+@given(drawn=tagged_pairs())
+def test_strength_zero_is_the_maximum_likelihood_of_each_tag(drawn):
+    """No offset on a grid makes the tag's hits likelier; all hits and no hits end at the clip."""
+    scores, hits, tags, _ = drawn
+    margins = log_odds(scores)
+    found = fit_offsets(margins, hits, tags, 5, strength=0)
+    grid = np.linspace(-15, 15, 601)
+    for tag in np.unique(tags):
+        own = tags == tag
+        ones = np.ones(own.sum())
+        best = penalized(grid, margins[own], hits[own], ones, 0).min()
+        assert penalized(found.values[tag], margins[own], hits[own], ones, 0)[0] <= best + 1e-9
+        if hits[own].all() or not hits[own].any():
+            assert found.values[tag] == (15.0 if hits[own].all() else -15.0)
+
+
+@given(drawn=tagged_pairs())
+def test_strength_infinity_is_pure_groups(drawn):
+    scores, hits, tags, groups = drawn
+    made = TagOffsets(INF, INF).fit(scores, hits, tags, 5, groups, 2)
+    assert made.predict(scores, tags, groups).tobytes() == scores.tobytes()
+    # With group offsets that are learned, all tags of a group have the map of the group.
+    made = TagOffsets(INF, 1.0).fit(scores, hits, tags, 5, groups, 2)
+    np.testing.assert_array_equal(made.tags_.values, 0)
+    for tag in range(8):
+        one = made.predict(GRID, np.full(301, tag), np.full(301, tag % 2))
+        assert one.tobytes() == made.predict(GRID, np.full(301, tag % 2), np.full(301, tag % 2)).tobytes()
+
+
+def test_a_growing_strength_leads_from_each_tag_alone_to_its_group():
+    margins, hits, tags, _ = made_up(3000, 6, 1.5, seed=1)
+    sizes = [np.abs(fit_offsets(margins, hits, tags, 6, strength=s).values) for s in (0, 0.1, 1, 10, 100, 1e4, 1e8, INF)]
+    for weaker, stronger in zip(sizes[:-1], sizes[1:], strict=True):
+        assert (stronger < weaker).all()
+    assert sizes[-2].max() < 1e-5
+    np.testing.assert_allclose(sizes[1], sizes[0], rtol=0.02)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 2.0, 50.0])
+def test_twice_the_data_and_twice_the_strength_change_nothing(strength):
+    margins, hits, tags, _ = made_up(800, 7, 1.0, seed=2)
+    once = fit_offsets(margins, hits, tags, 7, strength=strength)
+    twice = fit_offsets(np.tile(margins, 2), np.tile(hits, 2), np.tile(tags, 2), 7, strength=2 * strength)
+    np.testing.assert_allclose(twice.values, once.values, rtol=0, atol=1e-10)
+    weighted = fit_offsets(margins, hits, tags, 7, np.full(800, 2.0), 2 * strength)
+    np.testing.assert_allclose(weighted.values, once.values, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("strength", [None, 0.5])
+def test_tags_permuted_offsets_permuted(strength):
+    margins, hits, tags, _ = made_up(2000, 9, 0.8, seed=3)
+    order = np.random.default_rng(0).permutation(9)
+    one = fit_offsets(margins, hits, tags, 9, strength=strength)
+    other = fit_offsets(margins, hits, order[tags], 9, strength=strength)
+    assert other.strength == one.strength
+    np.testing.assert_allclose(other.values[order], one.values, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("strength", [None, 0.0, 0.5])
+def test_the_order_of_rows_is_irrelevant_and_the_same_again_gives_the_same(strength):
+    margins, hits, tags, _ = made_up(2000, 9, 0.8, seed=4)
+    one = fit_offsets(margins, hits, tags, 9, strength=strength)
+    again = fit_offsets(margins.copy(), hits.copy(), tags.copy(), 9, strength=strength)
+    assert again.values.tobytes() == one.values.tobytes()
+    assert again.strength == one.strength
+    order = np.random.default_rng(0).permutation(2000)
+    other = fit_offsets(margins[order], hits[order], tags[order], 9, strength=strength)
+    assert other.strength == one.strength
+    np.testing.assert_allclose(other.values, one.values, rtol=0, atol=1e-10)
+
+
+def test_hits_turned_round_turn_the_offsets_round():
+    margins, hits, tags, _ = made_up(1000, 5, 1.0, seed=5)
+    one = fit_offsets(margins, hits, tags, 5)
+    other = fit_offsets(-margins, ~hits, tags, 5)
+    assert other.strength == one.strength
+    np.testing.assert_allclose(other.values, -one.values, rtol=0, atol=1e-10)
+
+
+def test_units_without_pairs_and_pairs_without_a_unit_do_not_count():
+    margins, hits, tags, _ = made_up(600, 4, 1.0, seed=6)
+    alone = fit_offsets(margins, hits, tags, 4)
+    spread = fit_offsets(
+        np.append(margins, [9.0, -9.0]), np.append(hits, [False, True]), np.append(tags * 2 + 1, [-1, -1]), 12
+    )  # fmt: skip
+    assert spread.strength == alone.strength
+    np.testing.assert_allclose(spread.values[[1, 3, 5, 7]], alone.values, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(spread.values[[0, 2, 4, 6, 8, 9, 10, 11]], 0)
+
+
+def test_nothing_to_learn_from_gives_no_offsets():
+    none = np.zeros(0)
+    for strength in (None, 0.0, 2.0, INF):
+        found = fit_offsets(none, none.astype(bool), none.astype(np.intp), 3, strength=strength)
+        np.testing.assert_array_equal(found.values, np.zeros(3))
+    found = fit_offsets(np.zeros(5), np.ones(5, bool), np.full(5, -1), 2)
+    np.testing.assert_array_equal(found.values, np.zeros(2))
+    assert found.strength == INF
+
+
+def test_far_away_margins_do_not_lead_newton_astray():
+    # Two heaps with a flat stretch in between: a whole step of Newton's method would leap far beyond.
+    for n_low, n_high, hits_low, hits_high in ((50, 50, 1, 50), (50, 50, 0, 49), (1000, 3, 500, 3), (3, 1000, 0, 10)):
+        margins = np.repeat([-13.8, 13.8], [n_low, n_high])
+        hits = np.concatenate([np.arange(n_low) < hits_low, np.arange(n_high) < hits_high])
+        for strength in (0.0, 1e-3, 1.0):
+            found = fit_offsets(margins, hits, np.zeros(len(hits), np.intp), 1, strength=strength).values[0]
+            wanted = best_by_bisection(margins, hits, np.ones(len(hits)), strength)
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+
+
+# Empirical Bayes
+
+
+def integrated(margins, hits, strength: float) -> float:
+    """log of the likelihood of one unit's hits with the offset integrated out over N(0, 1 / strength), as a sum over a fine grid."""
+    width = 1 / np.sqrt(strength)
+    offsets = np.linspace(-12 * width, 12 * width, 1001)
+    logs = -penalized(offsets, margins, hits, np.ones(len(margins)), strength) + 0.5 * np.log(strength / (2 * np.pi))
+    top = logs.max()
+    return float(top + np.log(np.exp(logs - top).sum() * (offsets[1] - offsets[0])))  # at both ends it is zero
+
+
+def of_units(margins, hits, units):
+    """(margins, hits) of each unit."""
+    return [(margins[units == unit], hits[units == unit]) for unit in range(units.max() + 1)]
+
+
+def test_the_evidence_is_that_of_numerical_integration():
+    """Within what Laplace's approximation leaves: a tenth of a nat for a unit of a few pairs, less the more there are."""
+    rng = np.random.default_rng(0)
+    for n, within in ((1, 0.12), (3, 0.12), (20, 0.06), (400, 0.005)):
+        for strength in (0.25, 1.0, 4.0, 64.0, 2048.0):
+            for _ in range(4):
+                margins = rng.normal(0, 2, n)
+                hits = rng.random(n) < sigmoid(margins + rng.normal())
+                problem = _Problem(margins, hits.astype(float), np.zeros(n, np.intp), 1, np.ones(n))
+                assert abs(problem.solve(strength)[1] - integrated(margins, hits, strength)) < within
+    # Units add up, and one without pairs adds nothing.
+    margins, hits, units, _ = made_up(60, 4, 1.0, seed=1)
+    whole = _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(2.0)[1]
+    apart = [
+        _Problem(m, h.astype(float), np.zeros(len(m), np.intp), 1, np.ones(len(m))) for m, h in of_units(margins, hits, units)
+    ]
+    assert whole == pytest.approx(sum(one.solve(2.0)[1] for one in apart), rel=1e-12)
+    assert _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(INF)[1] == pytest.approx(
+        -penalized(0.0, margins, hits, np.ones(60), 0.0)[0], rel=1e-12
+    )
+
+
+def test_the_evidence_of_a_strong_penalty_is_that_of_no_offsets():
+    margins, hits, units, _ = made_up(200, 5, 1.0, seed=2)
+    problem = _Problem(margins, hits.astype(float), units, 5, np.ones(200))
+    assert problem.solve(1e9)[1] == pytest.approx(problem.evidence_without(), abs=1e-4)
+
+
+@pytest.mark.parametrize("deviation", [0.3, 0.7, 1.5, 3.0])
+def test_the_strength_is_the_inverse_variance_of_the_offsets(deviation):
+    found = []
+    for seed in range(5):
+        margins, hits, units, truth = made_up(40_000, 120, deviation, seed=10 + seed)
+        offsets = fit_offsets(margins, hits, units, 120)
+        found.append(offsets.strength)
+        assert np.corrcoef(offsets.values, truth)[0, 1] > 0.8
+    # Strengths are powers of 2; 120 units tell their variance well within that.
+    middle = np.median(found)
+    assert 0.5 <= middle * deviation**2 <= 2.0
+
+
+def test_the_chosen_strength_has_the_highest_integrated_evidence():
+    for seed, deviation in ((1, 0.5), (2, 1.0), (3, 2.0)):
+        margins, hits, units, _ = made_up(1500, 30, deviation, seed)
+        chosen = fit_offsets(margins, hits, units, 30).strength
+
+        strengths = np.exp2(np.arange(-6.0, 12.0)).tolist()
+        evidence = {s: sum(integrated(m, h, s) for m, h in of_units(margins, hits, units)) for s in strengths}
+        assert evidence[chosen] > max(evidence.values()) - 0.3
+
+
+def test_without_any_offsets_in_truth_the_penalty_is_strong():
+    chosen = []
+    for seed in range(8):
+        margins, hits, units, _ = made_up(20_000, 50, 0.0, seed)
+        offsets = fit_offsets(margins, hits, units, 50)
+        chosen.append(offsets.strength)
+        assert np.abs(offsets.values).max() < 0.15
+    assert min(chosen) >= 64
+    assert INF in chosen  # mostly the data want none at all
+
+
+def test_learned_offsets_are_nearer_to_the_truth_than_either_end():
+    for seed in range(3):
+        margins, hits, units, truth = made_up(1500, 60, 0.8, seed)
+        apart = {s: np.mean((fit_offsets(margins, hits, units, 60, strength=s).values - truth) ** 2) for s in (None, 0.0, INF)}
+        assert apart[None] < 0.8 * min(apart[0.0], apart[INF])
+
+
+# TagOffsets
+
+
+def known(n: int = 20_000, seed: int = 0):
+    """(scores, hits, tags, groups, truth): 40 tags in 2 groups; group and tag shift the log-odds; tag 39 has no pairs."""
+    rng = np.random.default_rng(seed)
+    tags = rng.integers(0, 39, n)
+    of_tag = np.arange(40) // 20
+    shift = np.array([-0.5, 0.5])[of_tag] + rng.normal(0, 0.7, 40)
+    scores = rng.beta(0.7, 0.7, n)
+    truth = sigmoid(log_odds(scores) + shift[tags])
+    return scores, rng.random(n) < truth, tags, of_tag[tags], truth
+
+
+def test_known_truth_is_recovered():
+    scores, hits, tags, groups, truth = known()
+    made = TagOffsets().fit(scores, hits, tags, 40, groups, 2)
+    off = np.sqrt(np.mean((made.predict(scores, tags, groups) - truth) ** 2))
+    assert off < 0.025 < np.sqrt(np.mean((scores - truth) ** 2)) / 4
+    assert made.groups_.values[0] < -0.2
+    assert made.groups_.values[1] > 0.2
+
+
+@pytest.mark.parametrize(
+    "pooling", [TagOffsets(), TagOffsets(0), TagOffsets(2.0, 0), TagOffsets(1.0, INF), TagOffsets(INF, 1.0)]
+)
+def test_a_tag_without_pairs_has_exactly_the_map_of_its_group(pooling):
+    scores, hits, tags, groups, _ = known(2000)
+    made = pooling.fit(scores, hits, tags, 40, groups, 2)
+    # Tag 39 had no pairs, tag 40 was appended later; both stand in group 1.
+    group_map = sigmoid(log_odds(GRID) + made.groups_.values[1]) if made.groups_.values[1] else GRID
+    for tag in (39, 40, 1000):
+        assert made.predict(GRID, np.full(301, tag), np.ones(301, np.intp)).tobytes() == group_map.tobytes()
+    # And without a group, what came in.
+    assert made.predict(GRID, np.full(301, 40), np.full(301, -1)).tobytes() == GRID.tobytes()
+
+
+def test_group_offsets_are_learned_before_those_of_tags():
+    scores, hits, tags, groups, _ = known(3000)
+    made = TagOffsets(1.0, 2.0).fit(scores, hits, tags, 40, groups, 2)
+    first = fit_offsets(log_odds(scores), hits, groups, 2, strength=2.0)
+    second = fit_offsets(log_odds(scores) + first.values[groups], hits, tags, 40, strength=1.0)
+    np.testing.assert_array_equal(made.groups_.values, first.values)
+    np.testing.assert_array_equal(made.tags_.values, second.values)
+    wanted = sigmoid(log_odds(scores) + first.values[groups] + second.values[tags])
+    np.testing.assert_allclose(made.predict(scores, tags, groups), wanted, rtol=0, atol=1e-14)
+
+
+@given(drawn=tagged_pairs())
+def test_monotone_stays_monotone_and_probabilities_stay_probabilities(drawn):
+    scores, hits, tags, groups = drawn
+    for pooling in (TagOffsets(), TagOffsets(0, 0)):
+        made = pooling.fit(scores, hits, tags, 5, groups, 2)
+        for tag in range(7):
+            moved = made.predict(GRID, np.full(301, tag), np.full(301, tag % 2))
+            assert np.isfinite(moved).all()
+            assert ((moved >= 0) & (moved <= 1)).all()
+            assert (np.diff(moved) >= 0).all()
+
+
+@pytest.mark.parametrize("prototype", [Platt(), IsotonicRegression()], ids=lambda p: type(p).__name__)
+def test_after_a_monotone_map_each_tag_rises_with_the_score(prototype):
+    scores, hits, tags, groups, _ = known(5000)
+    mapped = prototype.clone().fit(scores, hits).predict(scores)
+    made = TagOffsets().fit(mapped, hits, tags, 40, groups, 2)
+    grid = prototype.clone().fit(scores, hits).predict(GRID)
+    for tag in range(40):
+        assert (np.diff(made.predict(grid, np.full(301, tag), np.full(301, tag // 20))) >= 0).all()
+
+
+def test_predictions_depend_on_their_own_pair_only_and_leave_the_input_alone():
+    scores, hits, tags, groups, _ = known(2000)
+    copies = scores.tobytes(), hits.tobytes(), tags.tobytes(), groups.tobytes()
+    made = TagOffsets().fit(scores, hits, tags, 40, groups, 2)
+    whole = made.predict(scores, tags, groups)
+    assert (scores.tobytes(), hits.tobytes(), tags.tobytes(), groups.tobytes()) == copies
+    np.testing.assert_array_equal(made.predict(scores[::-1], tags[::-1], groups[::-1]), whole[::-1])
+    assert [made.predict(scores[i : i + 1], tags[i : i + 1], groups[i : i + 1])[0] for i in range(50)] == whole[:50].tolist()
+    none = np.zeros(0)
+    assert made.predict(none, none.astype(np.intp), none.astype(np.intp)).shape == (0,)
+    plain = TagOffsets(INF, INF).fit(scores, hits, tags, 40, groups, 2)
+    plain.predict(scores, tags, groups)[:] = 0  # not the input itself
+    assert scores.tobytes() == copies[0]
+
+
+def test_fitting_returns_itself_and_again_forgets():
+    first, second = known(1000, seed=1)[:4], known(1000, seed=2)[:4]
+    made = TagOffsets()
+    assert made.fit(*first[:3], 40, first[3], 2) is made
+    made.fit(*second[:3], 40, second[3], 2)
+    fresh = TagOffsets().fit(*second[:3], 40, second[3], 2)
+    assert made.tags_.values.tobytes() == fresh.tags_.values.tobytes()
+    assert made.groups_.values.tobytes() == fresh.groups_.values.tobytes()
+    clone = made.clone()
+    assert clone.tags_ is None
+    assert clone.state() == TagOffsets().state()
+    assert TagOffsets(3.0, INF).clone().state()["settings"] == {"strength": 3.0, "group_strength": INF}
+
+
+def test_weights_are_repeated_pairs():
+    scores, hits, tags, groups, _ = known(500)
+    times = np.random.default_rng(0).integers(1, 4, 500)
+    weighted = TagOffsets().fit(scores, hits, tags, 40, groups, 2, times.astype(float))
+    repeated = TagOffsets().fit(*(np.repeat(a, times) for a in (scores, hits, tags)), 40, np.repeat(groups, times), 2)
+    assert weighted.tags_.strength == repeated.tags_.strength
+    np.testing.assert_allclose(weighted.tags_.values, repeated.tags_.values, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(weighted.groups_.values, repeated.groups_.values, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("strength", [-1, -1e-9, float("nan"), -INF])
+def test_a_negative_strength_is_refused(strength):
+    for call in (
+        lambda: TagOffsets(strength),
+        lambda: make_tag_offsets(strength=strength),
+        lambda: fit_offsets(np.zeros(1), np.ones(1, bool), np.zeros(1, np.intp), 1, strength=strength),
+    ):
+        with pytest.raises(CalibError, match=r"\[C001\] strength must be a number of at least 0, but"):
+            call()
+    with pytest.raises(CalibError, match=r"\[C001\] group_strength must be a number of at least 0, but"):
+        TagOffsets(group_strength=strength)
+
+
+def test_an_unfitted_one_says_so():
+    with pytest.raises(CalibError, match=r"\[C004\] TagOffsets is not fitted yet"):
+        TagOffsets().predict(GRID, np.zeros(301, np.intp), np.zeros(301, np.intp))
+    with pytest.raises(CalibError, match=r"\[C004\] TagOffsets is not fitted yet"):
+        TagOffsets().describe()
+
+
+def test_describe_names_the_strengths_and_none_for_infinity():
+    scores, hits, tags, groups, _ = known(2000)
+    assert TagOffsets(2.5, INF).fit(scores, hits, tags, 40, groups, 2).describe() == {"strength": 2.5, "group_strength": None}
+    learned = TagOffsets().fit(scores, hits, tags, 40, groups, 2)
+    assert learned.describe()["strength"] == learned.tags_.strength
+    assert type(learned.describe()["strength"]) is float
+
+
+@pytest.mark.parametrize("pooling", [TagOffsets(), TagOffsets(2.0), TagOffsets(INF, 0.5), TagOffsets(0.0, INF)])
+def test_a_saved_one_predicts_the_same_bits(pooling):
+    scores, hits, tags, groups, _ = known(2000)
+    made = pooling.clone().fit(scores, hits, tags, 40, groups, 2)
+    data = saved.dump({"pooling": made.state()})
+    back = saved.load_part(saved.load(data, name="calib", path="memory")["pooling"], name="calib")
+    assert isinstance(back, TagOffsets)
+    assert isinstance(back.tags_, Offsets)
+    assert back.predict(scores, tags, groups).tobytes() == made.predict(scores, tags, groups).tobytes()
+    assert (back.strength, back.group_strength) == (made.strength, made.group_strength)
+    assert back.describe() == made.describe()
+    assert saved.dump({"pooling": back.state()}) == data
+    fresh = saved.load_part(pooling.clone().state(), name="calib")
+    assert fresh.tags_ is None
+    assert fresh.state() == pooling.clone().state()
+
+
+def test_it_resolves_from_a_config():
+    from spacy_calib.registry import registry
+
+    block = {"pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1", "strength": 3.0}}
+    made = registry.resolve(block)["pooling"]
+    assert isinstance(made, TagOffsets)
+    assert (made.strength, made.group_strength) == (3.0, None)
+    assert made.state()["@calib_poolings"] == "spacy-calib.TagOffsets.v1"

@@ -1,0 +1,678 @@
+"""Scaling, maps, normalization, intervals and sets as one: against their parts, against a slow reading, and on fresh data."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.calibration.grouped import GroupedRecalibrator
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.calibration.intervals import GroupedVennAbers
+from spacy_calib.calibration.recalibrators import (
+    Beta,
+    HistogramBinning,
+    Identity,
+    IsotonicRegression,
+    Platt,
+    Recalibrator,
+    Temperature,
+)
+from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from spacy_calib.calibration.sets import COVERAGES, ConformalSets
+from spacy_calib.calibration.tag_offsets import TagOffsets
+from spacy_calib.calibration.tokens import TOKENS, Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
+from spacy_calib.errors import CalibError
+from spacy_calib.pairs.build import from_dense, pair_up
+from spacy_calib.pairs.folds import contiguous_folds
+from spacy_calib.pipe import saved
+from spacy_calib.schema import record
+from spacy_calib.types import Groups, Marginals
+
+from .. import strategies  # noqa: F401  (the profile of hypothesis)
+from ..tokens import GROUPS, N_TAGS, Table, Tokens, draw_tokens, fit_data
+
+# A ridge that is given need not be chosen, which takes long.
+SCALINGS: dict[str, Callable[[], Scaling]] = {
+    "temperature": TemperatureScaling,
+    "vector": partial(VectorScaling, 100.0),
+    "matrix": partial(MatrixScaling, 100.0),
+}
+FLOOR = Scaling.floor
+every_scaling = pytest.mark.parametrize("name", [None, *SCALINGS])
+with_and_without_scaling = pytest.mark.parametrize("name", [None, "vector"])
+grouping = partial(tag_frequency_groups, n_groups=3)
+
+
+def fit(
+    data: TokenData,
+    name: str | None = None,
+    prototype: Recalibrator | None = None,
+    pooling: TagOffsets | None = None,
+    groups: Groups = GROUPS,
+    scaled: tuple[Scaling | None, np.ndarray] | None = None,
+    **promises,
+) -> TokenCalibration:
+    """The calibration of these data after a scaling, all fitted as the pipe does it; scaled: What `scale` gives, where it is known."""
+    scaling, scores = scaled or scale(data, name)
+    return TokenCalibration.fit(data, Chosen(grouping, prototype or Platt(), pooling, scaling, scores), groups, **promises)
+
+
+def scale(data: TokenData, name: str | None) -> tuple[Scaling | None, np.ndarray]:
+    """(a scaling fitted on the data, the scores of their pairs by others that did not see the document)."""
+    if name is None:
+        return None, data.pairs.scores
+    scaling = SCALINGS[name]()
+    return scaling, scaling.cross_fit(data.pairs, data.documents, data.n_tags)
+
+
+@functools.cache
+def prepared(n: int, seed: int, name: str | None, threshold: float) -> tuple[TokenData, tuple[Scaling | None, np.ndarray]]:
+    """(fit data, what `scale` gives), once for all tests."""
+    data = fit_data(draw_tokens(n, seed), threshold, min(threshold, FLOOR) if name else threshold)
+    return data, scale(data, name)
+
+
+def fitted_on(n: int = 300, seed: int = 1, name: str | None = None, threshold: float = 0.01, **settings) -> TokenCalibration:
+    data, scaled = prepared(n, seed, name, threshold)
+    return fit(data, scaled=scaled, **settings)
+
+
+def by_token(rows: np.ndarray, values: np.ndarray, n_tokens: int) -> np.ndarray:
+    return np.bincount(rows, weights=values, minlength=n_tokens)
+
+
+# What comes in
+
+
+@pytest.mark.parametrize("normalize", [True, False, "other"])
+def test_ways_to_normalize(normalize):
+    assert check_normalize(normalize) == normalize
+
+
+@pytest.mark.parametrize("normalize", ["", "kept", "Other", None, 2, 0.5])
+def test_other_ways_to_normalize_are_refused(normalize):
+    with pytest.raises(CalibError, match=r'\[C001\] normalize must be true, false or "other"'):
+        check_normalize(normalize)
+
+
+def test_kept_pairs_are_those_at_or_above_the_threshold():
+    probabilities = np.array([[0.5, 0.25, 0.125, 0.125], [0.75, 0.125, 0.0625, 0.0625]])
+    pairs = pair_up(from_dense(probabilities, 0.1), np.array([0, 1]))
+    data = TokenData(pairs, np.array([0, 1]), pairs.rows, 4, 0.125)
+    assert data.pairs.scores[data.kept].tolist() == [0.5, 0.25, 0.125, 0.125, 0.75, 0.125]
+    assert replace(data, threshold=0.2).kept.tolist() == [0, 1, 4]
+
+
+def test_a_scaling_reads_what_is_below_the_threshold():
+    assert lowest_score(0.01, TokenCalibration().scaling) == 0.01
+    scaled = TokenCalibration(scaling=VectorScaling())
+    assert (lowest_score(0.01, scaled.scaling), lowest_score(VectorScaling.floor / 2, scaled.scaling)) == (
+        VectorScaling.floor,
+        VectorScaling.floor / 2,
+    )
+
+
+# The steps against their parts
+
+
+@pytest.mark.parametrize("normalize", [False, True, "other"])
+def test_unfitted_raw_probabilities_are_passed_through(normalize):
+    tokens = draw_tokens(30, 1)
+    found = TokenCalibration(normalize=normalize).calibrate(Table(tokens.probabilities), 0.05)
+    assert found.low is found.high is found.in_set is found.out_of_reach is None
+    expected = from_dense(tokens.probabilities, 0.05)
+    assert found.marginals.scores.tolist() == expected.scores.tolist()
+    # "other" leaves out what is below the threshold: nothing is to be rescaled then.
+    wanted = (
+        expected.scores
+        if normalize is not True
+        else expected.scores / by_token(expected.rows, expected.scores, 30)[expected.rows]
+    )
+    assert found.scores == pytest.approx(wanted, abs=1e-12)
+
+
+@every_scaling
+@pytest.mark.parametrize("pooling", [None, TagOffsets()])
+def test_scaled_then_mapped_then_cut(name, pooling):
+    calibration = fitted_on(name=name, pooling=pooling, prototype=IsotonicRegression())
+    fresh = draw_tokens(100, 2)
+    found = calibration.calibrate(Table(fresh.probabilities), 0.01)
+    every = from_dense(fresh.probabilities, lowest_score(0.01, calibration.scaling))
+    scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
+    kept = every.scores >= 0.01
+    assert found.marginals.rows.tolist() == every.rows[kept].tolist()
+    assert found.marginals.tags.tolist() == every.tags[kept].tolist()
+    assert found.marginals.scores.tolist() == every.scores[kept].tolist()  # raw ones, as the threshold wants them
+    assert found.scores.tolist() == calibration.maps.predict(scaled[kept], every.tags[kept]).tolist()
+    assert np.any(found.scores != found.marginals.scores)
+
+
+@every_scaling
+def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(name):
+    data, (_, scaled) = prepared(300, 1, name, 0.01)
+    kept = data.pairs.scores >= 0.01
+    expected = GroupedRecalibrator(Platt(), GROUPS).fit(replace(data.pairs.take(kept), scores=scaled[kept]))
+    fitted = fitted_on(name=name)
+    asked = np.linspace(0.0, 1.0, 50)
+    for tag in range(N_TAGS):
+        tags = np.full(50, tag)
+        assert fitted.maps.predict(asked, tags).tolist() == expected.predict(asked, tags).tolist()
+
+
+@every_scaling
+def test_one_token_at_a_time_gives_what_all_at_once_give(name):
+    calibration = fitted_on(name=name, normalize="other", intervals=True, sets=ConformalSets(0.2, "group"))
+    fresh = draw_tokens(60, 3).probabilities
+    whole = calibration.calibrate(Table(fresh), 0.01)
+    bounds = whole.marginals.indptr
+    for token in range(60):
+        own = slice(bounds[token], bounds[token + 1])
+        single = calibration.calibrate(Table(fresh[token : token + 1]), 0.01)
+        assert single.marginals.tags.tolist() == whole.marginals.tags[own].tolist()
+        for ours, theirs in ((single.scores, whole.scores), (single.low, whole.low), (single.high, whole.high)):
+            assert ours == pytest.approx(theirs[own], abs=1e-9)
+        assert single.in_set.tolist() == whole.in_set[own].tolist()
+        assert single.out_of_reach.tolist() == [whole.out_of_reach[token]]
+
+
+@every_scaling
+def test_tags_permuted_results_permuted(name):
+    tokens, fresh = (draw_tokens(200, seed) for seed in (1, 2))
+    order = np.random.default_rng(0).permutation(N_TAGS)  # the tag t stands in column order[t] afterwards
+
+    def moved(one: Tokens) -> Tokens:
+        columns = np.argsort(order)
+        return Tokens(one.probabilities[:, columns], one.truth[:, columns], order[one.gold])
+
+    promises = {"normalize": "other", "intervals": True, "sets": ConformalSets(0.1, "tag")}
+    lowest = 0.01 if name is None else 1e-4
+    one = fit(fit_data(tokens, lowest=lowest), name, **promises)
+    other = fit(
+        fit_data(moved(tokens), lowest=lowest), name, groups=Groups(GROUPS.names, GROUPS.of_tag[np.argsort(order)]), **promises
+    )
+    ours, theirs = one.calibrate(Table(fresh.probabilities), 0.01), other.calibrate(Table(moved(fresh).probabilities), 0.01)
+    place = np.lexsort((order[ours.marginals.tags], ours.marginals.rows))
+    assert theirs.marginals.tags.tolist() == order[ours.marginals.tags][place].tolist()
+    # A scaling ends its search a little elsewhere.
+    for name_ in ("scores", "low", "high"):
+        assert getattr(theirs, name_) == pytest.approx(getattr(ours, name_)[place], abs=5e-3)
+    assert np.mean(theirs.in_set == ours.in_set[place]) > 0.99
+
+
+def test_names_of_entries_go_with_them():
+    """Lemmas: an entry has a name of its own, and a scaling reads entries that the threshold leaves out."""
+    probabilities = draw_tokens(20, 1).probabilities
+
+    class Named(Table):
+        def above(self, threshold):
+            found = super().above(threshold)
+            names = [f"lemma {row} {tag}" for row, tag in zip(found.rows, found.tags, strict=True)]
+            return Marginals(found.rows, found.tags, found.scores, found.n_tokens, names)
+
+    for calibration in (TokenCalibration(), fitted_on(name="matrix")):
+        found = calibration.calibrate(Named(probabilities), 0.05).marginals
+        assert 0 < len(found) < 20 * N_TAGS
+        assert found.names == [f"lemma {row} {tag}" for row, tag in zip(found.rows, found.tags, strict=True)]
+
+
+@every_scaling
+def test_tags_appended_later_use_what_all_tags_share(name):
+    calibration = fitted_on(name=name, intervals=True, sets=ConformalSets(0.1, "tag"))
+    fresh = draw_tokens(40, 2).probabilities
+    wider = np.concatenate([0.7 * fresh, np.full((40, 2), 0.15)], axis=1)
+    found = calibration.calibrate(Table(wider), 0.01)
+    later = found.marginals.tags >= N_TAGS
+    assert later.sum() == 80
+    scaled = np.full(80, 0.15)
+    if name is not None:
+        every = from_dense(wider, 1e-4)
+        scaled = calibration.scaling.scale(every.rows, every.tags, every.scores)[every.tags >= N_TAGS]
+    assert found.scores[later].tolist() == calibration.maps.pooled_.predict(scaled).tolist()
+    low, high = calibration.intervals.maps.pooled_.interval(scaled)
+    assert (found.low[later].tolist(), found.high[later].tolist()) == (low.tolist(), high.tolist())
+
+
+def test_nothing_asked_gives_nothing():
+    calibration = fitted_on(name="matrix", normalize="other", intervals=True, sets=ConformalSets())
+    found = calibration.calibrate(Table(np.zeros((0, N_TAGS))), 0.01)
+    assert [len(part) for part in (found.marginals, found.scores, found.low, found.high, found.in_set, found.out_of_reach)] == [
+        0
+    ] * 6
+    none = np.zeros(0, dtype=np.intp)
+    found = calibration.calibrate_entries(Table(draw_tokens(5, 1).probabilities), 0.01, none, none, np.zeros(0))
+    assert [len(part) for part in (found.scores, found.low, found.high)] == [0, 0, 0]
+
+
+# Single entries below the threshold
+
+
+@every_scaling
+@pytest.mark.parametrize("threshold", [0.3, 0.01, 1e-4, 1e-5])
+def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_one(name, threshold):
+    """With vector scaling, an entry between floor and threshold used to lose its own weight."""
+    calibration = fitted_on(name=name, intervals=True)
+    fresh = draw_tokens(200, 2)
+    table = Table(fresh.probabilities)
+    lower = calibration.calibrate(table, 1e-7)
+    below = np.flatnonzero(lower.marginals.scores < threshold)
+    for one in np.unique(lower.marginals.rows[below], return_index=True)[1]:  # one entry a token, as a token carries one label
+        chosen = below[one : one + 1]
+        rows, tags = lower.marginals.rows[chosen], lower.marginals.tags[chosen]
+        found = calibration.calibrate_entries(table, threshold, rows, tags, table.at(rows, tags))
+        assert found.scores == pytest.approx(lower.scores[chosen], abs=1e-9)
+        assert found.low == pytest.approx(lower.low[chosen], abs=1e-9)
+        assert found.high == pytest.approx(lower.high[chosen], abs=1e-9)
+
+
+@every_scaling
+def test_many_entries_at_once_give_what_each_gives_alone(name):
+    calibration = fitted_on(name=name)
+    table = Table(draw_tokens(50, 2).probabilities)
+    rows = np.arange(0, 50, 2)
+    tags = np.argmin(table.probabilities[rows], axis=1)
+    raw = table.at(rows, tags)
+    together = calibration.calibrate_entries(table, 0.2, rows, tags, raw).scores
+    alone = [calibration.calibrate_entries(table, 0.2, *(a[i : i + 1] for a in (rows, tags, raw))).scores[0] for i in range(25)]
+    assert together == pytest.approx(alone, abs=1e-9)
+
+
+@every_scaling
+def test_an_entry_without_any_probability_has_a_score(name):
+    calibration = fitted_on(name=name)
+    table = Table(np.array([[1.0, *[0.0] * (N_TAGS - 1)]]))
+    found = calibration.calibrate_entries(table, 0.01, np.array([0]), np.array([3]), np.array([0.0]))
+    assert 0 <= found.scores[0] < 0.1
+    assert found.low is found.high is None
+
+
+# A threshold below the floor of the scaling
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+@pytest.mark.parametrize("threshold", [0.0, 1e-5])
+def test_below_the_floor_the_scaling_is_the_same(name, threshold):
+    """Pairs below the floor used to be counted in the fit, and not when it was applied."""
+    tokens = draw_tokens(200, 1, sharpness=3.0)
+    assert np.mean(tokens.probabilities < 1e-4) > 0.1
+    one, other = (fit(fit_data(tokens, at, min(at, 1e-4)), name) for at in (threshold, 0.01))
+    assert one.scaling.factor_ == pytest.approx(other.scaling.factor_, abs=1e-4)
+    assert one.scaling.biases_ == pytest.approx(other.scaling.biases_, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_below_the_floor_maps_are_asked_for_what_they_were_fitted_on(name):
+    """One document: there the scaled scores of the fit are those of the scaling itself."""
+    tokens = draw_tokens(150, 1, sharpness=3.0)
+    data = fit_data(tokens, 0.0, per_document=150)
+    seen = []
+
+    class Watching(Identity):
+        def _fit(self, scores, hits, weights):
+            seen.append(np.repeat(scores, weights.astype(int)))
+
+    calibration = fit(data, name, Watching(), groups=Groups(("1",), np.zeros(N_TAGS, np.intp)))
+    asked = calibration.calibrate(Table(tokens.probabilities), 0.0).scores
+    assert np.sort(seen[-1]) == pytest.approx(np.sort(asked), abs=1e-9)
+
+
+# Normalization
+
+
+@every_scaling
+@pytest.mark.parametrize("prototype", [IsotonicRegression(), Beta(), HistogramBinning(5)])
+def test_kept_scores_sum_to_one_and_leave_room_for_others(name, prototype):
+    fresh = draw_tokens(300, 2)
+    plain, kept, other = (
+        fitted_on(name=name, prototype=prototype, threshold=0.05, normalize=way).calibrate(Table(fresh.probabilities), 0.05)
+        for way in (False, True, "other")
+    )
+    rows = plain.marginals.rows
+    sums = by_token(rows, plain.scores, 300)
+    assert np.abs(sums - 1).max() > 0.05
+    assert by_token(rows, kept.scores, 300) == pytest.approx(np.ones(300))
+    left = by_token(rows, other.scores, 300)
+    assert left.max() <= 1 + 1e-12
+    assert left.min() < 0.95
+    # All entries of a token are divided by the same number.
+    for one in (kept, other):
+        assert one.scores * by_token(rows, plain.scores, 300)[rows] == pytest.approx(
+            plain.scores * by_token(rows, one.scores, 300)[rows], abs=1e-12
+        )
+
+
+@every_scaling
+def test_other_is_the_calibrated_rest(name):
+    calibration = fitted_on(name=name, threshold=0.1, normalize="other")
+    fresh = Table(draw_tokens(50, 2).probabilities)
+    found = calibration.calibrate(fresh, 0.1)
+    calibration.normalize = False
+    plain = calibration.calibrate(fresh, 0.1).scores
+    every = fresh.above(lowest_score(0.1, calibration.scaling))
+    scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
+    for token in range(50):
+        own = found.marginals.rows == token
+        rest = 1.0 - scaled[(every.rows == token) & (every.scores >= 0.1)].sum()
+        of_others = calibration.other.predict([min(max(rest, 0.0), 1.0)])[0]
+        assert found.scores[own] == pytest.approx(plain[own] / (plain[own].sum() + of_others), abs=1e-12)
+
+
+def test_scores_that_are_all_zero_stay_zero():
+    pairs = draw_tokens(100, 1)
+    nothing = replace(fit_data(pairs), gold=np.full(100, -1))
+    nothing = replace(nothing, pairs=replace(nothing.pairs, hits=np.zeros(len(nothing.pairs), bool)))
+    maps = GroupedRecalibrator(HistogramBinning(1), GROUPS).fit(nothing.pairs)
+    maps.maps_ = [HistogramBinning(1).fit([0.1, 0.2], [0, 0]) for _ in GROUPS.names]
+    found = TokenCalibration(maps, normalize=True).calibrate(Table(pairs.probabilities), 0.01)
+    assert set(found.scores.tolist()) == {0.0}
+
+
+@with_and_without_scaling
+@pytest.mark.parametrize("threshold", [0.05, 0.2])
+def test_what_is_left_to_other_tags_is_their_share_on_fresh_data(name, threshold):
+    """Over all tokens, and for the halves to which more and less is left; without "other" nothing is left at all."""
+    calibration = fitted_on(2000, 1, name, threshold, normalize="other", prototype=Beta())
+    fresh = draw_tokens(6000, 2)
+    found = calibration.calibrate(Table(fresh.probabilities), threshold)
+    left = 1.0 - by_token(found.marginals.rows, found.scores, 6000)
+    missed = fresh.probabilities[np.arange(6000), fresh.gold] < threshold
+    more = left > np.median(left)
+    for inside in (more, ~more, np.ones(6000, bool)):
+        error = np.sqrt(missed[inside].mean() / inside.sum())
+        # Four errors of sampling, and what Platt's line and the maps of single tags are off together.
+        assert abs(left[inside].mean() - missed[inside].mean()) < 4 * error + 0.02
+    assert missed[more].mean() > 1.5 * missed[~more].mean()
+
+
+def test_gold_that_the_model_does_not_know_is_left_to_others():
+    tokens = draw_tokens(1000, 1, sharpness=1.0)
+    unknown = np.random.default_rng(0).random(1000) < 0.3
+    strange = Tokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
+    calibration = fit(fit_data(strange), normalize="other")
+    found = calibration.calibrate(Table(draw_tokens(1000, 2, sharpness=1.0).probabilities), 0.01)
+    assert 1 - by_token(found.marginals.rows, found.scores, 1000).mean() == pytest.approx(0.3, abs=0.05)
+
+
+# Intervals
+
+
+@every_scaling
+def test_intervals_are_those_of_the_scaled_scores(name):
+    data, (_, scaled) = prepared(300, 1, name, 0.01)
+    calibration = fitted_on(name=name, intervals=True)
+    kept = data.pairs.scores >= 0.01
+    expected = GroupedVennAbers(GROUPS).fit(replace(data.pairs.take(kept), scores=scaled[kept]))
+    fresh = Table(draw_tokens(100, 2).probabilities)
+    found = calibration.calibrate(fresh, 0.01)
+    every = fresh.above(1e-4)
+    asked = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
+    low, high = expected.interval(asked[every.scores >= 0.01], found.marginals.tags)
+    assert (found.low.tolist(), found.high.tolist()) == (low.tolist(), high.tolist())
+    assert np.all(found.low < found.high)
+
+
+@with_and_without_scaling
+def test_intervals_hold_the_shares_of_hits_on_fresh_data(name):
+    calibration = fitted_on(2000, 1, name, intervals=True)
+    fresh = draw_tokens(8000, 2)
+    found = calibration.calibrate(Table(fresh.probabilities), 0.01)
+    hits = fresh.gold[found.marginals.rows] == found.marginals.tags
+    of_entry = GROUPS.of_tag[found.marginals.tags]
+    raw_is_off = 0
+    for group in range(len(GROUPS)):
+        inside = np.flatnonzero(of_entry == group)
+        for part in np.array_split(inside[np.argsort(found.low[inside] + found.high[inside], kind="stable")], 8):
+            share = hits[part].mean()
+            # Of the fresh tokens, and of those that the steps were learned on (about a fifth as many).
+            error = np.sqrt(share * (1 - share) / len(part) * 6) + 1e-3
+            assert found.low[part].mean() - 4 * error < share < found.high[part].mean() + 4 * error
+            raw_is_off += abs(found.marginals.scores[part].mean() - share) > 2 * error
+    assert raw_is_off >= 3
+
+
+# Sets
+
+
+def held_out_scores(data: TokenData, prototype: Recalibrator) -> np.ndarray:
+    """The score of each kept pair by maps of the other four fifths."""
+    kept = data.kept
+    pairs, folds = data.pairs.take(kept), contiguous_folds(data.documents[kept], 5)
+    found = np.empty(len(pairs))
+    for fold in range(5):
+        inside = folds == fold
+        found[inside] = (
+            GroupedRecalibrator(prototype, GROUPS).fit(pairs.take(~inside)).predict(pairs.scores[inside], pairs.tags[inside])
+        )
+    return found
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverage):
+    data = fit_data(draw_tokens(400, 1))
+    calibration = fit(data, prototype=IsotonicRegression(), sets=ConformalSets(0.1, coverage))
+    pairs = data.pairs.take(data.kept)
+    expected = ConformalSets(0.1, coverage).fit(
+        pairs.rows, pairs.tags, held_out_scores(data, IsotonicRegression()), data.gold, GROUPS
+    )
+    assert calibration.sets.tag_cuts().tolist() == expected.tag_cuts().tolist()
+    assert calibration.sets.group_cuts().tolist() == expected.group_cuts().tolist()
+
+
+def test_sets_are_fitted_on_what_tokens_will_have():
+    """Normalized scores, where they are normalized."""
+    data = fit_data(draw_tokens(400, 1))
+    pairs = data.pairs.take(data.kept)
+    held_out = held_out_scores(data, Platt())
+    sums = by_token(pairs.rows, held_out, 400)[pairs.rows]
+    expected = ConformalSets(0.3).fit(pairs.rows, pairs.tags, held_out / sums, data.gold, GROUPS)
+    found = fit(data, sets=ConformalSets(0.3), normalize=True).sets
+    assert found.pooled_.values == pytest.approx(expected.pooled_.values, abs=1e-12)
+    assert found.pooled_.values[0] != fit(data, sets=ConformalSets(0.3)).sets.pooled_.values[0]
+
+
+class ByHeart(Recalibrator):
+    """Knows every pair that it was fitted on, and half of nothing about others."""
+
+    registered = "spacy-calib-tests.ByHeart.v1"
+    _learned = ("known_",)
+
+    def _fit(self, scores, hits, weights):
+        self.known_ = scores[hits]
+
+    def _predict(self, scores):
+        return np.where(np.isin(scores, self.known_), 1.0, 0.5 * scores)
+
+
+def coverage_of(calibration: TokenCalibration, tokens: Tokens, threshold: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
+    """(whether each token's gold tag is in its set or no set was promised, tags in each set)."""
+    found = calibration.calibrate(Table(tokens.probabilities), threshold)
+    rows, tags = found.marginals.rows, found.marginals.tags
+    holds = by_token(rows, found.in_set & (tags == tokens.gold[rows]), len(tokens)) > 0
+    return holds | found.out_of_reach, by_token(rows, found.in_set, len(tokens))
+
+
+def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_the_promise():
+    """On their own data such maps are always right, and sets learned from that would hold next to nothing."""
+    tokens, fresh = draw_tokens(2000, 1), draw_tokens(4000, 2)
+    covered, _ = coverage_of(fit(fit_data(tokens), prototype=ByHeart(), sets=ConformalSets(0.2)), fresh)
+    assert covered.mean() == pytest.approx(0.8, abs=0.04)
+    alone = fit(
+        fit_data(tokens, per_document=2000), prototype=ByHeart(), sets=ConformalSets(0.2)
+    )  # stretches of it are held out
+    assert coverage_of(alone, fresh)[0].mean() == pytest.approx(0.8, abs=0.04)
+
+
+@pytest.mark.parametrize("normalize", [False, "other"])
+@with_and_without_scaling
+def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
+    for alpha in (0.1, 0.3):
+        calibration = fitted_on(2000, 1, name, normalize=normalize, sets=ConformalSets(alpha))
+        covered, sizes = coverage_of(calibration, draw_tokens(5000, 2))
+        error = np.sqrt(alpha * (1 - alpha) * (1 / 2000 + 1 / 5000))
+        assert abs(covered.mean() - (1 - alpha)) < 4 * error
+        assert 1 < sizes.mean() < N_TAGS
+
+
+@pytest.mark.parametrize("coverage", ["group", "tag"])
+@with_and_without_scaling
+def test_sets_keep_the_promise_for_every_group_and_tag(name, coverage):
+    alpha = 0.2
+    tokens, fresh = draw_tokens(2000, 1), draw_tokens(8000, 2)
+    calibration = fitted_on(2000, 1, name, sets=ConformalSets(alpha, coverage))
+    covered, _ = coverage_of(calibration, fresh)
+
+    def conditions(one: Tokens) -> np.ndarray:
+        if coverage == "tag":
+            return one.gold
+        found = calibration.calibrate(Table(one.probabilities), 0.01)
+        best = np.lexsort((-found.scores, found.marginals.rows))
+        return GROUPS.of_tag[found.marginals.tags[best[found.marginals.indptr[:-1]]]]
+
+    of_fit, of_fresh = conditions(tokens), conditions(fresh)
+    for condition in np.unique(of_fresh):
+        inside = of_fresh == condition
+        n_fit = np.count_nonzero(of_fit == condition)
+        assert n_fit >= 50
+        error = np.sqrt(alpha * (1 - alpha) * (1 / n_fit + 1 / inside.sum()))
+        assert abs(covered[inside].mean() - (1 - alpha)) < 4 * error
+    if coverage == "tag":  # marginal sets do not promise that, and do not keep it
+        marginal, _ = coverage_of(fitted_on(2000, 1, name, sets=ConformalSets(alpha)), fresh)
+        assert min(marginal[of_fresh == condition].mean() for condition in np.unique(of_fresh)) < 1 - alpha - 0.05
+
+
+@given(
+    st.sampled_from([None, *SCALINGS]), st.sampled_from(COVERAGES), st.integers(1, 2), st.sampled_from([False, True, "other"]),
+    st.lists(st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8]), min_size=2, max_size=2, unique=True),
+)  # fmt: skip
+def test_sets_nest_in_alpha(name, coverage, seed, normalize, alphas):
+    smaller, greater = sorted(alphas)
+    fresh = Table(draw_tokens(60, 3).probabilities)
+    wide, narrow = (
+        fitted_on(60, seed, name, 0.05, sets=ConformalSets(alpha, coverage, min_tokens=5), normalize=normalize).calibrate(
+            fresh, 0.05
+        )
+        for alpha in (smaller, greater)
+    )
+    assert np.all(wide.in_set | ~narrow.in_set)
+    assert np.all(wide.out_of_reach | ~narrow.out_of_reach)
+    assert wide.scores.tolist() == narrow.scores.tolist()
+
+
+def test_tokens_of_which_the_source_knows_nothing_have_no_set():
+    """Preset entities: the empty set was promised to hold their tag."""
+    calibration = fitted_on(sets=ConformalSets(0.2))
+    probabilities = draw_tokens(4, 1).probabilities
+    probabilities[2] = np.nan
+    found = calibration.calibrate(Table(probabilities), 0.01)
+    assert found.out_of_reach.tolist() == [False, False, True, False]
+    # Where the source knows the token, and no tag reaches the threshold, the empty set is what the cut says.
+    found = calibration.calibrate(Table(np.full((2, N_TAGS), 0.005)), 0.01)
+    assert found.out_of_reach.tolist() == [False, False]
+
+
+def test_tokens_without_gold_count_nowhere():
+    tokens = draw_tokens(500, 1)
+    without = np.random.default_rng(0).random(500) < 0.4
+    holes = Tokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold))
+    calibration = fit(fit_data(holes), sets=ConformalSets(0.2))
+    assert calibration.sets.describe([])["tokens"] == np.count_nonzero(~without)
+    covered, _ = coverage_of(calibration, draw_tokens(3000, 2))
+    assert covered.mean() == pytest.approx(0.8, abs=0.08)
+
+
+# Little data
+
+
+@every_scaling
+def test_two_tokens_in_two_documents(name):
+    probabilities = np.array([[0.9, 0.05, 0.05, 0, 0, 0, 0, 0], [0.3, 0.6, 0.1, 0, 0, 0, 0, 0]])
+    data = fit_data(Tokens(probabilities, probabilities, np.array([0, 2])), lowest=1e-4, per_document=1)
+    calibration = fit(data, name, IsotonicRegression(), normalize="other", intervals=True, sets=ConformalSets())
+    found = calibration.calibrate(Table(draw_tokens(30, 1).probabilities), 0.01)
+    assert np.all((found.scores >= 0) & (found.scores <= 1))
+    assert found.out_of_reach.all()  # of two tokens no set can be promised
+    assert np.all((found.low >= 0) & (found.low < found.high) & (found.high <= 1))
+
+
+def test_folds_with_too_few_pairs_use_the_maps_of_all():
+    probabilities = np.array([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2]])
+    pairs = pair_up(from_dense(probabilities, 0.01), np.array([0, 1, 0]))
+    data = TokenData(pairs, np.array([0, 1, 0]), pairs.rows, 2, 0.01)
+    groups = Groups(("1",), np.zeros(2, np.intp))
+    calibration = fit(data, prototype=HistogramBinning(6), groups=groups, sets=ConformalSets(0.5))
+    mapped = calibration.maps.predict(pairs.scores, pairs.tags)
+    expected = ConformalSets(0.5).fit(pairs.rows, pairs.tags, mapped, data.gold, groups)
+    assert calibration.sets.pooled_.values.tolist() == expected.pooled_.values.tolist()
+
+
+@pytest.mark.parametrize("code_of", [("C003", 0), ("C006", 3)])
+def test_too_few_pairs_are_refused(code_of):
+    code, n = code_of
+    pairs = pair_up(from_dense(np.full((n, 1), 0.5), 0.01), np.zeros(n, np.intp))
+    with pytest.raises(CalibError, match=code):
+        fit(
+            TokenData(pairs, np.zeros(n, np.intp), pairs.rows, 1, 0.01),
+            prototype=HistogramBinning(10),
+            groups=Groups(("1",), np.zeros(1)),
+        )
+
+
+# Saving
+
+
+def restored(calibration: TokenCalibration, without: tuple[str, ...] = ()) -> TokenCalibration:
+    state = saved.load(saved.dump(calibration.state()), name="calib", path="nowhere")
+    for part in without:
+        assert state.pop(part) is None
+    return TokenCalibration.from_state(
+        record(TOKENS)(state, "state"), calibration.normalize, partial(saved.load_part, name="calib")
+    )
+
+
+def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
+    table = Table(draw_tokens(40, 5).probabilities)
+    ours, theirs = (calibration.calibrate(table, 0.01) for calibration in (one, other))
+    for name in ("scores", "low", "high", "in_set", "out_of_reach"):
+        of_one, of_other = getattr(ours, name), getattr(theirs, name)
+        assert (of_one is None) == (of_other is None)
+        assert of_one is None or of_one.tolist() == of_other.tolist()
+    place = (np.arange(40), np.argmin(table.probabilities, axis=1))
+    ours, theirs = (calibration.calibrate_entries(table, 0.01, *place, table.at(*place)) for calibration in (one, other))
+    assert ours.scores.tolist() == theirs.scores.tolist()
+
+
+@every_scaling
+def test_a_saved_one_gives_the_same_bits(name):
+    calibration = fitted_on(
+        name=name,
+        prototype=Temperature(),
+        pooling=TagOffsets(),
+        normalize="other",
+        intervals=True,
+        sets=ConformalSets(0.2, "tag", 5),
+    )
+    again = restored(calibration)
+    assert again.normalize == "other"
+    assert vars(again.sets).keys() == vars(calibration.sets).keys()
+    same_bits(calibration, again)
+    same_bits(calibration, restored(again))
+
+
+def test_a_state_that_holds_maps_alone_is_still_read():
+    """What was saved before there were scalings, intervals and sets names none of them."""
+    calibration = fitted_on(prototype=IsotonicRegression(), normalize=True)
+    again = restored(calibration, without=("scaling", "other", "intervals", "sets"))
+    assert again.scaling is again.other is again.intervals is again.sets is None
+    same_bits(calibration, again)
+
+
+def test_an_unfitted_one_is_saved_too():
+    again = restored(TokenCalibration(normalize=True), without=("scaling", "other", "intervals", "sets"))
+    assert again.maps is None
+    same_bits(TokenCalibration(normalize=True), again)

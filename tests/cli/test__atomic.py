@@ -1,0 +1,156 @@
+"""Writing a folder whole or not at all."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from spacy_calib import CalibError
+from spacy_calib.cli import _atomic as atomic
+from spacy_calib.cli._atomic import write_folder
+from spacy_calib.cli._outputs import check_folder
+
+
+def pipeline(path, mark):
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "config.cfg").write_text('[nlp]\nlang = "xx"\n')
+    (path / "meta.json").write_text(json.dumps({"lang": "xx", "pipeline": [], "mark": mark}))
+    (path / "vocab").mkdir(exist_ok=True)
+    (path / "vocab" / "strings.json").write_text(mark)
+    return path
+
+
+def marks(path):
+    return {json.loads((path / "meta.json").read_text())["mark"], (path / "vocab" / "strings.json").read_text()}
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+def fail(folder):
+    pipeline(folder, "half")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_new_folder_is_written(tmp_path):
+    write_folder(tmp_path / "a" / "new", lambda folder: pipeline(folder, "new"))
+    assert marks(tmp_path / "a" / "new") == {"new"}
+    assert names(tmp_path / "a") == ["new"]
+
+
+def test_the_target_is_not_there_before_it_is_whole(tmp_path):
+    def write(folder):
+        assert folder.is_dir()
+        assert not (tmp_path / "new").exists()
+        pipeline(folder, "new")
+        assert not (tmp_path / "new").exists()
+
+    write_folder(tmp_path / "new", write)
+    assert marks(tmp_path / "new") == {"new"}
+
+
+def test_the_old_target_is_whole_until_the_new_one_is(tmp_path):
+    old = pipeline(tmp_path / "old", "old")
+
+    def write(folder):
+        pipeline(folder, "new")
+        assert marks(old) == {"old"}
+
+    write_folder(old, write, force=True)
+    assert marks(old) == {"new"}
+    assert names(tmp_path) == ["old"]
+
+
+def test_a_failed_write_leaves_the_old_target_alone(tmp_path):
+    old = pipeline(tmp_path / "old", "old")
+    with pytest.raises(CalibError, match="Cannot write the output .*: No space left on device"):
+        write_folder(old, fail, force=True)
+    assert marks(old) == {"old"}
+    assert names(tmp_path) == ["old"]
+
+
+def test_a_failed_write_leaves_no_new_target(tmp_path):
+    with pytest.raises(CalibError, match="No space left on device"):
+        write_folder(tmp_path / "new", fail)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt])
+def test_faults_that_are_not_the_disks_pass_through(fault, tmp_path):
+    def write(folder):
+        raise fault("not the disk")
+
+    with pytest.raises(fault, match="not the disk"):
+        write_folder(tmp_path / "new", write)
+    assert names(tmp_path) == []
+
+
+def test_without_force_nothing_is_replaced(tmp_path):
+    old = pipeline(tmp_path / "old", "old")
+    with pytest.raises(CalibError, match="exists already; choose another path or add --force"):
+        write_folder(old, lambda folder: pytest.fail("it was written"))
+    assert marks(old) == {"old"}
+
+
+def test_what_is_no_pipeline_is_not_replaced(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("years of work")
+    (tmp_path / "file").write_text("years of work")
+    for name in ("other", "file"):
+        with pytest.raises(CalibError, match="not a spaCy pipeline, which --force would delete"):
+            check_folder(tmp_path / name, force=True)
+    assert names(tmp_path) == ["file", "other"]
+
+
+def test_a_link_that_leads_nowhere_counts_as_there(tmp_path):
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(CalibError, match="exists already"):
+        check_folder(tmp_path / "link", force=False)
+
+
+def test_a_link_to_a_pipeline_stays_a_link(tmp_path):
+    old = pipeline(tmp_path / "old", "old")
+    (tmp_path / "link").symlink_to("old")
+    write_folder(tmp_path / "link", lambda folder: pipeline(folder, "new"), force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert marks(old) == {"new"}
+    assert names(tmp_path) == ["link", "old"]
+
+
+def test_a_target_that_came_up_meanwhile_is_not_overwritten(tmp_path):
+    def write(folder):
+        pipeline(folder, "mine")
+        pipeline(tmp_path / "new", "somebody else's")
+
+    with pytest.raises(CalibError):
+        write_folder(tmp_path / "new", write)
+    assert marks(tmp_path / "new") == {"somebody else's"}
+    assert names(tmp_path) == ["new"]
+
+
+def test_systems_that_cannot_swap_use_two_renames(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic.sys, "platform", "another")
+    old = pipeline(tmp_path / "old", "old")
+    write_folder(old, lambda folder: pipeline(folder, "new"), force=True)
+    assert marks(old) == {"new"}
+    assert names(tmp_path) == ["old"]
+
+
+def test_when_the_second_rename_fails_the_old_target_comes_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic.sys, "platform", "another")
+    old = pipeline(tmp_path / "old", "old")
+    rename = type(tmp_path).rename
+
+    def rename_once(self, target):
+        if self.name.endswith(".partial"):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return rename(self, target)
+
+    monkeypatch.setattr(type(tmp_path), "rename", rename_once)
+    with pytest.raises(CalibError, match="Permission denied"):
+        write_folder(old, lambda folder: pipeline(folder, "new"), force=True)
+    monkeypatch.undo()
+    assert marks(old) == {"old"}
+    assert names(tmp_path) == ["old"]

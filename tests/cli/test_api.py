@@ -1,0 +1,46 @@
+"""What `import spacy_calib` offers, and that it stays light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import spacy_calib
+from spacy_calib.errors import CalibError
+from spacy_calib.pipe.component import Calibrator
+
+
+def test_fit_evaluate_and_report_from_python(trained_bytes, tmp_path, capsys):
+    from tests.cli.conftest import save_gold
+    from tests.conftest import revive
+
+    revive(trained_bytes).to_disk(tmp_path / "model")
+    dev, test = (save_gold(tmp_path / f"{name}.spacy", 120, seed) for name, seed in (("dev", 12), ("test", 13)))
+    pipe = spacy_calib.fit(tmp_path / "model", str(dev), tmp_path / "out", method="isotonic", groups=2, train_data=str(dev))
+    assert isinstance(pipe, Calibrator)
+    assert pipe.fit_info["counted_on"] == "dev.spacy"
+    assert spacy_calib.evaluate(str(tmp_path / "out"), test)["calib"]["tokens"] > 100
+    shown = spacy_calib.report(tmp_path / "out", test, str(tmp_path / "page.html"), title="Mine")
+    assert shown["title"] == "Mine"
+    assert "Mine" in (tmp_path / "page.html").read_text(encoding="utf8")
+    assert spacy_calib.report(tmp_path / "out", test)["views"]
+    assert capsys.readouterr().out == ""
+    with pytest.raises(CalibError, match="C051"):
+        spacy_calib.evaluate(tmp_path / "out", tmp_path / "nowhere.spacy")
+
+
+def test_help_says_what_there_is():
+    assert {"fit", "evaluate", "report", "render", "register", "DocCalib", "CalibError"} <= set(dir(spacy_calib))
+    for name in ("fit", "evaluate", "report", "render", "register", "calib_score"):
+        assert name in spacy_calib.__doc__
+    assert all(getattr(spacy_calib, name).__doc__ for name in ("fit", "evaluate", "report"))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        spacy_calib.nothing  # noqa: B018
+
+
+def test_import_stays_light():
+    code = "import sys, spacy_calib; print([name for name in sys.modules if name.startswith('spacy_calib.') and ('cli' in name or 'component' in name)])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

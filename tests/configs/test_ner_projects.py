@@ -1,0 +1,333 @@
+"""The spaCy projects for entity recognition: corpora are read as they say, the config trains, and the steps fit together."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import runpy
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import srsly
+import typer
+from spacy.schemas import ConfigSchemaTraining
+from spacy.tokens import Doc, DocBin
+from spacy.util import load_config, load_model_from_config, registry
+from spacy.vocab import Vocab
+from weasel.schemas import ProjectConfigSchema, validate
+from weasel.util import load_project_config
+
+from spacy_calib.cli import calib_cli
+from spacy_calib.cli._common import write_json
+from tests.cli.conftest import spacy_command
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SPLITS = ("train", "dev", "test")
+STEPS = {
+    "wnut17": ["data", "convert", "train", "calib-fit", "evaluate"],
+    "wikineural_en": ["data", "convert", "train", "calib-fit", "threshold", "evaluate"],
+}
+# Docs, tokens, entities, and how many of these an I- tag opens: the counts of the data READMEs, whose entities are B- tags.
+COUNTS = {
+    "wnut17": {"train": (3394, 62730, 1975, 0), "dev": (1009, 15733, 836, 0), "test": (1287, 23394, 1079, 0)},
+    "wikineural_en": {
+        "train": (10431, 241717, 17276 + 409, 409),
+        "dev": (1159, 26122, 1906 + 30, 30),
+        "test": (11597, 267155, 19116 + 559, 559),
+    },
+}
+COMMANDS = [
+    (name, line) for name in STEPS for line in ("fit", "evaluate", "threshold") if line != "threshold" or name != "wnut17"
+]
+
+
+def script(name: str) -> ModuleType:
+    """One of configs/scripts, as a module."""
+    spec = importlib.util.spec_from_file_location(name, CONFIGS / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TAKE, CONVERT = script("take_entities"), script("convert_entities")
+
+
+@pytest.fixture(autouse=True)
+def no_data_folder(monkeypatch):
+    """The data step looks for the assets unless a test says otherwise."""
+    monkeypatch.delenv("SPACY_CALIB_DATA", raising=False)
+
+
+def fails(capsys: pytest.CaptureFixture[str], call: Callable[[], object]) -> str:
+    """What a script prints before it ends with exit code 1."""
+    with pytest.raises(SystemExit) as ended:
+        call()
+    assert ended.value.code == 1
+    return capsys.readouterr().out
+
+
+def rows(*sentences: list[tuple[str, str]]) -> str:
+    return "".join("".join(f"{word}\t{tag}\n" for word, tag in sentence) + "\n" for sentence in sentences)
+
+
+def write_data(folder: Path, name: str, **splits: str) -> None:
+    """The data folder's files of a corpus."""
+    (folder / name).mkdir(parents=True)
+    for split, text in splits.items():
+        with gzip.open(folder / name / f"{split}.conll.gz", "wt", encoding="utf-8") as file:
+            file.write(text)
+
+
+def take(folder: Path, name: str) -> dict[str, str]:
+    """Run the data step and read what it wrote."""
+    TAKE.main(name, folder / "assets", folder / "corpus")
+    return {split: (folder / "corpus" / f"{split}.conll").read_text(encoding="utf-8") for split in SPLITS}
+
+
+def converted(folder: Path, text: str, split: str = "dev") -> list[Doc]:
+    """Convert one text as all three splits, and read one of them."""
+    (folder / "conll").mkdir(exist_ok=True)
+    for name in SPLITS:
+        (folder / "conll" / f"{name}.conll").write_text(text, encoding="utf-8")
+    CONVERT.main(folder / "conll", folder / "corpus")
+    return list(DocBin().from_disk(folder / "corpus" / f"{split}.spacy").get_docs(Vocab()))
+
+
+def entities(docs: list[Doc]) -> list[list[tuple[str, str]]]:
+    return [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs]
+
+
+# The corpora
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_take_says_what_to_do_without_a_corpus(tmp_path, monkeypatch, capsys, name):
+    for data, hint in (("", "spacy project assets"), (str(tmp_path), "SPACY_CALIB_DATA must be")):
+        monkeypatch.setenv("SPACY_CALIB_DATA", data)
+        assert hint in fails(capsys, lambda: take(tmp_path, name))
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_take_names_the_corpora_that_there_are(tmp_path, capsys):
+    assert "no corpus 'wnut71'; there are wnut17, wikineural_en" in fails(capsys, lambda: take(tmp_path, "wnut71"))
+
+
+def test_take_copies_the_data_folder(tmp_path, monkeypatch):
+    texts = {split: rows([(f"#{split}", "O"), ("Rome", "B-location")]) for split in SPLITS}
+    write_data(tmp_path, "wnut17", **texts)
+    monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path))
+    assert take(tmp_path, "wnut17") == texts
+
+
+def test_take_reads_the_files_of_wnut17(tmp_path):
+    """Some of their empty lines hold a tab, a file may lack the last empty line, and a hashtag is a word."""
+    names = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
+    (tmp_path / "assets").mkdir()
+    for name in names.values():
+        text = f"#{name}\tO\n#\tO\n\t\nRome\tB-location\n\n\t\n2\tB-product\nB\tI-product"
+        (tmp_path / "assets" / name).write_text(text, encoding="utf-8")
+    last = [("2", "B-product"), ("B", "I-product")]
+    assert take(tmp_path, "wnut17") == {
+        split: rows([(f"#{name}", "O"), ("#", "O")], [("Rome", "B-location")], last) for split, name in names.items()
+    }
+
+
+def test_take_splits_the_validation_file_of_wikineural(tmp_path):
+    """Every tenth sentence, from index 9, goes to dev; the first column, the token's number, goes nowhere."""
+    (tmp_path / "assets").mkdir()
+    for name, n in (("val", 25), ("test", 11)):
+        text = "".join(f"0\t{name}{i}\tB-PER\n1\tI\tO\n\n" for i in range(n))
+        (tmp_path / "assets" / f"{name}.conllu").write_text(text, encoding="utf-8")
+    wanted = {"train": [f"val{i}" for i in range(25) if i not in (9, 19)], "dev": ["val9", "val19"]}
+    wanted["test"] = [f"test{i}" for i in range(11)]
+    assert take(tmp_path, "wikineural_en") == {
+        split: rows(*([(word, "B-PER"), ("I", "O")] for word in words)) for split, words in wanted.items()
+    }
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_convert_makes_one_doc_a_sentence_and_keeps_every_word(tmp_path, split):
+    sentences = [
+        [("#", "O"), ("#Rome", "B-location"), ("can't", "O"), ("http://a.b/c", "O"), ("\N{FACE WITH TEARS OF JOY}", "O")],
+        [("New", "B-location"), ("York", "I-location"), ("Rome", "B-location")],
+        [("nothing", "O")],
+    ]
+    docs = converted(tmp_path, rows(*sentences), split)
+    assert [[token.text for token in doc] for doc in docs] == [[word for word, _ in sentence] for sentence in sentences]
+    assert entities(docs) == [[("#Rome", "location")], [("New York", "location"), ("Rome", "location")], []]
+    assert all(doc.has_unknown_spaces for doc in docs)  # so that readers keep the words
+    assert all(doc.has_annotation("ENT_IOB", require_complete=True) for doc in docs)  # O is gold, not missing
+
+
+@pytest.mark.parametrize(
+    ("tags", "wanted"),
+    [
+        ("I-A O", [("0", "A")]),
+        ("I-A I-A O", [("0 1", "A")]),
+        ("O I-A I-A", [("1 2", "A")]),
+        ("B-A I-B I-B", [("0", "A"), ("1 2", "B")]),
+        ("I-A I-B I-A", [("0", "A"), ("1", "B"), ("2", "A")]),
+        ("B-A O I-A", [("0", "A"), ("2", "A")]),
+        ("B-A I-A B-A", [("0 1", "A"), ("2", "A")]),
+        ("I-A B-A I-A", [("0", "A"), ("1 2", "A")]),
+        ("I-I I-I B-I", [("0 1", "I"), ("2", "I")]),
+    ],
+)
+def test_convert_lets_an_unopened_tag_open_an_entity(tmp_path, tags, wanted):
+    assert entities(converted(tmp_path, rows(list(zip("012", tags.split(), strict=False))))) == [wanted]
+
+
+def test_convert_carries_no_entity_into_the_next_sentence(tmp_path):
+    assert entities(converted(tmp_path, rows([("a", "B-A")], [("b", "I-A")]))) == [[("a", "A")], [("b", "A")]]
+
+
+@pytest.mark.parametrize("row", ["Rome", "Rome B-LOC", "Rome\tLOC", "Rome\tB-", "Rome\tX\tB-LOC", "\tO", "Rome\t"])
+def test_convert_names_the_line_that_it_cannot_read(tmp_path, capsys, row):
+    assert "line 3" in fails(capsys, lambda: converted(tmp_path, f"to\tO\n\n{row}\n"))
+
+
+def test_convert_says_what_to_do_without_rows(tmp_path, capsys):
+    assert "Run the step 'data' first" in fails(capsys, lambda: CONVERT.main(tmp_path / "conll", tmp_path / "corpus"))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_real_corpora_have_the_counts_that_their_readmes_give(tmp_path, monkeypatch, capsys, shared_data, name):
+    monkeypatch.setenv("SPACY_CALIB_DATA", str(shared_data))
+    take(tmp_path, name)
+    capsys.readouterr()
+    CONVERT.main(tmp_path / "corpus", tmp_path)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for split, counts in COUNTS[name].items():
+        assert [split, *(f"{count:,}" for count in counts)] in printed
+        docs = list(DocBin().from_disk(tmp_path / f"{split}.spacy").get_docs(Vocab()))
+        assert (len(docs), sum(map(len, docs)), sum(len(doc.ents) for doc in docs)) == counts[:3]
+
+
+# The training config
+
+
+def gold(n: int) -> list[list[tuple[str, str]]]:
+    """n sentences with two types of entity; one name is of both, so that nobody can be sure of its type."""
+    people, places = ["Ann", "Bob", "Paris"], ["Rome", "Paris", "Lima"]
+    return [
+        [("she", "O"), ("saw", "O"), (people[i % 3], "B-PER"), ("Lee", "I-PER"), (".", "O")] if i % 4 == 0 else
+        [("she", "O"), ("saw", "O"), (people[i % 3], "B-PER") if i % 2 else (places[i % 3], "B-LOC"), (".", "O")]
+        for i in range(n)
+    ]  # fmt: skip
+
+
+def test_training_config_builds_a_pipeline_that_learns(tmp_path):
+    """Needs no filling in by `spacy init fill-config`; the recognizer listens to the embedding."""
+    converted(tmp_path, rows(*gold(20)))
+    paths = {f"paths.{split}": str(tmp_path / "corpus" / f"{split}.spacy") for split in ("train", "dev")}
+    config = load_config(CONFIGS / "train_ner.cfg", overrides=paths, interpolate=True)
+    nlp: Any = load_model_from_config(config, auto_fill=False, validate=True)
+    training = registry.resolve(config["training"], schema=ConfigSchemaTraining)
+    examples = list(registry.resolve(config["corpora"])["train"](nlp))
+    optimizer = nlp.initialize(lambda: examples, sgd=training["optimizer"])
+    assert nlp.pipe_names == config["nlp"]["pipeline"] == ["tok2vec", "ner"]
+    assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
+    losses = [nlp.update(examples, sgd=optimizer)["ner"] for _ in range(8)]
+    assert losses[-1] < losses[0]
+    assert set(nlp.get_pipe("ner").labels) == {"PER", "LOC"}
+    assert set(training["score_weights"]) == {"ents_f", "ents_p", "ents_r", "ents_per_type"}
+
+
+# The projects
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_project_is_valid_and_names_files_that_are_there(name):
+    folder = CONFIGS / name
+    raw = srsly.read_yaml(folder / "project.yml")
+    assert validate(ProjectConfigSchema, raw) == []
+    project = load_project_config(folder)
+    commands = {command["name"]: command for command in project["commands"]}
+    assert project["workflows"]["all"] == list(commands) == STEPS[name]
+    made: set[str] = set()
+    for step, command in commands.items():
+        for path in command["deps"]:
+            assert path in made or (folder / path).is_file(), f"{step} needs {path}, which no earlier step makes"
+        made.update(command["outputs"])
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{step}`" in readme for step in [*commands, "all"])
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_project_fetches_every_file_that_the_data_step_reads(name):
+    """Pinned to one commit of the source, named as `take_entities.py` wants them."""
+    assets = load_project_config(CONFIGS / name)["assets"]
+    files = sorted(asset["dest"].removeprefix("assets/") for asset in assets)
+    assert files == sorted({file for file, _ in TAKE.SOURCES[name].values()})
+    for asset in assets:
+        folders = asset["url"].split("/")
+        assert folders[-1] == asset["dest"].removeprefix("assets/")
+        assert any(len(part) == 40 and set(part) <= set("0123456789abcdef") for part in folders)
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_project_calls_calib_commands_as_they_are(name, command):
+    """The command line takes every option and argument that the project gives; so neither changes without the other."""
+    project = load_project_config(CONFIGS / name)
+    lines = [shlex.split(line) for step in project["commands"] for line in step["script"]]
+    called = [line[5:] for line in lines if line[:5] == ["python", "-m", "spacy", "calib", command]]
+    assert len(called) == 1
+    typer.main.get_group(calib_cli).commands[command].make_context(command, called[0])
+
+
+def steps_of(project: Path, variables: dict[str, Any]) -> list[dict[str, Any]]:
+    """The commands of the workflow `all` in their order, with its variables put in."""
+    config = load_project_config(project, overrides=variables)
+    commands = {command["name"]: command for command in config["commands"]}
+    return [commands[name] for name in config["workflows"]["all"]]
+
+
+def run_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -m spacy ...` or `python script.py ...`, in this process: each of their own imports torch for 4 s."""
+    python, *arguments = shlex.split(line)
+    assert python == "python"
+    if arguments[:2] == ["-m", "spacy"]:
+        done = spacy_command(*arguments[2:])
+        assert done.code == 0, done.printed[-2000:]
+    else:
+        monkeypatch.setattr("sys.argv", arguments)
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(arguments[0], run_name="__main__")
+        assert end.value.code == 0
+
+
+def test_project_runs_from_data_to_cutoffs(tmp_path, monkeypatch):
+    """All steps of the longer project, on a small corpus; each finds what those before it made."""
+    write_data(tmp_path / "data", "wikineural_en", **{split: rows(*gold(120)) for split in SPLITS})
+    for path in ("scripts/take_entities.py", "scripts/convert_entities.py", "train_ner.cfg", "wikineural_en/project.yml"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        shutil.copyfile(CONFIGS / path, tmp_path / path)
+    monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path / "data"))
+    project = tmp_path / "wikineural_en"
+    monkeypatch.chdir(project)
+    for step in steps_of(project, {"vars.max_steps": 60, "vars.eval_frequency": 20}):
+        assert [path for path in step["deps"] if not Path(path).exists()] == []
+        for line in step["script"]:
+            run_line(line, monkeypatch)
+        assert [path for path in step["outputs"] if not Path(path).exists()] == []
+    scored = srsly.read_json(project / "metrics" / "test.json")
+    assert 0.5 < scored["ents_f"] < 1
+    assert isinstance(scored["calib_smce"], float)
+    (table,) = srsly.read_json(project / "metrics" / "test.calib.json").values()
+    assert table["component"] == "ner"
+    assert srsly.read_json(project / "metrics" / "cutoffs.json")["precision"] == pytest.approx(0.95)
+
+
+def test_written_cutoff_is_not_above_the_score_that_it_was_taken_from(tmp_path):
+    """Cut to ten digits it could be, and the entities with just that score were lost to whoever used the file."""
+    score = 0.7607375469852912
+    write_json(tmp_path / "cutoffs.json", {"cutoff": score})
+    assert json.loads((tmp_path / "cutoffs.json").read_text(encoding="utf-8"))["cutoff"] <= score

@@ -1,0 +1,48 @@
+"""CSV that every reader reads, and that no spreadsheet computes."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.corpus.spreadsheet import csv_lines, guarded, unguarded
+
+READABLE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+
+
+def csv_text(header, rows):
+    return "".join(csv_lines(header, rows))
+
+
+def cells(text):
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+@given(st.lists(st.tuples(READABLE, READABLE), max_size=5))
+def test_what_was_written_is_read(rows):
+    found = cells(csv_text(("a", "b"), rows))
+    assert [tuple(map(unguarded, row)) for row in found[1:]] == rows
+    for row in found[1:]:
+        assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in row)
+
+
+def test_a_bare_return_is_quoted():
+    # Readers that take it for the end of a line would see two rows.
+    assert csv_text(("a", "b"), [("one\rtwo", 1)]) == 'a,b\r\n"one\rtwo",1\r\n'
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "-LRB-", "+49", "@SUM(A1)", "\tx", "\rx", "＝1", "'=1", "''-x"])
+def test_formulas_are_guarded(cell):
+    assert guarded(cell) == f"'{cell}"
+    assert unguarded(guarded(cell)) == cell
+
+
+@pytest.mark.parametrize("cell", ["", "a=b", "'s", "''", "'quoted'"])
+def test_other_cells_stay(cell):
+    assert guarded(cell) == unguarded(cell) == cell
+
+
+def test_numbers_are_no_formulas_and_a_nul_does_not_end_a_cell():
+    assert cells(csv_text(("a", "b"), [(-0.5, "x\0y")])) == [["a", "b"], ["-0.5", "x\ufffdy"]]

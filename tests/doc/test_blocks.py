@@ -1,0 +1,200 @@
+"""Blocks that are cut, joined, damaged, or written while they are read: right or None, never another token's value."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+import spacy_calib
+from spacy_calib.doc.blocks import print_of
+
+WORDS = ["the", "a", "dog", "cat", "saw", "run", "red", "old", "light", "duck", ".", "this", "every"]
+TAGS = ["DET", "NOUN", "VERB", "ADJ", "PUNCT"]
+
+
+def pipeline(layer: str = "tag") -> Language:
+    nlp = spacy.blank("xx")
+    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": TAGS, "key": "tensor", "layer": layer}
+    nlp.add_pipe("calib", config={"source": source})
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def nlp() -> Language:
+    return pipeline()
+
+
+def annotated(nlp: Language, words: list[str], tags: list[str], scores: np.ndarray | None = None) -> Doc:
+    """A Doc with these tags; without scores they are certain."""
+    doc = Doc(nlp.vocab, words=words, tags=tags, pos=["NOUN"] * len(words))
+    doc.tensor = np.array([[float(tag == label) for label in TAGS] for tag in tags]) if scores is None else scores
+    with pytest.warns(UserWarning, match="is not fitted") if nlp.get_pipe("calib")._warned == set() else _nothing():
+        return nlp(doc)
+
+
+class _nothing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+def test_docs_with_the_same_words_and_saturated_scores_are_told_apart(nlp):
+    """Their checksum left out the tags: cut at the same place and joined, the tokens of one showed the other's scores."""
+    words = ["light", "saw", "run", "duck"]
+    one = annotated(nlp, words, ["ADJ", "VERB", "VERB", "NOUN"])
+    other = annotated(nlp, words, ["NOUN", "NOUN", "VERB", "NOUN"])
+    joined = Doc.from_docs([one[:2].as_doc(copy_user_data=True), other[2:].as_doc(copy_user_data=True)], exclude=["tensor"])
+    for token in joined:
+        assert token._.calib_scores in (None, {token.tag_: 1.0})
+    assert len({key for doc in (one, other) for key in doc.user_data}) == 2
+
+
+def joins(nlp: Language, n: int, seed: int) -> dict[str, int]:
+    """What tokens show on n random joins of Docs, some of them cut, some without their user data."""
+    rng = random.Random(seed)
+    seen = {"right": 0, "none": 0, "wrong": 0}
+    for _ in range(n):
+        parts, truth = [], []
+        for _ in range(rng.randint(2, 3)):
+            words = [rng.choice(WORDS) for _ in range(rng.randint(3, 12))]
+            tags = [TAGS[WORDS.index(word) % 5] if rng.random() < 0.7 else rng.choice(TAGS) for word in words]
+            scores = np.random.default_rng(rng.randrange(1 << 30)).dirichlet(np.full(5, 0.3), len(words))
+            doc = annotated(nlp, words, tags, scores if rng.random() < 0.7 else None)
+            first = rng.randrange(len(doc))
+            last, way = rng.randint(first + 1, len(doc)), rng.random()
+            first, last = (0, len(doc)) if way < 0.3 else (first, last)
+            truth += [doc[i]._.calib_scores for i in range(first, last)]
+            parts.append(doc if way < 0.3 else doc[first:last].as_doc(copy_user_data=way < 0.8))
+        for token, expected in zip(Doc.from_docs(parts, exclude=["tensor"]), truth, strict=True):
+            shown = token._.calib_scores
+            seen["none" if shown is None else "right" if shown == expected else "wrong"] += 1
+    return seen
+
+
+def test_rows_that_a_cut_left_over_seldom_claim_a_word_of_a_doc_without_scores(nlp):
+    """With thirteen words, where equal ones meet all the time. Start and word alone gave half as many wrong ones again."""
+    seen = joins(nlp, 400, 5)
+    assert seen["right"] > 2500
+    assert seen["wrong"] <= 0.003 * sum(seen.values())
+
+
+def test_a_label_changed_by_hand_keeps_its_score(nlp):
+    scores = np.full((3, 5), 0.2)
+    doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], scores)
+    for token in doc:
+        for tag in TAGS:
+            token.tag_ = tag
+            assert token._.calib_score == pytest.approx(0.2)
+
+
+def test_two_annotations_under_one_prefix_are_not_mixed(nlp):
+    """Tags of one Doc and parts of speech of another, joined: `render` showed one's probability as the other's."""
+    of_pos = pipeline("pos")
+    tagged = annotated(nlp, ["the", "old", "dog", "run"], ["DET", "ADJ", "NOUN", "VERB"])
+    posed = annotated(of_pos, ["cat", "saw"], ["NOUN", "NOUN"])
+    posed = Doc(nlp.vocab).from_bytes(posed.to_bytes())
+    joined = Doc.from_docs([tagged, posed], exclude=["tensor"])
+    assert joined._.calib.layer == "tag"
+    assert joined._.calib.scored.tolist() == [True] * 4 + [False] * 2
+    html = spacy_calib.render(joined)
+    assert html.count("1.00") <= spacy_calib.render(tagged).count("1.00")
+    assert joined[4]._.calib_scores == {"NOUN": 1.0}
+
+
+def block_of(doc: Doc) -> tuple[tuple, dict]:
+    (item,) = ((key, value) for key, value in doc.user_data.items() if key[0] == "._.")
+    return item
+
+
+def changed(value: object, rng: random.Random) -> object:
+    if isinstance(value, np.ndarray) and value.size and rng.random() < 0.6:
+        other = value.copy()
+        other.flat[rng.randrange(other.size)] += np.array(1, dtype=other.dtype) if other.dtype != bool else True
+        return other
+    return rng.choice([None, 7, "x", [], [0.5], {}, np.zeros(0), np.full(3, np.nan), np.full(99, 7), np.array(["x"]), b"1"])
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_damaged_block_reads_as_none(nlp, signed):
+    """Never as an exception; with a checksum of its own (signed) never as what is no probability."""
+    rng = random.Random(3)
+    doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], np.full((3, 5), 0.2))
+    key, block = block_of(doc)
+    for _ in range(150):
+        broken = dict(block)
+        name = rng.choice(sorted(broken))
+        broken[name] = changed(broken[name], rng)
+        if rng.random() < 0.2:
+            del broken[name]
+        damaged: object = broken if rng.random() < 0.9 else rng.choice([None, 3, [], "x"])
+        new = key
+        if signed:
+            try:
+                new = (*key[:3], print_of(damaged))
+            except Exception:  # no checksum of it can be made
+                continue
+        doc.user_data = {new: damaged}
+        shown = [(token._.calib_score, token._.calib_scores, token._.calib_set) for token in doc]
+        view = doc._.calib
+        if signed:
+            assert all(score is None or 0 <= score <= 1 for score, _, _ in shown)
+        elif damaged is not broken or not same_block(broken, block):
+            assert shown == [(None, None, None)] * 3
+            assert view is None
+
+
+def same_block(one: dict, other: dict) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_blocks_of_the_first_version_are_read(nlp):
+    doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], np.full((3, 5), 0.2))
+    key, block = block_of(doc)
+    older = {name: value for name, value in {**block, "version": 1}.items() if name != "carried"}
+    expected = [token._.calib_scores for token in doc]
+    doc.user_data = {(*key[:3], print_of(older)): older}
+    assert [token._.calib_scores for token in doc] == expected
+    assert doc._.calib.scored.all()
+
+
+def test_reading_while_another_thread_writes(nlp):
+    """`dictionary changed size during iteration`."""
+    doc = annotated(nlp, ["the", "old", "dog"] * 20, ["DET", "ADJ", "NOUN"] * 20)
+    stop, faults = threading.Event(), []
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            doc.user_data[f"other {number % 50}"] = number
+            doc.user_data.pop(f"other {(number + 25) % 50}", None)
+
+    def read() -> None:
+        try:
+            for _ in range(150):
+                assert doc._.calib is not None
+                assert doc[1]._.calib_score == 1.0
+        except Exception as error:
+            faults.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=write), threading.Thread(target=read)]
+        for thread in threads:
+            thread.start()
+        threads[1].join()
+        stop.set()
+        threads[0].join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not faults

@@ -1,0 +1,489 @@
+"""Values stay with their span through every operation on Docs: right or None, never another span's."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import pickle
+import random
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_calib.calibration.cutoffs import Cutoffs
+from spacy_calib.calibration.grouping.shared import make_shared_grouping
+from spacy_calib.calibration.recalibrators import Identity
+from spacy_calib.doc.layers import get_layer
+from spacy_calib.pipe.component import Calibrator
+from spacy_calib.sources.base import Source, SparseScores
+from spacy_calib.types import Marginals, Spans
+
+N_CHAINS = 220
+LABELS = ("A", "B")
+# Words of one length and few of them: what is left of one Doc often comes to lie on the like of it in another.
+WORDS = ("aa", "bb")
+# Of the label A: about the middle of what the fit gives.
+CUTOFF = {"ner": 0.6, "spans:sc": 0.85}
+
+
+class Drawn(Source):
+    """A source that gives each span on the Doc a probability that no other span ever gets; the word after one is a candidate."""
+
+    alone = ("O",)
+
+    def __init__(self, layer: str):
+        self.of = get_layer(layer)
+        self.numbers = (k * 61_803 % 100_003 / 100_003 for k in itertools.count(1))
+
+    def layer(self, pipe):
+        return self.of
+
+    def labels(self, pipe):
+        return ("O", *LABELS)
+
+    def span_labels(self, pipe):
+        return LABELS
+
+    def missing(self, pipe, docs):
+        return [""] * len(docs)
+
+    def raw_span_scores(self, spans):
+        return spans.own
+
+    def read(self, pipe, docs):
+        given, offset = [], 0
+        for doc in docs:
+            spans = [span for span in self.of.spans_on(doc) if span.label_ in LABELS]
+            chosen = {(s.start + offset, s.end + offset, LABELS.index(s.label_)) for s in spans}
+            held = {(end, end + 1, 0) for _, end, _ in chosen if end < offset + len(doc)} - chosen
+            given += [(*key, True) for key in sorted(chosen)] + [(*key, False) for key in sorted(held)]
+            offset += len(doc)
+        table = np.array(given, dtype=np.intp).reshape(-1, 4)
+        n_tokens = int((table[:, 1] - table[:, 0]).sum())
+        own = np.array([next(self.numbers) for _ in given], dtype=np.float64)
+        rows = np.arange(offset)
+        marginals = Marginals(rows, np.zeros(offset, dtype=np.intp), np.ones(offset), offset)
+        spans = Spans(table[:, 0], table[:, 1], table[:, 2], np.full(n_tokens, 0.5), own, table[:, 3] == 1)
+        return SparseScores(marginals, spans)
+
+
+def make_calib(nlp: Language, layer: str) -> Calibrator:
+    """A fitted pipe with cut-offs."""
+    calib = Calibrator(nlp, source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
+    rng = random.Random(0)
+    examples = []
+    for _ in range(20):
+        doc = draw_doc(rng, nlp.vocab, layer)
+        reference = doc.copy()
+        put_spans(reference, layer, [span for span in spans_of(reference, layer) if rng.random() < 0.7])
+        examples.append(Example(doc, reference))
+    calib.fit(examples)
+    assert calib.span_maps[0].fallback_ == ""
+    calib.cutoffs = Cutoffs(0.9, 0.9, "label", {"A": CUTOFF[layer], "B": None})
+    return calib
+
+
+def spans_of(doc, layer) -> list[Span]:
+    return list(get_layer(layer).spans_on(doc))
+
+
+def put_spans(doc, layer, spans) -> None:
+    if layer == "ner":
+        doc.set_ents(spans, default="outside")
+    else:
+        doc.spans["sc"] = spans
+
+
+def draw_doc(rng, vocab, layer) -> Doc:
+    n = rng.randint(1, 7)
+    doc = Doc(vocab, words=[rng.choice(WORDS) for _ in range(n)], spaces=[rng.random() < 0.7 for _ in range(n)])
+    spans, at = [], 0
+    while at < n:
+        end = min(n, at + rng.randint(1, 3))
+        if rng.random() < 0.7:
+            spans.append(Span(doc, at, end, rng.choice(LABELS)))
+        at = end if layer == "ner" else at + rng.randint(0, 2)
+        if len(spans) > 6:
+            break
+    put_spans(doc, layer, list({(s.start, s.end, s.label): s for s in spans}.values()))
+    return doc
+
+
+class Bench:
+    """A pipe, and what each span was given under the identity that travels in its knowledge base id."""
+
+    def __init__(self, layer: str):
+        self.layer = layer
+        self.nlp = spacy.blank("xx")
+        self.vocab = self.nlp.vocab
+        self.calib = make_calib(self.nlp, layer)
+        self.truth: dict[str, tuple] = {}
+
+    def scored(self, rng) -> Doc:
+        doc = draw_doc(rng, self.vocab, self.layer)
+        named = []
+        for span in spans_of(doc, self.layer):
+            identity = f"span{len(self.truth) + len(named)}"
+            named.append(Span(doc, span.start, span.end, span.label_, kb_id=identity))
+        put_spans(doc, self.layer, named)
+        doc = self.calib(doc)
+        for span in spans_of(doc, self.layer):
+            values = (span._.calib_score, span._.calib_raw, span._.calib_accept)
+            assert None not in values
+            self.truth[span.kb_id_] = (span.text, span.label_, values)
+        return doc
+
+    def unscored(self, rng) -> Doc:
+        return draw_doc(rng, self.vocab, self.layer)
+
+    def check(self, doc, why="") -> tuple[int, int]:
+        """No span shows what is not its own. RETURNS (tuple): How many show a value, and how many unchanged ones have lost theirs."""
+        shown = lost = 0
+        view = doc._.calib
+        in_view = {} if view is None else {(e.start, e.end, e.label): e for e in view.ents}
+        for span in spans_of(doc, self.layer):
+            values = (span._.calib_score, span._.calib_raw, span._.calib_accept)
+            entry = in_view.get((span.start, span.end, span.label_))
+            text, label, expected = self.truth.get(span.kb_id_, ("", "", None))
+            own = (span.text, span.label_) == (text, label)
+            if values == (None, None, None):
+                lost += own
+                continue
+            assert own, (why, span.text, span.label_, span.kb_id_, values)
+            assert values == expected, (why, span.text, values, expected)
+            shown += 1
+            if entry is not None:
+                assert (entry.score, entry.raw, entry.accept) == expected, why
+        on_doc = {(s.start, s.end, s.label_) for s in spans_of(doc, self.layer)}
+        assert set(in_view) <= on_doc, why
+        for entry in in_view.values():
+            value = Span(doc, entry.start, entry.end, entry.label)._.calib_score
+            assert value in (None, entry.score), why
+        return shown, lost
+
+
+@pytest.fixture(scope="module", params=["ner", "spans:sc"])
+def bench(request):
+    return Bench(request.param)
+
+
+# Operations: each takes (bench, rng, doc) and gives the Doc that there is afterwards.
+
+
+def as_bytes(bench, rng, doc):
+    return Doc(doc.vocab).from_bytes(doc.to_bytes())
+
+
+def through_docbin(bench, rng, doc):
+    packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    return next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(bench.vocab)))
+
+
+def copied(bench, rng, doc):
+    return copy.copy(doc)
+
+
+def own_copy(bench, rng, doc):
+    return doc.copy()
+
+
+def pickled(bench, rng, doc):
+    return pickle.loads(pickle.dumps(doc))
+
+
+def cut_out(bench, doc, start, end):
+    cut = doc[start:end].as_doc(copy_user_data=True)
+    if bench.layer != "ner":  # spaCy leaves span groups behind
+        inside = [s for s in spans_of(doc, bench.layer) if start <= s.start and s.end <= end]
+        cut.spans["sc"] = [Span(cut, s.start - start, s.end - start, s.label_, kb_id=s.kb_id_) for s in inside]
+    return cut
+
+
+def as_doc(bench, rng, doc):
+    start = rng.randrange(len(doc))
+    return cut_out(bench, doc, start, rng.randint(start + 1, len(doc)))
+
+
+def join(docs, rng):
+    """As one, in the vocabulary of the first."""
+    docs = [Doc(docs[0].vocab).from_bytes(doc.to_bytes()) for doc in docs]
+    return Doc.from_docs(docs, ensure_whitespace=rng.random() < 0.5, exclude=["tensor"])
+
+
+def with_scored(bench, rng, doc):
+    other = bench.scored(rng)
+    return join([other, doc] if rng.random() < 0.5 else [doc, other], rng)
+
+
+def exchanged(bench, rng, doc):
+    at = rng.randint(0, len(doc))
+    parts = [cut_out(bench, doc, *part) for part in ((at, len(doc)), (0, at)) if part[0] < part[1]]
+    return Doc.from_docs(parts, exclude=["tensor"])
+
+
+@contextlib.contextmanager
+def retokenize(bench, doc):
+    """spaCy's retokenizer does not move span groups: they are made anew by their characters, as far as these are still whole tokens."""
+    kept = [(s.start_char, s.end_char, s.label_, s.kb_id_) for s in spans_of(doc, bench.layer)]
+    with doc.retokenize() as retokenizer:
+        yield retokenizer
+    if bench.layer != "ner":
+        anew = [doc.char_span(start, end, label=label, kb_id=kb_id) for start, end, label, kb_id in kept]
+        doc.spans["sc"] = [span for span in anew if span is not None]
+
+
+def merge(bench, doc, start, end, attrs=None):
+    with retokenize(bench, doc) as retokenizer:
+        retokenizer.merge(doc[start:end], attrs=attrs or {})
+    return doc
+
+
+def merge_words(bench, rng, doc):
+    start = rng.randrange(len(doc))
+    return merge(bench, doc, start, min(len(doc), start + 2))
+
+
+def merge_entity(bench, rng, doc):
+    spans = spans_of(doc, bench.layer)
+    if not spans:
+        return doc
+    span = rng.choice(spans)
+    attrs = {"ENT_TYPE": span.label_, "ENT_KB_ID": span.kb_id_} if bench.layer == "ner" else {}
+    return merge(bench, doc, span.start, span.end, attrs)
+
+
+def split(bench, rng, doc):
+    token = doc[rng.randrange(len(doc))]
+    if token.text in WORDS:
+        with retokenize(bench, doc) as retokenizer:
+            retokenizer.split(token, [token.text[:1], token.text[1:]], heads=[(token, 0), (token, 1)])
+    return doc
+
+
+def change(bench, doc, i, end, label):
+    """Another end or label for one span, which keeps its identity; not those of another span that the pipe has found."""
+    spans = spans_of(doc, bench.layer)
+    changed = Span(doc, spans[i].start, end, label, kb_id=spans[i].kb_id_)
+    own = (changed.text, label) == bench.truth.get(changed.kb_id_, ("", ""))[:2]
+    if own or changed._.calib_score is None:
+        spans[i] = changed
+        put_spans(doc, bench.layer, spans)
+    return doc
+
+
+def relabel(bench, rng, doc):
+    spans = spans_of(doc, bench.layer)
+    if not spans:
+        return doc
+    i = rng.randrange(len(spans))
+    return change(bench, doc, i, spans[i].end, {"A": "B", "B": "A"}.get(spans[i].label_, "A"))
+
+
+def move(bench, rng, doc):
+    spans = spans_of(doc, bench.layer)
+    long = [i for i, span in enumerate(spans) if len(span) > 1]
+    if not long:
+        return doc
+    i = rng.choice(long)
+    return change(bench, doc, i, spans[i].end - 1, spans[i].label_)
+
+
+OPERATIONS = [
+    as_bytes, through_docbin, copied, own_copy, pickled, as_doc, with_scored, exchanged, merge_words, merge_entity, split, relabel,
+    move,
+]  # fmt: skip
+
+
+def run_chains(bench, operations, n_chains, seed) -> tuple[int, int, int]:
+    """RETURNS (tuple): Values that were checked, values lost, chains that changed the number of tokens."""
+    shown = lost = changed = 0
+    for number in range(n_chains):
+        rng = random.Random(f"{seed} {number}")
+        doc = bench.scored(rng)
+        n = len(doc)
+        done = []
+        for _ in range(rng.randint(1, 6)):
+            operation = rng.choice(operations)
+            done.append(operation.__name__)
+            doc = operation(bench, rng, doc)
+            counts = bench.check(doc, f"chain {number}: {done}")
+            shown, lost = shown + counts[0], lost + counts[1]
+        changed += len(doc) != n
+    return shown, lost, changed
+
+
+@pytest.mark.filterwarnings("ignore:.*W10[12].*:UserWarning")
+def test_random_chains_of_doc_operations(bench):
+    shown, lost, changed = run_chains(bench, OPERATIONS, N_CHAINS, 1)
+    assert shown > 1000
+    assert changed > N_CHAINS / 3
+    assert lost < shown / 2
+
+
+@pytest.mark.xfail(strict=True, reason="a block cannot know where its Doc was cut: see the sentence below")
+def test_a_doc_that_was_never_scored_shows_nothing(bench):
+    """The rest of a Doc that was cut comes to lie on the like of it (place, words, label) in a Doc that the pipe never saw."""
+    for number in range(400):
+        rng = random.Random(number)
+        doc = bench.scored(rng)
+        cut = cut_out(bench, doc, 0, rng.randint(1, len(doc)))
+        bench.check(Doc.from_docs([cut, bench.unscored(rng)], exclude=["tensor"]), f"number {number}")
+
+
+# One by one
+
+
+def first_doc(bench, seed=3):
+    """A scored Doc with at least two spans, one of them of several tokens, and a candidate."""
+    rng = random.Random(seed)
+    while True:
+        doc = bench.scored(rng)
+        spans = spans_of(doc, bench.layer)
+        if len(spans) > 1 and max(map(len, spans)) > 1 and doc._.calib.candidates:
+            return doc
+
+
+@pytest.mark.parametrize("operation", [as_bytes, through_docbin, copied, own_copy, pickled])
+def test_copies_lose_nothing(bench, operation):
+    doc = first_doc(bench)
+    n = len(spans_of(doc, bench.layer))
+    ents, candidates = doc._.calib.ents, doc._.calib.candidates
+    other = operation(bench, random.Random(0), doc)
+    assert other is not doc
+    assert bench.check(other) == (n, 0)
+    assert other._.calib.ents == ents
+    assert other._.calib.candidates == candidates
+    assert len(ents) == n
+    assert len(candidates) > 0
+
+
+def test_another_vocabulary(bench):
+    doc = first_doc(bench)
+    n = len(spans_of(doc, bench.layer))
+    packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    other = next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(Vocab())))
+    assert bench.check(other) == (n, 0)
+
+
+def test_a_docbin_without_user_data_gives_none(bench):
+    packed = DocBin(docs=[first_doc(bench)]).to_bytes()
+    doc = next(iter(DocBin().from_bytes(packed).get_docs(bench.vocab)))
+    assert doc._.calib is None
+    assert all(span._.calib_score is None for span in spans_of(doc, bench.layer))
+
+
+def test_parts_and_wholes_keep_values(bench):
+    doc = first_doc(bench)
+    span = spans_of(doc, bench.layer)[-1]
+    cut = cut_out(bench, doc, span.start, len(doc))
+    assert bench.check(cut)[0] >= 1
+    assert bench.check(cut)[1] == 0
+    other = first_doc(bench, 4)
+    joined = Doc.from_docs([other, cut], exclude=["tensor"])
+    n = len(spans_of(other, bench.layer)) + len(spans_of(cut, bench.layer))
+    assert bench.check(joined) == (n, 0)
+
+
+def test_merging_an_entity_into_one_token_keeps_its_score(bench):
+    doc = first_doc(bench)
+    span = max(spans_of(doc, bench.layer), key=len)
+    expected, text, label, start = bench.truth[span.kb_id_][2], span.text, span.label_, span.start
+    assert len(span) > 1
+    doc = merge(bench, doc, span.start, span.end)
+    merged = [s for s in spans_of(doc, bench.layer) if (s.start, s.end, s.label_) == (start, start + 1, label)]
+    assert [s.text for s in merged] == [text]
+    assert (merged[0]._.calib_score, merged[0]._.calib_raw, merged[0]._.calib_accept) == expected
+    assert (start, start + 1, label, expected[0]) in {(e.start, e.end, e.label, e.score) for e in doc._.calib.ents}
+
+
+def test_a_changed_label_has_no_score(bench):
+    doc = first_doc(bench)
+    span = spans_of(doc, bench.layer)[0]
+    place = (span.start, span.end)
+    for label, expected in (("NEW", (None, None, None)), (span.label_, bench.truth[span.kb_id_][2])):
+        changed = [Span(doc, *place, label, kb_id=span.kb_id_), *spans_of(doc, bench.layer)[1:]]
+        put_spans(doc, bench.layer, changed)
+        first = spans_of(doc, bench.layer)[0]
+        assert (first._.calib_score, first._.calib_raw, first._.calib_accept) == expected
+        assert ((*place, label) in {(e.start, e.end, e.label) for e in doc._.calib.ents}) == (expected[0] is not None)
+
+
+def test_accepted_are_those_that_reach_the_cutoff_of_their_label(bench):
+    seen = set()
+    for seed in range(60):
+        for entry in first_doc(bench, seed)._.calib.ents:
+            assert entry.accept == (entry.label == "A" and entry.score >= CUTOFF[bench.layer])
+            seen.add((entry.label, entry.accept))
+    assert seen == {("A", True), ("A", False), ("B", False)}
+
+
+def test_without_cutoffs_nothing_is_said(bench):
+    doc = first_doc(bench)
+    cutoffs, bench.calib.cutoffs = bench.calib.cutoffs, None
+    try:
+        doc = bench.calib(doc)
+    finally:
+        bench.calib.cutoffs = cutoffs
+    spans = spans_of(doc, bench.layer)
+    assert {span._.calib_accept for span in spans} == {None}
+    assert {entry.accept for entry in doc._.calib.ents} == {None}
+    assert None not in {span._.calib_score for span in spans}
+
+
+def test_candidates_are_no_spans_of_the_doc(bench):
+    view = first_doc(bench)._.calib
+    assert [entry.score for entry in view.candidates] == sorted((entry.score for entry in view.candidates), reverse=True)
+    assert {entry.accept for entry in view.candidates} == {None}
+    doc = Doc(bench.vocab, words=["aa", "bb", "aa"])
+    put_spans(doc, bench.layer, [Span(doc, 0, 1, "B")])
+    doc = bench.calib(doc)
+    (candidate,) = doc._.calib.candidates
+    assert (candidate.start, candidate.end, candidate.label) == (1, 2, "A")
+    assert 0 < candidate.score < 1
+    assert Span(doc, 1, 2, "A")._.calib_score is None
+
+
+def test_other_spans_of_the_doc_have_no_score(bench):
+    doc = first_doc(bench)
+    span = max(spans_of(doc, bench.layer), key=len)
+    scored = {(s.start, s.end, s.label_) for s in spans_of(doc, bench.layer)}
+    for other in (doc[span.start : span.end], doc[0:0], Span(doc, span.start, span.end, "NEW")):
+        assert (other._.calib_score, other._.calib_raw, other._.calib_accept) == (None, None, None)
+    for start, end in itertools.combinations(range(len(doc) + 1), 2):
+        for label in LABELS:
+            assert (Span(doc, start, end, label)._.calib_score is None) == ((start, end, label) not in scored)
+
+
+def test_running_again_takes_the_place_of_the_old_values(bench):
+    doc = first_doc(bench)
+    before = [span._.calib_raw for span in spans_of(doc, bench.layer)]
+    doc = bench.calib(doc)
+    after = [span._.calib_raw for span in spans_of(doc, bench.layer)]
+    assert not set(before) & set(after)
+    assert None not in after
+
+
+def test_two_docs_with_the_same_words_keep_their_own(bench):
+    words = ["aa", "bb"]
+    docs = []
+    for _ in range(2):
+        doc = Doc(bench.vocab, words=words)
+        put_spans(doc, bench.layer, [Span(doc, 0, 1, "A"), Span(doc, 1, 2, "B")])
+        docs.append(bench.calib(doc))
+    scores = [[span._.calib_raw for span in spans_of(doc, bench.layer)] for doc in docs]
+    assert len({*scores[0], *scores[1]}) == 4
+    joined = Doc.from_docs(docs)
+    assert [span._.calib_raw for span in spans_of(joined, bench.layer)] == scores[0] + scores[1]
+
+
+def test_docs_without_values(bench):
+    doc = bench.unscored(random.Random(1))
+    assert doc._.calib is None
+    for span in (*spans_of(doc, bench.layer), doc[0:0], doc[:]):
+        assert (span._.calib_score, span._.calib_raw, span._.calib_accept) == (None, None, None)

@@ -1,0 +1,100 @@
+"""docs/own_marginals.md is run: its Python, its config, its commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.cli._util import app
+from spacy.tokens import Doc
+from typer.testing import CliRunner
+
+import spacy_calib.cli  # noqa: F401
+from spacy_calib.doc.likeliest import write_labels
+from spacy_calib.errors import CalibError
+from spacy_calib.sources.doc_tensor import DocTensorSource
+
+PAGE = (Path(__file__).parents[2] / "docs" / "own_marginals.md").read_text(encoding="utf8")
+NLP = spacy.blank("xx")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.S)
+
+
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make, read = blocks("python")
+    names = {}
+    exec(make, names)
+    (tmp_path / "own.cfg").write_text(blocks("ini")[0])
+    printed = []
+    for command in blocks("bash")[0].strip().splitlines():
+        outcome = CliRunner().invoke(app, shlex.split(command)[3:])
+        assert outcome.exit_code == 0, outcome.output
+        printed.append(outcome.output)
+    assert "by document (50)" in " ".join(printed[1].split())
+    exec(read, names)
+    assert spacy.load("./calibrated").get_pipe("calib").labels == ("DET", "NOUN", "VERB")
+    for token, row in zip(names["doc"], names["doc"].user_data["my_probabilities"], strict=True):
+        assert token.tag_ == ("DET", "NOUN", "VERB")[int(row.argmax())]
+        assert token._.calib_raw == row.max()
+        assert 0 <= token._.calib_score <= 1
+    # The tagging that the page makes up is right less often than it says.
+    assert all(token._.calib_score < token._.calib_raw for token in names["doc"] if token._.calib_raw > 0.95)
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", "nope", None])
+def test_a_file_without_a_list_of_labels_is_refused(tmp_path, content):
+    (tmp_path / "own.cfg").write_text(blocks("ini")[0])
+    if content is not None:
+        (tmp_path / "labels.json").write_text(content)
+    from spacy_calib.cli._settings import settings_from_file
+
+    with pytest.raises(CalibError, match=r"\[C167\].*labels\.json"):
+        settings_from_file(tmp_path / "own.cfg")
+
+
+def test_rows_that_do_not_sum_to_one_are_refused_unless_that_is_said():
+    doc = Doc(NLP.vocab, words=["x", "y"])
+    doc.user_data["p"] = np.array([[0.5, 0.5], [0.3, 0.2]])
+    with pytest.raises(CalibError, match=r"\[C166\].*sum to 0\.5 up to 1\b.*subprobabilities = true"):
+        DocTensorSource(["A", "B"], "p").read(None, [doc])
+    assert DocTensorSource(["A", "B"], "p", subprobabilities=True).read(None, [doc]).n_tokens == 2
+    doc.user_data["p"] = np.array([[0.5, 0.5], [0.9, 0.2]])
+    for allowed in (False, True):
+        with pytest.raises(CalibError, match=r"\[C166\].*up to 1\.1"):
+            DocTensorSource(["A", "B"], "p", subprobabilities=allowed).read(None, [doc])
+
+
+@pytest.mark.parametrize(
+    ("layer", "labels", "attribute"),
+    [
+        ("tag", ["A", ""], "tag_"), ("lemma", ["a", "b"], "lemma_"), ("pos", ["NOUN", "X"], "pos_"), ("ent_type", ["P", ""], "ent_type_"),
+        ("morph", ["Number=Sing|POS=NOUN", "POS=X"], None), ("sent", ["I", "S"], None), ("dep", ["nsubj", "obj"], "dep_"),
+    ],
+)  # fmt: skip
+def test_labels_are_written_on_every_layer(layer, labels, attribute):
+    from spacy_calib.doc.layers import get_layer
+
+    doc = Doc(NLP.vocab, words=["x", "y"])
+    write_labels(doc, layer, labels)
+    if attribute:
+        assert [getattr(token, attribute) for token in doc] == labels
+    else:
+        assert [get_layer(layer).label(token) for token in doc] == (labels if layer == "morph" else ["", "S"])
+
+
+def test_labels_of_a_doc_that_has_some_stay(tmp_path):
+    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": ["A", "B"], "key": "p"}
+    nlp = spacy.blank("xx")
+    calib = nlp.add_pipe("calib", config={"source": source})
+    calib._warned.add("CW01{}")
+    doc = Doc(nlp.vocab, words=["x", "y"], tags=["B", ""])
+    doc.user_data["p"] = np.array([[0.9, 0.1], [0.8, 0.2]])
+    calib(doc)
+    assert [(token.tag_, token._.calib_score) for token in doc] == [("B", 0.1), ("", None)]

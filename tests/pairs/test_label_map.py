@@ -1,0 +1,65 @@
+"""Maps of labels."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from spacy_calib.errors import CalibError
+from spacy_calib.pairs.label_map import map_label, merge_labels, read_map
+from spacy_calib.pairs.unknown_gold import UnknownGold
+
+
+def test_maps_are_read_from_the_option_and_from_files(tmp_path):
+    wanted = {"PERSON": "PER", "GPE": "LOC", "DATE": ""}
+    assert read_map("PERSON=PER, GPE=LOC,DATE=") == wanted
+    (tmp_path / "map.json").write_text(json.dumps(wanted))
+    assert read_map(str(tmp_path / "map.json")) == wanted
+    (tmp_path / "map.tsv").write_text("PERSON\tPER\nGPE\tLOC\nDATE\t\n")
+    assert read_map(str(tmp_path / "map.tsv")) == wanted
+    (tmp_path / "map.json").write_text(json.dumps({"PRP$": "PP$", ",": "=", "$": "$"}))
+    assert read_map(str(tmp_path / "map.json")) == {"PRP$": "PP$", ",": "=", "$": "$"}
+
+
+@pytest.mark.parametrize("given", ["", "PERSON", "A=B=C", "=PER", "A=B,A=C", "none.json", "bad.json", "list.json", "three.tsv"])
+def test_what_is_no_map_is_refused(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "three.tsv").write_text("a\tb\tc\n")
+    with pytest.raises(CalibError, match=r"\[C162\]"):
+        read_map(given)
+
+
+def test_labels_are_mapped_and_merged():
+    table = {"PERSON": "PER", "GPE": "LOC", "DATE": "", "X": "O"}
+    labels = ["O", "PERSON", "DATE", "LOC", "GPE", "X"]
+    mapped = [map_label(table, label, "O") for label in labels]
+    assert mapped == ["O", "PER", "O", "LOC", "LOC", "O"]
+    names, columns = merge_labels(labels, mapped)
+    assert (names, columns.tolist()) == (("O", "PER", "LOC"), [0, 1, 0, 2, 2, 0])
+    assert map_label({"NN": ""}, "NN") == ""
+    assert merge_labels(["NN", "VB"], ["", "VB"])[1].tolist() == [-1, 0]
+    assert [map_label(table, label, "O", prefixed=True) for label in ("B-PERSON", "U-DATE", "O", "L-ORG")] == [
+        "B-PER",
+        "O",
+        "O",
+        "L-ORG",
+    ]
+
+
+def test_the_suggested_map_leaves_shared_labels_alone_and_names_those_that_stand_for_nothing():
+    found = {
+        ("ORG", "ORG"): 300,
+        ("ORG", "MISC"): 96,
+        ("GPE", "LOC"): 200,
+        ("GPE", "PER"): 9,
+        ("DATE", "O"): 50,
+        ("O", "O"): 900,
+    }
+    gold = {"ORG": 300, "MISC": 96, "LOC": 200, "PER": 9, "O": 950}
+    unknown = UnknownGold.of(found, 105, gold, ("O", "ORG", "GPE", "LOC", "DATE"))
+    assert unknown.suggestion() == "GPE=LOC,DATE="
+    assert unknown.pairs == [("ORG", "MISC", 96), ("GPE", "PER", 9)]
+    assert unknown.share == 105 / 605

@@ -1,0 +1,745 @@
+"""Scaling, normalization, intervals and sets of tags as a pipeline gives them: on tokens, on fresh data, and wherever a Doc may go."""
+
+from __future__ import annotations
+
+import functools
+import json
+import multiprocessing
+import pickle
+import random
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_calib import CalibError
+from spacy_calib.calibration.auto import SCALINGS
+from spacy_calib.calibration.scaling import VectorScaling
+from spacy_calib.calibration.sets import COVERAGES
+from spacy_calib.calibration.tokens import TokenCalibration
+from spacy_calib.cli.info import describe
+from spacy_calib.pipe import saved
+from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
+from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
+from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens, fit_data
+
+TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3}
+PLATT = {"@calib_recalibrators": "spacy-calib.Platt.v1"}
+VECTOR = {"@calib_scalings": "spacy-calib.VectorScaling.v1"}
+TEMPERATURE = {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}
+MATRIX = {"@calib_scalings": "spacy-calib.MatrixScaling.v1", "ridge": 100.0}
+
+
+def sets(alpha: float = 0.2, coverage: str = "marginal", **settings) -> dict[str, object]:
+    return {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": alpha, "coverage": coverage, **settings}
+
+
+EVERYTHING = {"scaling": VECTOR, "normalize": "other", "intervals": True, "sets": sets()}
+
+
+# Pipelines over probabilities that are made up, with the truth known
+
+
+def docs_of(nlp: Language, tokens: Tokens) -> list[Doc]:
+    """Docs of PER_DOCUMENT tokens that carry their likeliest tag; the probabilities stand in doc.tensor."""
+    docs = []
+    for start in range(0, len(tokens), PER_DOCUMENT):
+        own = tokens.probabilities[start : start + PER_DOCUMENT]
+        words = [f"w{start + i}" for i in range(len(own))]
+        doc = Doc(nlp.vocab, words=words, tags=[LABELS[column] for column in own.argmax(axis=1)])
+        doc.tensor = own
+        docs.append(doc)
+    return docs
+
+
+def gold_of(column: int) -> str:
+    return {-1: "UNKNOWN", -2: ""}[column] if column < 0 else LABELS[column]
+
+
+def examples_of(nlp: Language, tokens: Tokens) -> list[Example]:
+    tags = [gold_of(column) for column in tokens.gold.tolist()]
+    return [
+        Example(doc, Doc(nlp.vocab, words=[token.text for token in doc], tags=tags[start : start + len(doc)]))
+        for doc, start in zip(docs_of(nlp, tokens), range(0, len(tokens), PER_DOCUMENT), strict=True)
+    ]
+
+
+def unfitted(*settings: dict[str, object]) -> Language:
+    """A calib pipe for each of the settings; the first is named calib, the others calib2, calib3."""
+    nlp = spacy.blank("xx")
+    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "key": "tensor", "layer": "tag"}
+    for number, own in enumerate(settings, start=1):
+        name = f"calib{number if number > 1 else ''}"
+        nlp.add_pipe("calib", name=name, config={"attr": name, "source": source, "grouping": TFG, "recalibrator": PLATT, **own})
+    return nlp
+
+
+def pipeline(*settings: dict[str, object], n: int = 300, threshold: float = 0.01) -> Language:
+    """The same, fitted on n tokens."""
+    return pickle.loads(_pickled(json.dumps(settings), n, threshold))
+
+
+@functools.cache
+def _pickled(settings: str, n: int, threshold: float) -> bytes:
+    nlp = unfitted(*({"threshold": threshold, **own} for own in json.loads(settings)))
+    examples = examples_of(nlp, draw_tokens(n, 1))
+    for _, pipe in nlp.pipeline:
+        pipe.fit(examples)
+    return pickle.dumps(nlp)
+
+
+@pytest.fixture
+def nlp() -> Language:
+    """One fitted pipe with all that there is."""
+    return pipeline(EVERYTHING)
+
+
+def run(nlp: Language, tokens: Tokens) -> list[Doc]:
+    return list(nlp.pipe(docs_of(nlp, tokens)))
+
+
+def tokens_of(docs: list[Doc]) -> list:
+    return [token for doc in docs for token in doc]
+
+
+def values(doc: Doc, attr: str = "calib") -> list[tuple]:
+    return [tuple(token._.get(f"{attr}_{name}") for name in ("score", "raw", "scores", "interval", "set")) for token in doc]
+
+
+FRESH = draw_tokens(60, 9)
+JOINS = 60
+
+
+def test_a_token_has_a_score_an_interval_and_a_set(nlp):
+    for token in tokens_of(run(nlp, FRESH)):
+        low, high = token._.calib_interval
+        assert 0 <= low < high <= 1
+        assert type(low) is type(high) is float
+        assert token._.calib_score == token._.calib_scores[token.tag_]
+        assert type(token._.calib_set) is tuple
+        # The likeliest tags in their order: a set takes in all above a cut.
+        assert token._.calib_set == tuple(token._.calib_scores)[: len(token._.calib_set)]
+        assert sum(token._.calib_scores.values()) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("own", [sets(), sets(0.01, "group", min_tokens=1)])
+def test_the_pipe_gives_what_the_steps_give(own):
+    nlp = pipeline({**EVERYTHING, "sets": own}, threshold=1e-5)
+    calib = nlp.get_pipe("calib")
+    docs = run(nlp, FRESH)
+    found = calib.calibration.calibrate(Table(FRESH.probabilities), 1e-5)
+    bounds = found.marginals.indptr
+    for i, token in enumerate(tokens_of(docs)):
+        part = slice(bounds[i], bounds[i + 1])
+        tags = [LABELS[column] for column in found.marginals.tags[part]]
+        assert token._.calib_scores == pytest.approx(dict(zip(tags, found.scores[part], strict=True)), abs=1e-9)
+        inside = {tag for tag, is_in in zip(tags, found.in_set[part], strict=True) if is_in}
+        assert token._.calib_set is None if found.out_of_reach[i] else set(token._.calib_set) == inside
+        at = tags.index(token.tag_)
+        assert token._.calib_interval == pytest.approx((found.low[part][at], found.high[part][at]), abs=1e-9)
+    assert set(found.out_of_reach.tolist()) == ({False} if own["coverage"] == "marginal" else {False, True})
+
+
+def test_a_scaling_is_fitted_on_what_it_will_read():
+    """On all that reaches its floor, far below the threshold."""
+    nlp = pipeline({"scaling": VECTOR})
+    data = fit_data(draw_tokens(300, 1), 0.01, VectorScaling.floor)
+    expected = VectorScaling()
+    expected.cross_fit(data.pairs, data.documents, len(LABELS))
+    found = nlp.get_pipe("calib").calibration.scaling
+    assert found.factor_ == pytest.approx(expected.factor_, abs=1e-9)
+    assert found.biases_ == pytest.approx(expected.biases_, abs=1e-9)
+    assert len(data.pairs) > len(data.kept) + 100
+
+
+@pytest.mark.parametrize("scaling", [None, VECTOR])
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_sets_hold_the_gold_tag_of_fresh_tokens_as_often_as_promised(scaling, coverage):
+    nlp = pipeline({"scaling": scaling, "sets": sets(0.2, coverage)}, n=1200)
+    fresh = draw_tokens(2000, 2)
+    held = [tag is None or LABELS[gold] in tag for tag, gold in zip(
+        (token._.calib_set for token in tokens_of(run(nlp, fresh))), fresh.gold.tolist(), strict=True
+    )]  # fmt: skip
+    assert abs(np.mean(held) - 0.8) < 4 * np.sqrt(0.16 * (1 / 1200 + 1 / 2000)) + (0.02 if coverage == "tag" else 0)
+    if coverage == "tag":
+        of_fit = Counter(draw_tokens(1200, 1).gold.tolist())
+        for tag in range(len(LABELS)):
+            own = np.array(held)[fresh.gold == tag]
+            assert abs(own.mean() - 0.8) < 4 * np.sqrt(0.16 * (1 / of_fit[tag] + 1 / len(own)))
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_sets_of_two_pipes_nest_in_alpha(coverage):
+    nlp = pipeline(
+        {"scaling": VECTOR, "sets": sets(0.3, coverage)}, {"scaling": VECTOR, "sets": sets(0.1, coverage)}, {"sets": None}
+    )
+    assert nlp.pipe_names == ["calib", "calib2", "calib3"]
+    wider = 0
+    for token in tokens_of(run(nlp, draw_tokens(300, 2))):
+        assert token._.calib2_score == token._.calib_score
+        assert token._.calib3_score != token._.calib_score
+        assert token._.calib3_set is None
+        if token._.calib2_set is not None:  # where the smaller alpha promises something, the greater does
+            assert set(token._.calib_set) <= set(token._.calib2_set)
+            wider += len(token._.calib2_set) > len(token._.calib_set)
+    assert wider > 30
+
+
+def test_out_of_reach_there_is_no_set():
+    """Of 300 tokens no set can be promised to miss one in 10,000 only."""
+    nlp = pipeline({"sets": sets(0.0001)})
+    docs = run(nlp, FRESH)
+    assert {token._.calib_set for token in tokens_of(docs)} == {None}
+    assert all(token._.calib_score is not None for token in tokens_of(docs))
+
+
+@pytest.mark.parametrize("scaling", [None, VECTOR])
+def test_intervals_hold_the_share_of_right_tags_of_fresh_tokens(scaling):
+    nlp = pipeline({"scaling": scaling, "intervals": True}, n=1200)
+    fresh = draw_tokens(2000, 2)
+    found = tokens_of(run(nlp, fresh))
+    right = np.array([token.tag_ == LABELS[gold] for token, gold in zip(found, fresh.gold.tolist(), strict=True)])
+    low, high = np.array([token._.calib_interval for token in found]).T
+    for part in np.array_split(np.argsort(low + high, kind="stable"), 6):
+        error = np.sqrt(0.25 * (1 / len(part) + 1 / (len(part) / 2)))
+        assert low[part].mean() - 3 * error < right[part].mean() < high[part].mean() + 3 * error
+    best = np.argsort(low + high, kind="stable")
+    assert right[best[-300:]].mean() > right[best[:300]].mean() + 0.3
+
+
+@pytest.mark.parametrize(("normalize", "least", "most"), [(True, 1 - 1e-9, 1 + 1e-9), ("other", 0.2, 1 + 1e-9)])
+def test_normalized_scores_sum_to_one_or_less(normalize, least, most):
+    nlp = pipeline({"normalize": normalize}, threshold=0.1)
+    sums = [sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, FRESH))]
+    assert least <= min(sums)
+    assert max(sums) <= most
+
+
+def test_what_other_leaves_is_the_share_of_tokens_whose_tag_is_below_the_threshold():
+    nlp = pipeline({"normalize": "other", "scaling": VECTOR}, n=1200, threshold=0.15)
+    fresh = draw_tokens(2000, 2)
+    left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, fresh))]
+    missed = np.mean(fresh.probabilities[np.arange(2000), fresh.gold] < 0.15)
+    assert missed > 0.1
+    assert np.mean(left) == pytest.approx(missed, abs=4 * np.sqrt(missed / 1200) + 0.01)
+
+
+# Labels
+
+
+def test_a_label_set_by_hand_has_its_own_interval_and_the_set_stays(nlp):
+    token = max(tokens_of(run(nlp, FRESH)), key=lambda one: len(one._.calib_scores))
+    before, held = token._.calib_set, {}
+    for tag in token._.calib_scores:
+        token.tag_ = tag
+        assert token._.calib_score == token._.calib_scores[tag]
+        held[tag] = token._.calib_interval
+        assert token._.calib_set == before
+    assert len(set(held.values())) > 1
+    for tag in (set(LABELS) - set(token._.calib_scores)) | {"NEVER_SEEN", ""}:
+        token.tag_ = tag
+        assert (token._.calib_score, token._.calib_raw, token._.calib_interval) == (None, None, None)
+        assert token._.calib_set == before
+
+
+@pytest.mark.parametrize("scaling", [None, VECTOR, MATRIX])
+@pytest.mark.parametrize("threshold", [0.3, 0.01, 1e-5])
+def test_a_label_kept_from_before_has_score_and_interval_below_the_threshold_too(scaling, threshold):
+    """The same ones whatever the threshold is: it only says what is looked at."""
+    nlp = pipeline({"scaling": scaling, "intervals": True})
+    docs = docs_of(nlp, FRESH)
+    for doc in docs:
+        for token in doc:
+            token.tag_ = LABELS[int(doc.tensor[token.i].argmin())]
+    calib = nlp.get_pipe("calib")
+    calib.threshold = 1e-9
+    expected = [values(doc) for doc in calib.pipe(docs)]
+    calib.threshold = threshold
+    below = 0
+    for doc, held in zip(calib.pipe(docs), expected, strict=True):
+        for token, (score, raw, _, interval, _) in zip(doc, held, strict=True):
+            assert token._.calib_raw == raw
+            assert token._.calib_score == pytest.approx(score, abs=1e-9)
+            assert token._.calib_interval == pytest.approx(interval, abs=1e-9)
+            below += token.tag_ not in token._.calib_scores
+    assert below > 10 or threshold == 1e-5
+
+
+def test_tokens_without_annotation_have_a_set_and_no_score(nlp):
+    doc = docs_of(nlp, FRESH)[0]
+    doc[3].tag_ = ""
+    whole = nlp(docs_of(nlp, FRESH)[0])
+    doc = nlp(doc)
+    assert values(doc)[:3] + values(doc)[4:] == values(whole)[:3] + values(whole)[4:]
+    assert values(doc)[3][:2] == (None, None)
+    assert doc[3]._.calib_interval is None
+    assert (doc[3]._.calib_set, doc[3]._.calib_scores) == (whole[3]._.calib_set, whole[3]._.calib_scores)
+
+
+def test_tokens_without_gold_take_no_part_in_sets():
+    tokens = draw_tokens(400, 1)
+    without = np.random.default_rng(0).random(400) < 0.5
+    nlp = unfitted({"sets": sets()})
+    nlp.get_pipe("calib").fit(examples_of(nlp, Tokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold))))
+    assert nlp.get_pipe("calib").fit_info["sets"]["tokens"] == np.count_nonzero(~without)
+
+
+def test_gold_that_the_model_does_not_know_is_left_to_others():
+    tokens = draw_tokens(800, 1)
+    unknown = np.random.default_rng(0).random(800) < 0.3
+    nlp = unfitted({"normalize": "other", "sets": sets(0.4)})
+    strange = Tokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
+    nlp.get_pipe("calib").fit(examples_of(nlp, strange))
+    assert nlp.get_pipe("calib").fit_info["unknown_gold"] == np.count_nonzero(unknown)
+    left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, draw_tokens(800, 2)))]
+    assert np.mean(left) == pytest.approx(0.31, abs=0.06)  # one in a hundred is below the threshold besides
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_labels_appended_later_use_what_all_tags_share(coverage):
+    nlp = pipeline({"scaling": VECTOR, "intervals": True, "sets": sets(0.2, coverage)})
+    calib = nlp.get_pipe("calib")
+    calib.source._labels = (*LABELS, "NEW")
+    docs = docs_of(nlp, FRESH)
+    for doc in docs:
+        doc.tensor = np.concatenate([0.4 * doc.tensor, np.full((len(doc), 1), 0.6)], axis=1)
+        doc[0].tag_ = "NEW"
+    docs = list(nlp.pipe(docs))
+    pooled = calib.calibration.intervals.maps.pooled_
+    for doc in docs:
+        assert 0 < doc[0]._.calib_score < 1
+        low, high = doc[0]._.calib_interval
+        assert low in pooled.low_ or low == 0
+        assert high in pooled.high_ or high == 1
+        assert "NEW" in doc[0]._.calib_set
+
+
+# Where a Doc may go
+
+
+@pytest.mark.parametrize("way", ["bytes", "docbin", "pickle", "copy", "span", "docs"])
+def test_intervals_and_sets_go_with_the_doc(nlp, way):
+    docs = run(nlp, FRESH)
+    doc, vocab = docs[0], spacy.blank("xx").vocab
+    expected = values(doc)
+    if way == "bytes":
+        found = Doc(vocab).from_bytes(doc.to_bytes())
+    elif way == "docbin":
+        packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+        found = next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(vocab)))
+    elif way == "pickle":
+        found = pickle.loads(pickle.dumps(doc))
+    elif way == "copy":
+        found = doc.copy()
+    elif way == "span":
+        found, expected = doc[4:13].as_doc(copy_user_data=True), expected[4:13]
+    else:
+        found, expected = Doc.from_docs(docs), [value for one in docs for value in values(one)]
+    assert values(found) == expected
+    assert len({value[4] for value in expected}) > 3
+    assert len({value[3] for value in expected}) > 3
+
+
+def test_a_merged_token_has_neither_and_its_neighbours_keep_theirs(nlp):
+    doc = run(nlp, FRESH)[0]
+    before = values(doc)
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[5:7])
+    after = values(doc)
+    assert after[:5] + after[6:] == before[:5] + before[7:]
+    assert after[5] == (None, None, None, None, None)
+
+
+def test_parts_of_several_docs_beside_one_another(nlp):
+    docs = run(nlp, FRESH)
+    parts = [docs[0][2:9], docs[1][0:4], docs[2][10:20]]
+    joined = Doc.from_docs([part.as_doc(copy_user_data=True) for part in parts])
+    expected = [value for doc, part in zip(docs, parts, strict=True) for value in values(doc)[part.start : part.end]]
+    for found, wanted in zip(values(joined), expected, strict=True):
+        assert found in (wanted, (None, None, None, None, None))  # never another token's
+    assert sum(found == wanted for found, wanted in zip(values(joined), expected, strict=True)) > 12
+
+
+NOTHING = (None, None, None, None, None)
+
+
+def draw_docs(nlp: Language, words: list[str], n: int, rng: random.Random) -> list[Doc]:
+    """n short Docs in one vocab, by turns scored for their tags, scored for their lemmas under the same prefix, and never scored."""
+    other = unfitted({"source": {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "layer": "lemma"}})
+    docs = []
+    for number in range(n):
+        tokens = draw_tokens(rng.randint(3, 12), rng.randrange(1 << 30))
+        labels = [LABELS[column] for column in tokens.probabilities.argmax(axis=1)]
+        own = other if number % 4 == 3 else nlp
+        doc = Doc(own.vocab, words=[rng.choice(words) for _ in labels], tags=labels, lemmas=labels)
+        doc.tensor = tokens.probabilities
+        docs.append(doc if number % 7 == 6 else own(doc))
+    return [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs]
+
+
+def take_away(doc: Doc, truth: list[tuple], rng: random.Random) -> tuple[Doc, list[tuple]]:
+    """Cut the Doc, or store it, with its user data or without; truth: what each token said at first."""
+    way, keeps = rng.choice(["nothing", "cut", "cut", "bin", "bytes"]), rng.random() < 0.7
+    if way == "cut":
+        first = rng.randrange(len(doc))
+        last = rng.randint(first + 1, len(doc))
+        return doc[first:last].as_doc(copy_user_data=keeps), truth[first:last]
+    if way == "bin":
+        packed = DocBin(store_user_data=keeps, docs=[doc])
+        return next(iter(packed.get_docs(doc.vocab))), truth
+    return (Doc(doc.vocab).from_bytes(doc.to_bytes()) if way == "bytes" else doc), truth
+
+
+def join_at_random(docs: Iterator[Doc], rng: random.Random, depth: int = 2) -> tuple[Doc, list[tuple]]:
+    """A Doc made by joining and cutting, joining what came of that, and cutting it again; and what each of its tokens said at first."""
+    if depth == 0:
+        doc = next(docs)
+        return take_away(doc, values(doc), rng)
+    parts = [join_at_random(docs, rng, depth - 1) for _ in range(2)]
+    joined = Doc.from_docs([doc for doc, _ in parts], exclude=["tensor"])
+    assert joined is not None
+    return take_away(joined, [value for _, truth in parts for value in truth], rng)
+
+
+@pytest.mark.parametrize(("n_words", "most_wrong"), [(10_000, 0.0), (13, 0.005)])
+@pytest.mark.filterwarnings("ignore:.*CW01")
+def test_random_joins_of_cut_docs(nlp, n_words, most_wrong):
+    """Docs that lost their user data, and Docs scored for another layer, among them; see the limits in README.md."""
+    rng = random.Random(3)
+    docs = iter(draw_docs(nlp, [f"w{number}" for number in range(n_words)], JOINS * 4, rng))
+    seen = Counter()
+    for _ in range(JOINS):
+        doc, truth = join_at_random(docs, rng)
+        for shown, own in zip(values(doc), truth, strict=True):
+            seen["none" if shown == NOTHING else "right" if shown == own else "wrong"] += 1
+    assert seen["right"] > 0.3 * seen.total()
+    assert seen["wrong"] <= most_wrong * seen.total()
+
+
+def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
+    whole = [values(doc) for doc in run(nlp, FRESH)]
+    single = [values(nlp(doc)) for doc in docs_of(nlp, FRESH)]
+    for one, other in zip(whole, single, strict=True):
+        for ours, theirs in zip(one, other, strict=True):
+            assert ours[0] == pytest.approx(theirs[0], abs=1e-9)
+            assert ours[1] == theirs[1]
+            assert ours[2] == pytest.approx(theirs[2], abs=1e-9)
+            assert ours[3] == pytest.approx(theirs[3], abs=1e-9)
+            assert ours[4] == theirs[4]
+
+
+def test_worker_processes(nlp, monkeypatch):
+    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
+    expected = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), batch_size=1)]
+    found = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), n_process=2, batch_size=1)]
+    assert found == expected
+
+
+# Saving
+
+
+@pytest.mark.parametrize(("scaling", "coverage"), zip([VECTOR, MATRIX, TEMPERATURE], COVERAGES, strict=True))
+def test_a_saved_pipeline_gives_the_same_bits(scaling, coverage, tmp_path):
+    settings = {"pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1"}, "sets": sets(0.3, coverage, min_tokens=7)}
+    nlp = pipeline({**EVERYTHING, **settings, "scaling": scaling}, n=200)
+    expected = [values(doc) for doc in run(nlp, FRESH)]
+    nlp.to_disk(tmp_path / "model")
+    by_bytes = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    for again in (spacy.load(tmp_path / "model"), by_bytes, pickle.loads(pickle.dumps(nlp))):
+        assert [values(doc) for doc in run(again, FRESH)] == expected
+        ours, theirs = nlp.get_pipe("calib"), again.get_pipe("calib")
+        assert theirs.to_bytes() == ours.to_bytes()
+        assert theirs.fit_info == ours.fit_info
+        assert theirs.normalize == "other"
+    block = spacy.load(tmp_path / "model").config["components"]["calib"]
+    assert (block["normalize"], block["intervals"]) == ("other", True)
+    assert block["sets"] == {**sets(0.3, coverage), "min_tokens": 7, "nonempty": False}
+    assert block["scaling"]["@calib_scalings"] == scaling["@calib_scalings"]
+
+
+PARTS = ("scaling", "other", "intervals", "sets")
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_state_that_holds_maps_alone_is_still_read(normalize, tmp_path):
+    """What was saved before there were scalings, intervals and sets: fewer keys in state, fit_info and config."""
+    nlp = pipeline({"normalize": normalize})
+    calib = nlp.get_pipe("calib")
+    expected = [values(doc) for doc in run(nlp, FRESH)]
+    state = saved.load(calib.to_bytes(), name="calib", path="")
+    for part in PARTS:
+        assert state.pop(part) is None
+    for part in ("scaling", "intervals", "sets"):
+        assert not state["fit_info"].pop(part)
+    nlp.to_disk(tmp_path / "old")
+    (tmp_path / "old" / "calib" / "calibration.msgpack").write_bytes(saved.dump(state))
+    config = nlp.config.copy()
+    for part in ("scaling", "intervals", "sets"):
+        del config["components"]["calib"][part]
+    config.to_disk(tmp_path / "old" / "config.cfg")
+    again = spacy.load(tmp_path / "old")
+    assert [values(doc) for doc in run(again, FRESH)] == expected
+    assert all(value[3:] == (None, None) for value in expected[0])
+    pipe = again.get_pipe("calib")
+    assert [getattr(pipe.calibration, part) for part in PARTS] == [None] * 4
+    assert describe(pipe)["normalize"] is normalize
+
+
+def test_damaged_parts_are_refused(nlp):
+    calib = nlp.get_pipe("calib")
+    before = calib.to_bytes()
+    for part, broken, code in (
+        ("scaling", {"@calib_scalings": "spacy-calib.NoScaling.v9", "settings": {}, "learned": {}}, "C012"),
+        ("scaling", {"@calib_scalings": "spacy-calib.VectorScaling.v1", "settings": {}, "learned": {}}, "C010"),
+        ("intervals", {"groups": {}}, "C010"),
+        ("sets", {"settings": {}}, "C010"),
+        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {"size": 3}, "learned": {}}, "C010"),
+        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1", "settings": {}, "learned": {}}, "C010"),
+        ("scaling", {"settings": {}, "learned": {}}, "C010"),
+    ):
+        state = saved.load(before, name="calib", path="")
+        state[part] = broken
+        with pytest.raises(CalibError, match=code):
+            calib.from_bytes(saved.dump(state))
+        assert calib.to_bytes() == before
+
+
+# The fit
+
+
+def test_an_unfitted_pipe_passes_raw_scores_through_and_promises_nothing():
+    nlp = unfitted(EVERYTHING)
+    with pytest.warns(UserWarning, match="CW01"):
+        docs = run(nlp, FRESH)
+    for token in tokens_of(docs):
+        assert token._.calib_score == pytest.approx(token._.calib_raw, abs=1e-12)
+        assert (token._.calib_interval, token._.calib_set) == (None, None)
+    again = unfitted(EVERYTHING).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("calib").calibration.sets is None
+    assert not again.get_pipe("calib").fitted
+
+
+def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
+    calib = nlp.get_pipe("calib")
+    assert not calib.scaling.fitted
+    assert calib.sets.pooled_ is None
+    info = calib.fit_info
+    assert info["scaling"]["name"] == VECTOR["@calib_scalings"]
+    assert info["scaling"]["size"] == calib.calibration.scaling.size()
+    assert info["sets"] == calib.calibration.sets.describe(LABELS)
+    assert (info["sets"]["alpha"], info["sets"]["tokens"], info["sets"]["out_of_reach"]) == (0.2, 300, 0.0)
+    assert info["intervals"] is True
+    # Pairs between the scaling's floor and the threshold are no pairs of the maps.
+    assert info["pairs"] == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info["table"][0]["pairs"]
+    assert json.loads(json.dumps(info)) == info
+
+
+def test_a_failed_fit_leaves_all_parts(nlp):
+    calib = nlp.get_pipe("calib")
+    before = calib.to_bytes()
+    tokens = draw_tokens(40, 1)
+    with pytest.raises(CalibError, match="C030"):
+        calib.fit(examples_of(nlp, Tokens(tokens.probabilities, tokens.truth, np.full(40, -2))))
+    assert calib.to_bytes() == before
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1e-6, 1e-4, 0.4])
+def test_any_threshold_will_do(threshold):
+    nlp = pipeline(EVERYTHING, n=200, threshold=threshold)
+    for token in tokens_of(run(nlp, FRESH)):
+        scores = token._.calib_scores
+        assert len(scores) == np.count_nonzero(token.doc.tensor[token.i] >= threshold)
+        assert all(np.isfinite(score) and 0 <= score <= 1 for score in scores.values())
+        assert 0 <= token._.calib_score <= 1
+        low, high = token._.calib_interval
+        assert 0 <= low < high <= 1
+        assert set(token._.calib_set or ()) <= set(scores)
+        assert (token._.calib_set is None) == (threshold == 0.4)  # every other tag that is right stands below it
+
+
+def test_a_threshold_below_the_floor_changes_little():
+    """Nothing is right that the model gives less than one in ten thousand; what is above it is scaled the same."""
+    one, other = (pipeline({"scaling": VECTOR}, threshold=threshold) for threshold in (0.0, 1e-4))
+    for ours, theirs in zip(tokens_of(run(one, FRESH)), tokens_of(run(other, FRESH)), strict=True):
+        assert ours._.calib_score == pytest.approx(theirs._.calib_score, abs=0.01)
+
+
+@pytest.mark.parametrize("normalize", ["kept", "True", None, 7])
+def test_a_way_to_normalize_that_there_is_not_is_refused(normalize):
+    with pytest.raises(ValueError, match="normalize"):
+        unfitted({"normalize": normalize})
+
+
+@pytest.mark.parametrize("wrong", [sets(0.0), sets(1.0), sets(0.1, "groups"), sets(0.1, min_tokens=0)])
+def test_sets_that_there_are_not_are_refused(wrong):
+    with pytest.raises(CalibError, match="C001"):
+        unfitted({"sets": wrong})
+
+
+def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
+    selection = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 3], "one_vs_rest": False, "methods": ["platt"],
+                 "scalings": ["temperature", "vector"]}  # fmt: skip
+    nlp = pipeline({"selection": selection, "sets": sets(), "normalize": "other", "intervals": True}, n=1000)
+    calib = nlp.get_pipe("calib")
+    chosen = next(
+        trial for trial in calib.fit_info["selection"]["trials"] if trial["candidate"] == calib.fit_info["selection"]["chosen"]
+    )
+    assert chosen["scaling"] in ("temperature", "vector")
+    assert calib.fit_info["scaling"]["name"].lower() == f"spacy-calib.{chosen['scaling']}scaling.v1"
+    expected = [values(doc) for doc in run(nlp, FRESH)]
+    assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
+    assert all(None not in value for doc in expected for value in doc)
+    # It was fitted on all that reaches its floor, and what is promised keeps to the groups of the settings.
+    data = fit_data(draw_tokens(1000, 1), 0.01, VectorScaling.floor)
+    expected = SCALINGS[chosen["scaling"]].clone()
+    expected.cross_fit(data.pairs, data.documents, len(LABELS))
+    assert calib.calibration.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
+    assert len(calib.maps.groups) == chosen["groups"]
+    assert len(calib.calibration.sets.groups) == len(calib.calibration.intervals.groups) == 3
+
+
+# Heads of trained components
+
+
+@pytest.fixture(scope="module")
+def heads(trained_bytes) -> Language:
+    """The pipeline of conftest with a calib pipe behind each head, all with everything; not to be changed."""
+    nlp = revive(trained_bytes)
+    names = ["tagger", "morphologizer", "senter", "trainable_lemmatizer"]
+    for name in names:
+        source = {"@calib_sources": "spacy-calib.Softmax.v1", "component": name}
+        settings = {**EVERYTHING, "scaling": MATRIX if name == "tagger" else VECTOR, "recalibrator": PLATT}
+        nlp.add_pipe("calib", name=f"{name}_calib", after=name, config={**settings, "attr": f"{name}_calib", "source": source})
+    with nlp.select_pipes(enable=["tok2vec", *names]):
+        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    for name in names:
+        nlp.get_pipe(f"{name}_calib").fit(examples)
+    return nlp
+
+
+@pytest.mark.parametrize("head", ["tagger", "morphologizer", "senter", "trainable_lemmatizer"])
+def test_every_head_has_scores_intervals_and_sets(head, heads):
+    attr = f"{head}_calib"
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(20, 7)]
+    single = [values(heads(text), attr) for text in texts]
+    layer = heads.get_pipe(attr).fit_info["layer"]
+    assert heads.get_pipe(attr).calibration.scaling.fitted
+    some = 0
+    for one, doc in zip(single, heads.pipe(texts, batch_size=8), strict=True):
+        for ours, theirs in zip(one, values(doc, attr), strict=True):
+            score, raw, scores, interval, tags = theirs
+            assert (score is None) == (raw is None) == (interval is None)
+            assert ours[0] == (None if score is None else pytest.approx(score, abs=1e-5))
+            assert ours[2] == pytest.approx(scores, abs=1e-5)
+            assert sum(scores.values()) <= 1 + 1e-9
+            assert tags is None or set(tags) <= set(scores)
+            some += bool(tags)
+    assert some > 20
+    if layer == "lemma":  # names of lemmas, not of edit trees
+        assert {tag for one in single for value in one for tag in value[4] or ()} & {"dog", "cat", "saw", "the"}
+
+
+# Entities and spans
+
+
+def entity_examples(nlp: Language, n: int, seed: int) -> list[Example]:
+    docs = entity_docs(n, seed, nlp.vocab, spans=True)
+    return [Example(doc, gold) for doc, gold in zip(bare_docs(nlp, docs), docs, strict=True)]
+
+
+def with_recognizer(granularity: str, **settings) -> Language:
+    """tok2vec, tagger, and a recognizer that keeps its probabilities, with an unfitted calib pipe."""
+    nlp = revive_recognizer("ner")
+    config, weights = nlp.config.copy(), nlp.to_bytes()
+    config["components"]["ner"]["factory"] = "calib_ner"
+    nlp = spacy.util.load_model_from_config(config).from_bytes(weights)
+    source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner", "granularity": granularity}
+    nlp.add_pipe("calib", config={"source": source, **settings})
+    return nlp
+
+
+@pytest.mark.parametrize("granularity", ["type", "biluo"])
+def test_labels_of_entities_have_scores_intervals_and_sets(granularity, tmp_path):
+    nlp = with_recognizer(granularity, **{**EVERYTHING, "scaling": MATRIX, "sets": sets(0.1)})
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, entity_examples(nlp, 40, 51))
+    nlp.get_pipe("calib").fit(examples)
+    fresh = entity_docs(40, 52, nlp.vocab)
+    found = list(nlp.pipe(bare_docs(nlp, fresh)))
+    labels = set(nlp.get_pipe("calib").labels)
+    held = []
+    for doc, gold in zip(found, fresh, strict=True):
+        for token, right in zip(doc, gold, strict=True):
+            assert token._.calib_interval is not None
+            assert sum(token._.calib_scores.values()) <= 1 + 1e-9
+            assert set(token._.calib_set) <= labels
+            if granularity == "type":
+                held.append((right.ent_type_ or "O") in token._.calib_set)
+    assert not held or np.mean(held) > 0.9 - 4 * np.sqrt(0.09 * 2 / len(held))
+    nlp.to_disk(tmp_path / "model")
+    again = list(spacy.load(tmp_path / "model").pipe(bare_docs(nlp, fresh[:5])))
+    assert [values(doc)[0][4] for doc in again] == [values(doc)[0][4] for doc in found[:5]]
+
+
+def preset_first(nlp: Language, docs: list[Doc]) -> list[Doc]:
+    """The first token of each Doc is an entity before the recognizer runs."""
+    for doc in docs:
+        doc.set_ents([doc[0:1].char_span(0, len(doc[0]), label="ORG")], default="missing")
+    return docs
+
+
+def test_preset_tokens_have_no_set_and_take_no_part_in_the_fit():
+    """Their empty set was promised to hold their label, and each was a miss that put the promise out of reach."""
+    nlp = with_recognizer("type", sets=sets(0.1), intervals=True)
+    examples = entity_examples(nlp, 40, 51)
+    preset_first(nlp, [example.predicted for example in examples])
+    with nlp.select_pipes(disable=["calib"]):
+        run_upstream(nlp, examples)
+    calib = nlp.get_pipe("calib").fit(examples)
+    n_tokens = sum(len(example.predicted) for example in examples)
+    assert calib.fit_info["sets"]["tokens"] == n_tokens - len(examples)
+    (doc,) = nlp.pipe(preset_first(nlp, bare_docs(nlp, entity_docs(1, 52, nlp.vocab))))
+    assert (doc[0]._.calib_score, doc[0]._.calib_interval, doc[0]._.calib_set) == (None, None, None)
+    assert all(token._.calib_set is not None for token in doc[1:])
+
+
+def test_labels_that_may_overlap_cannot_be_scaled_normalized_or_held_by_sets():
+    nlp = revive_recognizer("spancat")
+    source = {"@calib_sources": "spacy-calib.Spancat.v1", "component": "spancat"}
+    examples = run_upstream(nlp, entity_examples(nlp, 40, 51))
+    for name, setting in (("scaling", VECTOR), ("sets", sets()), ("normalize", True), ("normalize", "other")):
+        calib = nlp.add_pipe("calib", config={"source": source, name: setting})
+        with pytest.raises(CalibError, match=rf"C072.*setting {name} is about.*of spans:sc a token may have several"):
+            calib.fit(examples)
+        assert not calib.fitted
+        nlp.remove_pipe("calib")
+    auto = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1], "methods": ["platt", "beta"]}
+    calib = nlp.add_pipe("calib", config={"source": source, "selection": auto, "intervals": True}).fit(examples)
+    assert {trial["scaling"] for trial in calib.fit_info["selection"]["trials"]} == {""}
+    (doc,) = nlp.pipe(bare_docs(nlp, entity_docs(1, 52, nlp.vocab)))
+    assert all(token._.calib_interval is not None for token in doc)
+
+
+def test_no_warning_where_all_is_well(nlp):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(nlp, FRESH)
+
+
+def test_normalize_is_read_from_the_pipe_and_kept_by_the_calibration(nlp):
+    calib = nlp.get_pipe("calib")
+    sums = {}
+    for normalize in (False, True, "other"):
+        calib.normalize = normalize
+        assert calib.normalize == calib.calibration.normalize == normalize
+        sums[normalize] = np.array([sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, FRESH))])
+    assert sums[True] == pytest.approx(np.ones(60))
+    assert np.all(sums["other"] < 1)
+    assert np.abs(sums[False] - 1).max() > 0.01
+    assert isinstance(calib.calibration, TokenCalibration)

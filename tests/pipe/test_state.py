@@ -1,0 +1,174 @@
+"""The one schema of the saved state: what is damaged and has a right checksum is refused as a whole, and nothing is believed."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from spacy.language import Language
+
+from spacy_calib import CalibError
+from spacy_calib.pipe import saved
+from spacy_calib.pipe.state import STATE
+from tests.saved.make import HERE
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+FILES = sorted(HERE.glob("*.tar.xz"))
+
+
+@pytest.fixture(scope="module")
+def fuzz():
+    sys.path.insert(0, str(SCRIPTS))
+    import fuzz_state
+
+    yield fuzz_state
+    sys.path.remove(str(SCRIPTS))
+    sys.modules.pop("fuzz_state")
+
+
+@pytest.fixture(scope="module")
+def pipelines(fuzz) -> dict[str, Language]:
+    return {file.name.split("-")[1].split(".")[0]: fuzz.load(file) for file in FILES}
+
+
+def state_of(pipe: Any) -> dict[str, Any]:
+    return saved.load(pipe.to_bytes(), name="calib", path="")
+
+
+def put(state: Any, path: str, value: Any) -> None:
+    """Set what stands at "maps.maps.0.learned.y_"; an array's element where the path goes into one."""
+    *above, last = path.split(".")
+    for key in above:
+        state = state[int(key) if isinstance(state, list) else key]
+    if isinstance(state, np.ndarray):
+        raise AssertionError(path)
+    state[int(last) if isinstance(state, list) else last] = value
+
+
+def with_element(array: np.ndarray, index: int, value: Any) -> np.ndarray:
+    changed = array.astype(np.result_type(array, type(value)))
+    changed[index] = value
+    return changed
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["isotonic", "auto", "ner"])
+def test_damage_with_a_right_checksum_is_refused_or_harmless(fuzz, pipelines, name):
+    """A hundred of the cases of scripts/fuzz_state.py, from 900,000 on."""
+    fuzzer = fuzz.Fuzzer(pipelines[name])
+    bad = {seed: wrong for seed in range(900_000, 900_100) if (wrong := fuzzer.try_one(seed)[1])}
+    assert not bad
+
+
+DAMAGE = [
+    ("isotonic", "maps.maps.0.learned.y_", lambda y: with_element(y, -1, np.nan), "learned.y_"),
+    ("isotonic", "maps.maps.0.learned.y_", lambda y: with_element(y, -1, 2.0), "'learned.y_' is not an array of numbers from 0 to 1"),
+    ("isotonic", "maps.maps.0.learned.y_", lambda y: with_element(y, 0, 1e300), "learned.y_"),
+    ("isotonic", "maps.maps.0.learned.y_", lambda y: y[:-1], "'y_' has"),
+    ("isotonic", "maps.maps.0.learned.y_", lambda y: y[::-1].copy(), "never falls"),
+    ("isotonic", "maps.maps.0.learned.x_", lambda x: np.append(x, x[-1]), "an array that rises"),
+    ("isotonic", "maps.maps.0.learned", lambda held: {}, "learned"),
+    ("isotonic", "maps.pooled.settings", lambda held: {"size": 3}, "what spacy-calib.Isotonic.v1 takes"),
+    ("isotonic", "maps.groups.of_tag", lambda of: with_element(of, 0, 2**31), r"'state.maps.groups' is not consistent: there are \d groups"),
+    ("isotonic", "maps.groups.of_tag", lambda of: of[:-1], "have counts"),
+    ("isotonic", "maps.groups.counts", lambda of: of.astype(float), "counts' is not an array of whole numbers"),
+    ("isotonic", "labels", lambda labels: labels[:-1], "5 tags have groups, there are 4 labels"),
+    ("isotonic", "labels", lambda labels: "DET", "'state.labels' is not a list"),
+    ("isotonic", "fit_info.pairs", lambda n: "many", "'state.fit_info.pairs' is not a whole number"),
+    ("isotonic", "fit_info.threshold", lambda n: float("nan"), "fit_info.threshold"),
+    ("isotonic", "fit_info.table.0.raw", lambda n: "x", r"'state.fit_info.table\[0\].raw' is not a number from 0 to 1"),
+    ("isotonic", "fit_info.versions", lambda n: None, "'state.fit_info.versions' is not a table"),
+    ("isotonic", "fit_info", lambda n: {}, "'fit_info' is empty"),
+    ("isotonic", "record.profile.scores", lambda n: n[:, :-1], "'scores' has"),
+    ("isotonic", "record.tokens.moment", lambda n: np.full((1, 1), np.inf), "record.tokens.moment"),
+    ("auto", "scaling.learned.weights_", lambda n: with_element(n, 0, 1e300), "learned.weights_"),
+    ("auto", "scaling.learned.codes_", lambda n: with_element(n, -1, 2**40), "a pair names a tag that there is not"),
+    ("auto", "scaling.settings", lambda n: {"ridge": -1.0}, "what spacy-calib"),
+    ("auto", "sets.learned.cuts.pooled.values", lambda n: np.array([2.0]), "cuts.pooled.values"),
+    ("auto", "sets.settings.min_tokens", lambda n: 10**18, "what spacy-calib.ConformalSets.v1 takes"),
+    ("auto", "intervals.pooled.learned.low_", lambda n: n + 0 * n + 1, "learned"),
+    ("auto", "other.learned.coefficients_", lambda n: -n, "2 numbers, the first 1 of at least 0"),
+    ("ner", "span_maps.0.weights", lambda n: n[:-1], "'weights' has"),
+    ("ner", "span_maps", lambda n: n[:1], "a list of 2 to 2"),
+    ("ner", "cutoffs.cutoffs.all", lambda n: 1.5, "cutoffs.cutoffs.all' is not a number from 0 to 1"),
+    ("ner", "fit_info.spans.labels", lambda n: n[:-1], "the labels of spans"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "path", "damage", "why"), DAMAGE)
+def test_a_refused_load_names_the_place_and_leaves_the_pipe_as_it_was(pipelines, name, path, damage, why):
+    """Contents were believed once the checksum was right, and what was read before the fault stayed in the pipe."""
+    pipe = pipelines[name].get_pipe("calib")
+    before, parts = pipe.to_bytes(), (pipe.calibration, pipe.span_maps, pipe.cutoffs, pipe.record, pipe.fit_info)
+    state = state_of(pipe)
+    held = state
+    for key in path.split("."):
+        held = held[int(key) if isinstance(held, list) else key]
+    put(state, path, damage(held))
+    with pytest.raises(CalibError, match=why) as caught:
+        pipe.from_bytes(saved.dump(state))
+    assert caught.value.code == "C010"
+    assert "fit the pipe again or copy the folder anew" in str(caught.value)
+    after = (pipe.calibration, pipe.span_maps, pipe.cutoffs, pipe.record, pipe.fit_info)
+    assert all(one is other for one, other in zip(after, parts, strict=True))
+    assert pipe.to_bytes() == before
+
+
+def test_other_labels_are_refused_before_anything_is_taken_over(pipelines):
+    """The labels were checked last: the pipe kept the maps of the other labels."""
+    pipe = pipelines["isotonic"].get_pipe("calib")
+    before = pipe.to_bytes()
+    state = state_of(pipe)
+    state["labels"] = state["labels"][::-1]
+    with pytest.raises(CalibError, match="C020"):
+        pipe.from_bytes(saved.dump(state))
+    assert pipe.to_bytes() == before
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x81\xa6format\xa1x", b"\x93\x01", bytes(range(256))])
+def test_the_collector_is_on_after_a_failed_load(pipelines, data):
+    """srsly turns it off while it reads, and left it off."""
+    assert gc.isenabled()
+    with pytest.raises(CalibError, match="C010"):
+        pipelines["isotonic"].get_pipe("calib").from_bytes(data)
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_collector_is_left_as_it_was(pipelines, keep):
+    pipe = pipelines["isotonic"].get_pipe("calib")
+    data = pipe.to_bytes()
+    (gc.enable if keep else gc.disable)()
+    try:
+        pipe.from_bytes(data)
+        assert gc.isenabled() == keep
+    finally:
+        gc.enable()
+
+
+def undeclared(given: Any, read: Any, where: str = "") -> list[str]:
+    """Keys of a saved state that its schema leaves out."""
+    if isinstance(given, dict):
+        gone = [f"{where}.{key}" for key in given if key not in read]
+        return gone + [key for name in read if name in given for key in undeclared(given[name], read[name], f"{where}.{name}")]
+    if isinstance(given, list):
+        return [key for i, one in enumerate(given) for key in undeclared(one, read[i], f"{where}[{i}]")]
+    return []
+
+
+def test_the_schema_declares_all_that_a_fit_saves(fitted, pipelines):
+    """A key that is saved and not declared would be lost at the next load: one line in the form of its part declares it."""
+    for nlp in (fitted, *pipelines.values()):
+        state = state_of(nlp.get_pipe("calib"))
+        assert undeclared(state, STATE(state, "state")) == []
+
+
+def test_keys_of_a_later_version_are_left_out(pipelines):
+    pipe = pipelines["isotonic"].get_pipe("calib")
+    before, state = pipe.to_bytes(), state_of(pipe)
+    state["later"] = state["fit_info"]["later"] = state["maps"]["groups"]["later"] = {"x": np.ones(3)}
+    assert pipe.from_bytes(saved.dump(state)).to_bytes() == before

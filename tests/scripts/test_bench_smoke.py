@@ -1,0 +1,73 @@
+"""scripts/bench_smoke.py: it forgets no script, and sees one that fails."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "scripts"
+
+
+@pytest.fixture
+def smoke(monkeypatch):
+    """The script, with the folder scripts/ as it is on the path when it runs."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import bench_smoke
+
+    yield bench_smoke
+    sys.modules.pop("bench_smoke", None)
+
+
+def test_every_script_is_run_or_imported_or_skipped_with_a_reason(smoke):
+    named = [*smoke.RUNS, *smoke.PARTS, *smoke.SKIPPED]
+    assert sorted(named) == sorted(file.relative_to(SCRIPTS).as_posix() for file in SCRIPTS.rglob("*.py"))
+    assert all(smoke.SKIPPED.values())
+
+
+def test_what_can_be_called_is_run(smoke):
+    """A part has no options of its own, or is skipped by name."""
+    for name in smoke.PARTS:
+        if name != "quality/peers.py":  # makes environments
+            assert "__main__" not in (SCRIPTS / name).read_text(encoding="utf8"), name
+
+
+def test_make_and_ci_call_it():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf8")
+    assert re.search(r"^bench-smoke: .*\n\t.*scripts/bench_smoke\.py$", makefile, re.MULTILINE)
+    assert "make bench-smoke" in (ROOT / ".ci" / "run").read_text(encoding="utf8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("print('a table')", ""),
+        ("print('a table')\nraise SystemExit(1)", ""),
+        ("print('a table')\nraise SystemExit(2)", "ended with 2"),
+        ("print('a table')\nraise SystemExit('no data')", "ended with no data"),
+        ("print('a table')\nraise TypeError('no such argument')", "TypeError: no such argument"),
+        ("print('nothing')", "does not show 'a table'"),
+        ("import sys\nprint('a table' if sys.argv[1:] == ['--small'] and __name__ == '__main__' else sys.argv)", ""),
+    ],
+)
+def test_a_script_that_fails_is_seen(smoke, code, why, tmp_path, capsys):
+    (tmp_path / "script.py").write_text(code, encoding="utf8")
+    said = smoke.run(tmp_path / "script.py", ["--small"], "a table")
+    assert why in said
+    assert bool(why) == bool(said)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_made_up_treebanks_are_read_as_the_real_ones_are(smoke, monkeypatch, tmp_path):
+    smoke.write_treebanks(tmp_path)
+    monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path / "data"))
+    from quality import readers
+
+    documents = readers.ewt("dev", "tags")
+    assert len(documents) == 240
+    assert readers.count_tokens(documents) > 2500
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("quality", "quality_table", "conllu")]:
+        sys.modules.pop(name)

@@ -1,0 +1,175 @@
+"""The parts of scripts/demo.py that read and split the treebanks, and its picture."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.types import Pairs
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+TREEBANK = """\
+# newdoc id = all.conllu
+# sent_id = FOLHA_DOC000001_SENT003
+# text = Vim da rua .
+1\tVim\tvir\tVERB\t_\tMood=Ind|XXX|Number=Sing\t_\t_\t_\t_
+2-3\tda\t_\t_\t_\t_\t_\t_\t_\t_
+2\tde\tde\tADP\t_\t_\t_\t_\t_\t_
+3\ta\to\tDET\t_\tGender=Fem=|Number=Sing\t_\t_\t_\t_
+4\trua\trua\tNOUN\t_\tForeign=YesNumber=Inv\t_\t_\t_\t_\tTrunc=Yes
+4.1\tvazio\t_\tX\t_\t_\t_\t_\t_\t_
+5\t.\t.\tPUNCT\t_\t_\t_\t_\t_\t_
+
+# sent_id = FOLHA_DOC000001_SENT004
+1\t#vale5\t_\tX\t_\t_\t_\t_\t_\t_
+
+# sent_id = FOLHA_DOC000022_SENT001
+1\tSim\tsim\tADV\t_\tPolarity=Neg,Pos\t_\t_\t_\t_
+
+"""
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """The folder scripts/ as it is on the path when `python scripts/demo.py` runs."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    yield
+    for name in ("demo", "conllu"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def sentences(scripts, tmp_path):
+    from conllu import read_sentences
+
+    (tmp_path / "annotated.conllu").write_text(TREEBANK, encoding="utf8")
+    skipped: Counter[str] = Counter()
+    return list(read_sentences(tmp_path / "annotated.conllu", skipped)), skipped
+
+
+def test_reading_skips_contractions_empty_nodes_and_malformed_features(sentences):
+    read, skipped = sentences
+    assert read[0].words == ["Vim", "de", "a", "rua", "."]
+    assert read[0].pos == ["VERB", "ADP", "DET", "NOUN", "PUNCT"]
+    assert read[0].feats == ["Mood=Ind|Number=Sing", "", "Number=Sing", "", ""]
+    assert read[1].words == ["#vale5"], "a word that begins with # is no comment"
+    assert read[2].feats == ["Polarity=Neg,Pos"]
+    assert skipped == {"XXX": 1, "Gender=Fem=": 1, "Foreign=YesNumber=Inv": 1}
+
+
+def test_a_sentence_without_an_id_is_refused(scripts, tmp_path):
+    from conllu import read_sentences
+
+    (tmp_path / "x.conllu").write_text("1\tSim\tsim\tADV\t_\t_\t_\t_\t_\t_\n", encoding="utf8")
+    with pytest.raises(ValueError, match="has no sent_id"):
+        list(read_sentences(tmp_path / "x.conllu", Counter()))
+
+
+@pytest.mark.parametrize(
+    ("sent_id", "document"),
+    [
+        ("FOLHA_DOC000001_SENT003", "FOLHA_DOC000001"),
+        ("247-20140910-MONOGRAFIA_0-1", "247-20140910-MONOGRAFIA_0"),
+        ("20-20140904-TESEDSC_0-1249", "20-20140904-TESEDSC_0"),
+        ("dante_01_441014389496619009l", "dante_01_441014389496619009l"),
+    ],
+)
+def test_document_of_a_sentence(scripts, sent_id, document):
+    from conllu import document_of
+
+    assert document_of(sent_id) == document
+
+
+def test_docs_hold_sentences_of_one_document(sentences):
+    from conllu import gold_docs
+
+    one, two, three = (*gold_docs(sentences[0], Vocab(), n_sents=1),)
+    assert [len(doc) for doc in (one, two, three)] == [5, 1, 1]
+    first, second = gold_docs(sentences[0], Vocab(), n_sents=10)
+    assert [sent.text for sent in first.sents] == ["Vim de a rua .", "#vale5"]
+    assert [token.pos_ for token in second] == ["ADV"]
+    assert str(first[0].morph) == "Mood=Ind|Number=Sing"
+    assert first.has_unknown_spaces
+
+
+def test_split_keeps_documents_whole_and_loses_nothing(scripts):
+    from conllu import Sentence, document_of
+    from demo import SHARES, split_by_document
+
+    given = [Sentence(f"FOLHA_DOC{d:06}_SENT{s:03}", ["a"], ["X"], [""]) for d in range(200) for s in range(d % 4 + 1)]
+    split = split_by_document(given, SHARES)
+    documents = {part: {document_of(s.sent_id) for s in inside} for part, inside in split.items()}
+    assert {part: len(held) for part, held in documents.items()} == {"train": 130, "dev": 10, "fit": 30, "test": 30}
+    assert len(set.union(*documents.values())) == 200
+    assert sorted(s.sent_id for inside in split.values() for s in inside) == sorted(s.sent_id for s in given)
+    assert split_by_document(given, SHARES, seed=0) == split
+    assert split_by_document(given, SHARES, seed=1) != split
+
+
+@pytest.mark.skipif(find_spec("dante") is None, reason="the package dante-corpora is not installed")
+def test_the_treebanks_are_what_the_demo_says(scripts):
+    """Counted from the files of dante-corpora 2.0.5."""
+    from conllu import document_of, read_sentences
+    from demo import corpus_file
+
+    found = {}
+    for name in ("porttinari", "petrogold", "dantestocks"):
+        skipped: Counter[str] = Counter()
+        read = list(read_sentences(corpus_file(name), skipped))
+        documents = {document_of(sentence.sent_id) for sentence in read}
+        found[name] = (len(documents), len(read), sum(len(s.words) for s in read), skipped.total())
+    assert found["porttinari"] == (1073, 8420, 168400, 3)
+    assert found["petrogold"] == (19, 9127, 253640, 1)
+    assert found["dantestocks"] == (4048, 4048, 81050, 7)
+
+
+def test_maps_are_the_three_methods_of_each_grouping(scripts):
+    from demo import figures, fit_maps
+
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(size=4000)
+    tags = rng.integers(0, 4, size=4000)
+    pairs = Pairs(np.arange(4000), tags, scores, rng.uniform(size=4000) < scores**2, 4000)
+    labels = ("A", "B", "C", "D")
+    groups = tag_frequency_groups(labels, {"A": 4, "B": 3, "C": 2, "D": 1}, 2)
+    maps = fit_maps(pairs, groups, labels)
+    assert [one.name for one in maps] == [
+        "raw", "SCW isotonic", "SCW histogram", "SCW scaling-binning",
+        "TFG isotonic", "TFG histogram", "TFG scaling-binning",
+    ]  # fmt: skip
+    assert [len(one.maps.groups) for one in maps[1:]] == [1, 1, 1, 2, 2, 2]
+    raw, *others = (figures(one, pairs, groups) for one in maps)
+    assert all(len(row) == len(raw) == 8 for row in others)
+    assert all(float(row[1]) < float(raw[1]) / 4 for row in others), "hits are drawn with probability score squared"
+
+
+def test_the_table_lays_headings_over_the_columns(scripts):
+    from demo import as_table
+
+    text = as_table([("",), ("A heading longer than every label",), ("raw", "0.1", "0.2")], ("SMCE", "log loss"))
+    assert text.split("\n") == ["         SMCE  log loss", "", "A heading longer than every label", "  raw     0.1       0.2"]
+
+
+def test_the_picture_keeps_its_words_apart_and_inside():
+    """compare_reliability cut off the label "score", and laid the title over the panels' titles where those had two lines."""
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from spacy_calib.report.plots import compare_reliability
+
+    hits = np.array([False, True])
+    panel = {"title": "in domain\nnews", "hits": hits, "raw": [0.2, 0.8], "calibrated": [0.1, 0.9]}
+    figure = compare_reliability([panel] * 3, title="A title")
+    FigureCanvasAgg(figure).draw()
+    title = figure._suptitle.get_window_extent()
+    for ax in figure.axes:
+        label = ax.xaxis.label.get_window_extent()
+        assert label.y0 >= 0
+        assert ax.title.get_window_extent().y1 <= title.y0

@@ -1,0 +1,198 @@
+"""The parts of scripts/bench_quality.py on made-up logits, and its readers on the real data sets."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spacy_calib.calibration.recalibrators import Platt
+from spacy_calib.metrics import log_loss
+from spacy_calib.types import Pairs
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+N_TAGS = 6
+FEW = ("raw", "SCW ", "TFG-5 histogram", "TFG-5 isotonic", "TFG-5 scaling binning", "matrix scaling", "auto")
+
+
+@pytest.fixture(autouse=True)
+def scripts(monkeypatch):
+    """The folder scripts/ as it is on the path when the benchmark runs."""
+    pytest.importorskip("spacy")
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    yield
+    for name in list(sys.modules):
+        if name in ("bench_quality", "quality_table", "conllu", "demo", "peer_worker") or name.split(".")[0] == "quality":
+            sys.modules.pop(name)
+
+
+def drawn(n: int, seed: int):
+    """(logits, gold, documents) of n tokens: a head that is twice as sure as it should be and takes tag 1 for tag 2."""
+    rng = np.random.default_rng(seed)
+    true = rng.normal(0, 1.5, (n, N_TAGS)) - np.arange(N_TAGS) / 2
+    chances = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
+    gold = (chances.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    gold[::97] = -1
+    gold[::101] = -2
+    logits = 2 * true
+    logits[:, 1] += 1.0
+    logits[:, 2] -= 1.0
+    return logits.astype(np.float32), gold, np.arange(n) // 20
+
+
+@pytest.fixture
+def held():
+    from quality.data import DataSet, Split
+
+    counts = tuple(np.bincount(drawn(1500, 0)[1].clip(0), minlength=N_TAGS).tolist())
+    labels = tuple("ABCDEF")
+    return DataSet("ewt-tagger", "Made up", labels, counts, False, 0.5, Split(*drawn(1500, 0)), Split(*drawn(1500, 1)))
+
+
+def test_a_task_holds_the_thresholded_pairs_of_tokens_with_gold(held, tmp_path):
+    from quality.ours import Task, write_pairs
+
+    task = Task(held)
+    logits = np.asarray(held.test.logits, dtype=np.float64)
+    chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    rows, tags = np.nonzero((chances >= 0.01) & (held.test.gold != -2)[:, None])
+    np.testing.assert_array_equal(task.test.rows, rows)
+    np.testing.assert_array_equal(task.test.tags, tags)
+    np.testing.assert_allclose(task.test.scores, chances[rows, tags])
+    np.testing.assert_array_equal(task.test.hits, held.test.gold[rows] == tags)
+    np.testing.assert_array_equal(task.documents, rows // 20)
+    assert not task.test.hits[held.test.gold[rows] == -1].any()
+    write_pairs(task, tmp_path)
+    for name in ("rows", "tags", "scores", "hits"):
+        np.testing.assert_array_equal(np.load(tmp_path / f"test_{name}.npy"), getattr(task.test, name))
+        np.testing.assert_array_equal(np.load(tmp_path / f"fit_{name}.npy"), getattr(task.fit_pairs, name))
+    np.testing.assert_array_equal(np.load(tmp_path / "fit_groups.npy"), task.groups.of(task.fit_pairs.tags))
+
+
+def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_than_raw(held):
+    from quality.ours import Task, methods
+
+    task = Task(held)
+    losses = {}
+    for name, run in methods("streusle-not"):
+        scores = run(task).scores
+        assert scores.shape == (len(task.test),), name
+        assert ((scores >= 0) & (scores <= 1)).all(), name
+        losses[name] = log_loss(scores, task.test.hits)
+    worse = {name for name, loss in losses.items() if loss >= losses["raw"]} - {"raw"}
+    assert all("sum to 1" in name for name in worse), worse
+    assert losses["auto"] < min(losses[f"TFG-5 {method}"] for method in ("histogram", "isotonic", "scaling binning"))
+
+
+def test_the_benchmark_on_a_made_up_set(held, tmp_path, monkeypatch):
+    import bench_quality
+    from quality import data, ours
+
+    folder = tmp_path / "ewt-tagger"
+    folder.mkdir()
+    data.write(held, folder)
+    assert data.load(folder).labels == held.labels
+    some = [(name, run) for name, run in ours.methods("ewt-tagger") if name.startswith(FEW)]
+    monkeypatch.setattr(bench_quality, "prepare", lambda name, cache: folder)
+    monkeypatch.setattr(bench_quality, "methods", lambda name: some)
+    row = bench_quality.run_set("ewt-tagger", tmp_path, [], 1.0, n_samples=2000)
+    total = bench_quality.acceptance([row])
+    assert total["sets"] == 1
+    # The head confuses two tags, which no map of single scores can tell apart.
+    assert total["better_than_paper"] == {"log_loss": 1, "brier": 1}
+    assert total["never_worse"] == {loss: int(row["never_worse"][loss]["held"]) for loss in ("log_loss", "brier")}
+    text = bench_quality.markdown({"command": "python x", "acceptance": total, "sets": [row]})
+    assert "| **auto** |" in text
+    assert "Made up. 6 labels, accuracy 0.5000; fit: 1,500 tokens" in text
+    assert f"{row['ours']['auto']['log_loss']:.4f}" in text
+    assert json.loads(json.dumps(bench_quality.rounded(row)))["never_worse"]["brier"]["rivals"] == len(some) - 3
+    # Sets of the right kind hold about as often as they promise.
+    marginal = [one for one in row["promises"] if one["coverage"] == "marginal"]
+    assert [one["alpha"] for one in marginal] == [0.1, 0.05]
+    assert all(one["low"] - 0.03 < 1 - one["alpha"] < one["high"] + 0.03 for one in marginal)
+
+
+def test_never_worse_sees_a_rival_that_is_better():
+    from quality.judge import never_worse
+
+    rng = np.random.default_rng(3)
+    n = 4000
+    chances = rng.uniform(0.05, 0.95, n)
+    pairs = Pairs(np.arange(n), np.zeros(n, np.intp), chances, rng.random(n) < chances, n)
+    documents = np.arange(n) // 20
+    wrong = np.clip(chances**2, 0, 1)
+    worse = never_worse(pairs, documents, wrong, {"true": chances, "wrong": wrong}, "log_loss", 2000)
+    assert not worse.held
+    assert (worse.rival, worse.best, worse.rivals) == ("true", "true", 2)
+    assert worse.difference > worse.margin
+    assert worse.upper > worse.difference
+    fine = never_worse(pairs, documents, chances, {"true": chances, "wrong": wrong}, "brier", 2000)
+    assert fine.held
+    assert fine.upper <= fine.margin
+
+
+# Peers
+
+
+def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp_path, monkeypatch):
+    from quality import data, ours, peers
+
+    folder = tmp_path / "made-up"
+    folder.mkdir()
+    data.write(held, folder)
+    task = ours.Task(held)
+    ours.write_pairs(task, folder)
+    monkeypatch.setattr(peers, "environment", lambda name, cache: (Path(sys.executable), ""))
+    monkeypatch.setattr(
+        peers,
+        "PEERS",
+        {
+            "scikit-learn": peers.Peer((), {"binary": ("sigmoid",)}),
+            "netcal": peers.Peer((), {"binary": ("IsotonicRegression",)}),
+        },
+    )
+    first = peers.run_peers(folder, tmp_path, tmp_path / "out", limit=60)
+    by_name = {(one.peer, one.how): one for one in first}
+    sigmoid = by_name["scikit-learn", "pooled"]
+    assert sigmoid.failure == ""
+    scores = np.load(sigmoid.scores)
+    ours_pooled = Platt().fit(task.fit_pairs.scores, task.fit_pairs.hits).predict(task.test.scores)
+    assert log_loss(scores, task.test.hits) == pytest.approx(log_loss(ours_pooled, task.test.hits), abs=2e-3)
+    assert all("netcal" in by_name["netcal", how].failure for how in ("pooled", "per group"))
+    assert by_name["netcal", "pooled"].scores is None
+    # What is finished is not run again.
+    monkeypatch.setattr(peers, "run_once", lambda *_: pytest.fail("ran again"))
+    again = peers.run_peers(folder, tmp_path, tmp_path / "out", limit=60)
+    assert [(one.peer, one.how, one.failure) for one in again] == [(one.peer, one.how, one.failure) for one in first]
+
+
+# Readers
+
+DATA = os.environ.get("SPACY_CALIB_DATA", "")
+needs_data = pytest.mark.skipif(
+    not Path(DATA).is_dir() or not DATA, reason="SPACY_CALIB_DATA does not name the folder of real data sets"
+)
+
+
+def sizes(documents) -> tuple[int, int]:
+    from quality.readers import count_tokens
+
+    return len(documents), count_tokens(documents)
+
+
+@needs_data
+def test_readers_find_what_the_data_sets_say_they_hold():
+    from quality import readers
+
+    assert sizes(readers.ark("test")) == (500, 7152)
+    assert sizes(readers.streusle("dev"))[1] == 5396
+    parts = readers.ptb()
+    assert sum(sizes(part)[0] for part in parts.values()) == 199
+    assert sum(sizes(part)[1] for part in parts.values()) == 94_084
+    assert sizes(readers.ewt("test", "tags")) == (316, 25_094)
+    assert sizes(readers.entities("wnut17", "dev")) == (1009, 15_733)

@@ -1,0 +1,191 @@
+"""The rules over arrays say what spaCy's transition system says, state by state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+
+from spacy_calib.sources.ner.actions import Actions, read_actions
+from spacy_calib.sources.ner.constraints import opening_columns, read_context, valid_inside, valid_openings
+from tests.sources.ner import (
+    BEGIN,
+    IN,
+    MISSING,
+    TYPES,
+    Draft,
+    docs_of,
+    plain,
+    random_draft,
+    random_drafts,
+    random_pipeline,
+    twins,
+)
+from tests.strategies import settings  # noqa: F401  (loads the profile)
+
+
+def moves_of_spacy():
+    return twins()[0].moves, twins()[0].vocab
+
+
+def names_of(columns: Iterable[int], actions: Actions) -> list[str]:
+    """spaCy's names of the classes."""
+    known = {int(actions.out): "O", actions.blocked: "U-"}
+    for prefix, classes in zip("BILU", (actions.begin, actions.inside, actions.last, actions.unit), strict=True):
+        known.update({int(number): f"{prefix}-{label}" for number, label in zip(classes, actions.types, strict=True)})
+    return [known[int(number)] for number in columns]
+
+
+def step(state: Any, name: str) -> None:
+    """What spaCy does when it takes a transition."""
+    prefix, _, label = name.partition("-")
+    if prefix in "BU" and name != "U-":
+        state.open_ent(state.doc.vocab.strings[label])
+    if prefix in "LU" and name != "U-":
+        state.close_ent()
+    state.push()
+    state.pop()
+
+
+def walk(
+    moves: Any, doc: Doc, choose: Callable[..., str], check_outside: Callable[..., None], check_inside: Callable[..., None]
+) -> int:
+    """Take transitions that spaCy allows until the Doc or the transitions end; the number of states seen."""
+    (state,) = moves.init_batch([doc])
+    actions = read_actions(moves)
+    openings = names_of(opening_columns(actions), actions)
+    opened = ""
+    seen = 0
+    while not state.is_final():
+        token = state.B(0)
+        seen += 1
+        if not state.entity_is_open():
+            valid = [name for name in openings if moves.is_valid(state, name)]
+            others = [f"{prefix}-{label}" for prefix in "IL" for label in actions.types]
+            assert not any(moves.is_valid(state, name) for name in others)
+            check_outside(token, np.array([name in valid for name in openings]))
+        else:
+            goes_on = [label for label in actions.types if moves.is_valid(state, f"I-{label}")]
+            closes = [label for label in actions.types if moves.is_valid(state, f"L-{label}")]
+            assert goes_on in ([], [opened])
+            assert not any(moves.is_valid(state, name) for name in openings)
+            check_inside(token, opened, bool(goes_on), bool(closes))
+            valid = [f"I-{label}" for label in goes_on] + [f"L-{label}" for label in closes]
+        if not valid:
+            return seen
+        name = choose(valid)
+        if name.startswith("B-"):
+            opened = name[2:]
+        step(state, name)
+    return seen
+
+
+def compare_along_a_history(draft: Draft, rng: np.random.Generator) -> int:
+    moves, vocab = moves_of_spacy()
+    doc = draft.doc(vocab)
+    actions = read_actions(moves)
+    context = read_context([doc])
+    openings = valid_openings(context, actions)
+    assert openings.shape == (len(doc), 2 * len(TYPES) + 2)
+
+    def check_outside(token, wanted):
+        assert openings[token].tolist() == wanted.tolist(), (token, draft)
+
+    def check_inside(token, label, goes_on, closes):
+        row, kind = np.array([token]), np.array([actions.types.index(label)])
+        assert [bool(found[0]) for found in valid_inside(context, row, kind, actions)] == [goes_on, closes], (token, draft)
+
+    # Long entities are the hard part: go on where that is possible.
+    def choose(valid):
+        inside = [name for name in valid if name[0] in "BI"]
+        return str(rng.choice(inside if inside and rng.random() < 0.6 else valid))
+
+    return walk(moves, doc, choose, check_outside, check_inside)
+
+
+@pytest.mark.parametrize("presets", ["none", "whole", "wild"])
+def test_valid_transitions_are_those_of_spacy(presets):
+    rng = np.random.default_rng(0)
+    seen = sum(compare_along_a_history(random_draft(rng, presets, longest=9), rng) for _ in range(120))
+    assert seen > 250
+
+
+@st.composite
+def drafts(draw):
+    """Whatever a Doc can hold before its entities are recognized."""
+    n = draw(st.integers(1, 6))
+    words = draw(st.lists(st.sampled_from(["w", "v", "\n", " "]), min_size=n, max_size=n))
+    starts = draw(st.lists(st.sampled_from([None, True, False]), min_size=n, max_size=n))
+    iob = draw(st.lists(st.sampled_from([MISSING, IN, 2, BEGIN]), min_size=n, max_size=n))
+    kinds = draw(st.lists(st.sampled_from(["", *TYPES[:2]]), min_size=n, max_size=n))
+    return Draft(tuple(words), tuple(starts), tuple(iob), tuple(kinds))
+
+
+@given(drafts(), st.integers(0, 1 << 30))
+def test_valid_transitions_of_any_small_doc(draft, seed):
+    assert compare_along_a_history(draft, np.random.default_rng(seed)) >= 1
+
+
+def test_preset_that_changes_its_type_closes_with_the_type_of_its_last_token():
+    """spaCy: at a preset last token L- of *its* type is valid, whichever type is open (`Token.ent_type_` makes such Docs)."""
+    moves, vocab = moves_of_spacy()
+    doc = Draft(("a", "b", "c"), (None,) * 3, (BEGIN, IN, MISSING), ("A", "B", "")).doc(vocab)
+    (state,) = moves.init_batch([doc])
+    step(state, "B-A")
+    assert moves.is_valid(state, "L-B")
+    assert not moves.is_valid(state, "L-A")
+    actions = read_actions(moves)
+    found = valid_inside(read_context([doc]), np.array([1]), np.array([actions.types.index("A")]), actions)
+    assert [bool(one[0]) for one in found] == [False, True]
+
+
+def test_labels_learnt_later_come_last():
+    ner = random_pipeline().get_pipe("ner")
+    before = read_actions(ner.moves)
+    assert sorted(before.types) == sorted(TYPES)
+    for label in ("0first", "A-A"):
+        ner.add_label(label)
+    after = read_actions(ner.moves)
+    assert after.types == (*before.types, "0first", "A-A")
+    assert after.n_classes == before.n_classes + 8 == ner.moves.n_moves
+    assert (after.out, after.blocked) == (before.out, before.blocked)
+    for column in ("begin", "inside", "last", "unit"):
+        assert getattr(after, column)[: len(TYPES)].tolist() == getattr(before, column).tolist()
+    named = names_of(range(after.n_classes), after)
+    assert named == [ner.moves.get_class_name(number) for number in range(after.n_classes)]
+
+
+def test_context_does_not_reach_into_the_next_doc():
+    """Nor is it lost where a Doc is empty."""
+    _, vocab = moves_of_spacy()
+    drafts = [*plain("a b"), *plain(""), Draft(("c", "\n"), (True, True), (BEGIN, IN), ("A", "A")), *plain("")]
+    context = read_context(docs_of(drafts, vocab))
+    assert context.iob.tolist() == [0, 0, 3, 1]
+    assert context.next_iob.tolist() == [0, 0, 1, 0]
+    assert context.next_starts.tolist() == [False, False, True, False]
+    assert context.last.tolist() == [False, True, False, True]
+    assert context.space.tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize("presets", ["whole", "wild"])
+def test_context_of_many_docs_is_that_of_each(presets):
+    _, vocab = moves_of_spacy()
+    docs = docs_of(random_drafts(20, 3, presets), vocab)
+    together = read_context(docs)
+    alone = [read_context([doc]) for doc in docs if len(doc)]
+    for name in ("iob", "kind", "next_iob", "next_starts", "space", "last"):
+        assert np.array_equal(getattr(together, name), np.concatenate([getattr(one, name) for one in alone]))
+
+
+def test_cleared_context_is_that_of_docs_without_entities():
+    _, vocab = moves_of_spacy()
+    drafts = random_drafts(20, 4, "whole")
+    bare = [Draft(draft.words, draft.sent_starts, (MISSING,) * len(draft.words), ("",) * len(draft.words)) for draft in drafts]
+    cleared, wanted = read_context(docs_of(drafts, vocab), cleared=True), read_context(docs_of(bare, vocab))
+    for name in ("iob", "kind", "next_iob", "next_starts", "space", "last"):
+        assert np.array_equal(getattr(cleared, name), getattr(wanted, name))

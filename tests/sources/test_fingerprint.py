@@ -1,0 +1,120 @@
+"""Maps belong to the weights that they were fitted with: training and other weights are noticed once, all else changes nothing."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import pytest
+import spacy
+from spacy.language import Language
+
+from spacy_calib.pipe.saved import dump, load
+from spacy_calib.sources.fingerprint import WeightWatch, fingerprint
+from tests.conftest import examples_for, train_pipeline
+
+TEXT = "the old dog saw a duck ."
+
+
+def said(nlp: Language, n: int = 1) -> list[str]:
+    """The warnings of a run over n texts."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        list(nlp.pipe([TEXT] * n, batch_size=1))
+    return [str(one.message) for one in told if "[CW" in str(one.message)]
+
+
+def train(nlp: Language, *components: str) -> Language:
+    with nlp.select_pipes(enable=["tok2vec", *components]):
+        nlp.update(examples_for(nlp, 4, seed=5), sgd=nlp.resume_training())
+    return nlp
+
+
+def test_nothing_is_said_where_nothing_changed(fitted, tmp_path):
+    calib = fitted.get_pipe("calib")
+    fitted.to_disk(tmp_path / "m")
+    loaded = spacy.load(tmp_path / "m")
+    renamed = copy.deepcopy(fitted)
+    renamed.rename_pipe("tagger", "tags")
+    replaced = copy.deepcopy(fitted)
+    replaced.replace_listeners("tok2vec", "tagger", ["model.tok2vec"])
+    replaced.to_disk(tmp_path / "replaced")
+    for nlp in (fitted, loaded, renamed, replaced, spacy.load(tmp_path / "replaced"), copy.deepcopy(fitted)):
+        assert said(nlp) == []
+        assert nlp.get_pipe("calib").weights == calib.weights != ""
+        assert nlp.get_pipe("calib").weights_changed() is False
+
+
+def test_training_is_said_once_and_after_loading_again(fitted, tmp_path):
+    """After nlp.update nothing said that the maps belong to other weights."""
+    fitted(TEXT)
+    train(fitted, "tagger")
+    (warning,) = said(fitted, 3)
+    assert "CW04" in warning
+    assert "'tagger'" in warning
+    assert fitted.get_pipe("calib").weights_changed() is True
+    fitted.to_disk(tmp_path / "m")
+    loaded = spacy.load(tmp_path / "m")
+    assert len(said(loaded, 3)) == 1
+
+
+def test_training_the_embedding_alone_is_noticed(fitted):
+    """The tagger's own weights stay: its listener hands on what other components teach the shared embedding."""
+    fitted(TEXT)
+    node = [node for node in fitted.get_pipe("tok2vec").model.walk() if node.name == "maxout"][-1]
+    node.set_param("b", node.get_param("b") + 0.01)
+    assert "CW04" in said(fitted)[0]
+
+
+def test_a_sourced_pipe_says_that_the_tagger_is_another_one(fitted):
+    other = train_pipeline(["tagger"], steps=1)
+    other.add_pipe("calib", source=fitted)
+    assert ["CW04" in warning for warning in said(other, 2)] == [True]
+    assert said(fitted) == []
+
+
+def test_fitting_again_ends_it(fitted):
+    train(fitted, "tagger")
+    assert fitted.get_pipe("calib").weights_changed() is True
+    with fitted.select_pipes(disable=["calib"]):
+        examples = examples_for(fitted, 40, seed=6)
+        for example in examples:
+            example.predicted = fitted(example.predicted)
+    fitted.get_pipe("calib").fit(examples)
+    assert fitted.get_pipe("calib").weights_changed() is False
+    assert said(fitted) == []
+
+
+def test_a_state_without_a_fingerprint_says_nothing(fitted):
+    """As older versions saved it."""
+    calib = fitted.get_pipe("calib")
+    state = load(calib.to_bytes(), name="calib", path="here")
+    del state["weights"]
+    calib.from_bytes(dump(state))
+    train(fitted, "tagger")
+    assert said(fitted) == []
+    assert calib.weights_changed() is None
+
+
+def test_the_whole_is_hashed_only_when_the_sample_changed(fitted, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "spacy_calib.sources.fingerprint.fingerprint", lambda *given: calls.append(given) or fingerprint(*given)
+    )
+    tagger, expected = fitted.get_pipe("tagger"), fitted.get_pipe("calib").weights
+    watch = WeightWatch()
+    assert [watch.changed(expected, fitted, tagger) for _ in range(5)] == [False] * 5
+    assert len(calls) == 1
+    train(fitted, "tagger")
+    assert [watch.changed(expected, fitted, tagger) for _ in range(5)] == [True] * 5
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("component", ["tagger", "morphologizer", "trainable_lemmatizer", "senter"])
+def test_each_component_has_its_own(fitted, component):
+    others = {fingerprint(fitted, pipe) for name, pipe in fitted.components if name not in (component, "calib")}
+    assert fingerprint(fitted, fitted.get_pipe(component)) not in others
+
+
+def test_a_component_without_a_model_has_none(fitted):
+    assert fingerprint(fitted, object()) == ""

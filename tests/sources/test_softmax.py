@@ -1,0 +1,183 @@
+"""Heads: every kind that can be read, and what the lemmatizer's edit trees become."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spacy_calib.doc.layers import get_layer
+from spacy_calib.errors import CalibError
+from spacy_calib.sources.base import DenseScores, LogitScores, SparseScores, to_numpy
+from spacy_calib.sources.softmax import SoftmaxSource
+from spacy_calib.types import Marginals
+from tests.conftest import examples_for, run_upstream
+
+TEXT = "the old dog saw a duck . light run red ."
+KINDS = {"tagger": "tag", "morphologizer": "morph", "senter": "sent", "trainable_lemmatizer": "lemma"}
+
+
+@pytest.mark.parametrize("component", KINDS)
+def test_family(nlp, component):
+    """Rows match tokens, probabilities lie in [0, 1], an empty Doc works, and the Docs were not changed."""
+    source, pipe = SoftmaxSource(component), nlp.get_pipe(component)
+    docs = [nlp(TEXT), nlp(""), nlp("dog")]
+    before = [doc.to_bytes() for doc in docs]
+    assert source.supports(pipe)
+    assert source.layer(pipe).name == KINDS[component]
+    assert source.missing(pipe, [docs[0], docs[2]]) == ["", ""]
+    scores = source.read(pipe, docs)
+    marginals = scores.above(0.0)
+    assert scores.n_tokens == marginals.n_tokens == sum(len(doc) for doc in docs)
+    assert ((marginals.scores >= 0) & (marginals.scores <= 1)).all()
+    assert marginals.tags.max() < len(source.labels(pipe))
+    assert np.bincount(marginals.rows, weights=marginals.scores).max() <= 1 + 1e-9
+    assert [doc.to_bytes() for doc in docs] == before
+    above = scores.above(0.05)
+    assert above.scores.min() >= 0.05
+    assert scores.at(above.rows, above.tags) == pytest.approx(above.scores)
+    assert len(set(source.labels(pipe))) == len(source.labels(pipe))
+
+
+@pytest.mark.parametrize("component", KINDS)
+def test_fit_annotate_and_score(nlp, component):
+    config = {"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}}
+    calib = nlp.add_pipe("calib", after=component, config=config)
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    calib.fit(examples)
+    doc = nlp(TEXT)
+    layer = get_layer(KINDS[component])
+    for token in doc:
+        label = layer.label(token)
+        if token._.calib_score is not None and token._.calib_raw >= 0.01:
+            assert token._.calib_scores[label] == token._.calib_score
+        assert label == "" or token._.calib_scores
+    assert sum(t._.calib_score is not None for t in doc) >= len(doc) - 1
+    assert calib.fit_info["layer"] == KINDS[component]
+    assert sum(calib.maps.groups.counts) > 0
+    scores = nlp.evaluate(examples_for(nlp, 40, seed=6))
+    assert 0 <= scores["calib_brier"] <= 1
+    assert scores["calib_gmce_per_group"]
+
+
+def test_lemmas_merge_the_trees_that_give_them(nlp):
+    pipe = nlp.get_pipe("trainable_lemmatizer")
+    doc = nlp("dogs eats saw")
+    source = SoftmaxSource("trainable_lemmatizer")
+    logits = pipe.model.predict([doc])[0].astype(np.float64)
+    exp = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p = exp / exp.sum(axis=1, keepdims=True)
+    merged = source.read(pipe, [doc]).above(0.0)
+    for row, token in enumerate(doc):
+        expected: dict[str, float] = {}
+        for column, tree in enumerate(pipe.labels):
+            lemma = pipe.trees.apply(tree, token.text)
+            if lemma is not None and p[row, column] >= 1e-6:
+                expected[lemma] = expected.get(lemma, 0.0) + p[row, column]
+        own = merged.rows == row
+        got = {merged.names[i]: merged.scores[i] for i in np.flatnonzero(own)}
+        assert got == pytest.approx(expected)
+    assert len(merged.names) == len(merged)
+
+
+def test_counting_trees_does_not_add_trees(nlp):
+    pipe = nlp.get_pipe("trainable_lemmatizer")
+    before = len(pipe.trees)
+    references = [example.reference for example in examples_for(nlp, 10, seed=1)]
+    references[0][0].lemma_ = "somethingelse"
+    counts = SoftmaxSource("trainable_lemmatizer").count(pipe, references)
+    assert len(pipe.trees) == before
+    assert sum(counts.values()) == sum(len(doc) for doc in references)
+    assert sum(counts[label] for label in SoftmaxSource().labels(pipe)) >= sum(counts.values()) - 1
+
+
+def test_head_that_normalizes_is_not_normalized_twice(nlp):
+    doc = nlp(TEXT)
+    pipe = nlp.get_pipe("tagger")
+    plain = SoftmaxSource().read(pipe, [doc]).above(0.0)
+    pipe.model.get_ref("output_layer").attrs["softmax_normalize"] = True
+    normalized = SoftmaxSource().read(pipe, [doc]).above(0.0)
+    assert normalized.scores == pytest.approx(plain.scores, abs=1e-6)
+    forced = SoftmaxSource(normalized=True).read(pipe, [doc]).above(0.0)
+    assert forced.scores == pytest.approx(plain.scores, abs=1e-6)
+
+
+def test_temperature_of_the_head(nlp):
+    doc = nlp(TEXT)
+    pipe = nlp.get_pipe("tagger")
+    logits = pipe.model.predict([doc])[0].astype(np.float64)
+    pipe.model.get_ref("output_layer").attrs["softmax_temperature"] = 2.0
+    exp = np.exp(logits / 2)
+    expected = exp / exp.sum(axis=1, keepdims=True)
+    assert SoftmaxSource().read(pipe, [doc]).above(0.0).scores == pytest.approx(expected.ravel())
+
+
+def test_model_without_a_softmax_layer_needs_the_setting():
+    with pytest.raises(CalibError, match="normalized must be true or false"):
+        SoftmaxSource()._output_form(_NoSoftmax())
+    assert SoftmaxSource(normalized=False)._output_form(_NoSoftmax()) == (False, 1.0)
+
+
+class _NoSoftmax:
+    """A model whose last layer is not thinc's softmax."""
+
+    def walk(self):
+        return iter(())
+
+
+class FakeCupy:
+    """What cupy arrays answer to: `.get()` fetches a numpy copy."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def get(self):
+        return self.array
+
+
+class FakeTorch:
+    """What torch tensors answer to."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.array
+
+
+@pytest.mark.parametrize("wrap", [FakeCupy, FakeTorch, lambda a: a, lambda a: a.tolist()])
+def test_to_numpy(wrap):
+    array = np.arange(6.0).reshape(2, 3)
+    assert np.array_equal(to_numpy(wrap(array)), array)
+
+
+def test_logits_in_blocks_give_what_one_block_gives():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(50, 7)).astype("f") * 4
+    whole = LogitScores(logits).above(0.01)
+    small = LogitScores(logits)
+    small._CELLS = 21
+    parts = small.above(0.01)
+    assert np.array_equal(whole.rows, parts.rows)
+    assert np.array_equal(whole.tags, parts.tags)
+    assert np.array_equal(whole.scores, parts.scores)
+    assert LogitScores(logits[:0]).above(0.01).n_tokens == 0
+
+
+def test_huge_logits_do_not_overflow():
+    scores = LogitScores(np.array([[3e38, -3e38, 0.0]], dtype="f")).above(0.0)
+    assert scores.scores.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_sparse_scores_at():
+    marginals = Marginals(np.array([0, 0, 2]), np.array([1, 3, 0]), np.array([0.5, 0.25, 0.75]), 3, ["a", "b", "c"])
+    sparse = SparseScores(marginals)
+    assert sparse.at(np.array([0, 2, 1]), np.array([3, 0, 0])).tolist() == [0.25, 0.75, 0.0]
+    assert sparse.above(0.5).names == ["a", "c"]
+    assert DenseScores(np.array([[0.5, 0.5]])).at(np.array([0]), np.array([1])).tolist() == [0.5]

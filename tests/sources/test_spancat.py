@@ -1,0 +1,424 @@
+"""Span categorizers: what they leave on the Doc, read, calibrated and judged."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+from spacy_calib.errors import CalibError
+from spacy_calib.pipe.scorer import judge, judge_spans
+from spacy_calib.registry import registry
+from spacy_calib.sources.find import find_component, source_for
+from spacy_calib.sources.spancat import SpancatSource, make_spancat_source
+from tests.conftest import TOK2VEC, made_up_sentences, revive
+
+KEY = "sc"
+TEXT = "the light saw run a red duck ."
+
+
+def gold_doc(vocab, sentence, key=KEY) -> Doc:
+    """NP over determiner, adjectives and noun, N over the noun: every noun with a determiner is covered twice."""
+    words, tags = zip(*sentence, strict=True)
+    doc = Doc(vocab, words=words)
+    spans = []
+    for i, tag in enumerate(tags):
+        if tag == "NOUN":
+            spans.append(Span(doc, i, i + 1, label="N"))
+            start = i
+            while start and tags[start - 1] in ("DET", "ADJ"):
+                start -= 1
+            if start < i:
+                spans.append(Span(doc, start, i + 1, label="NP"))
+    doc.spans[key] = spans
+    return doc
+
+
+def examples_for(nlp, n, seed, key=KEY) -> list[Example]:
+    references = [gold_doc(nlp.vocab, sentence, key) for sentence in made_up_sentences(n, seed)]
+    return [Example(Doc(nlp.vocab, words=[t.text for t in ref]), ref) for ref in references]
+
+
+def train(factory):
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    model = {
+        "@architectures": "spacy.SpanCategorizer.v1",
+        "tok2vec": TOK2VEC,
+        "reducer": {"@layers": "spacy.mean_max_reducer.v1", "hidden_size": 16},
+        "scorer": {"@layers": "spacy.LinearLogistic.v1" if factory == "spancat" else "Softmax.v2"},
+    }
+    config = {"model": model, "suggester": {"@misc": "spacy.ngram_suggester.v1", "sizes": [1, 2, 3]}, "spans_key": KEY}
+    nlp.add_pipe(factory, name="spancat", config={**config, **({"threshold": 0.1} if factory == "spancat" else {})})
+    examples = examples_for(nlp, 60, seed=1)
+    optimizer = nlp.initialize(lambda: examples)
+    optimizer.learn_rate = 0.01
+    for _ in range(12):
+        nlp.update(examples, sgd=optimizer)
+    return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+
+
+@pytest.fixture(scope="module", params=["spancat", "spancat_singlelabel"])
+def trained(request):
+    return train(request.param)
+
+
+def with_calib(trained, **config):
+    nlp = revive(trained)
+    source = {"@calib_sources": "spacy-calib.Spancat.v1", "component": "spancat"}
+    grouping = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
+    nlp.add_pipe("calib", config={"source": source, "grouping": grouping, **config})
+    return nlp
+
+
+@pytest.fixture
+def nlp(trained):
+    """A span categorizer with a calib pipe that is not fitted."""
+    return with_calib(trained)
+
+
+def run_categorizer(nlp, examples) -> list[Example]:
+    with nlp.select_pipes(disable=["calib"]):
+        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+            example.predicted = doc
+    return examples
+
+
+@pytest.fixture(scope="module")
+def fitted_bytes(trained):
+    nlp = with_calib(trained)
+    nlp.get_pipe("calib").fit(run_categorizer(nlp, examples_for(nlp, 80, seed=2)))
+    return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+
+
+@pytest.fixture
+def fitted(fitted_bytes):
+    """The same, fitted."""
+    return revive(fitted_bytes)
+
+
+def test_raw_scores_are_those_of_the_component_and_calibrated_ones_stand_beside_them(fitted):
+    doc = fitted(TEXT)
+    group = doc.spans[KEY]
+    assert len(group) > 3
+    raw = np.asarray(group.attrs["scores"], dtype=np.float64).reshape(-1)
+    calibrated = group.attrs["calib_scores"]
+    assert calibrated.shape == (len(group),)
+    assert calibrated.dtype == np.float64
+    assert [span._.calib_raw for span in group] == pytest.approx(raw.tolist())
+    assert [span._.calib_score for span in group] == calibrated.tolist()
+    assert ((calibrated >= 0) & (calibrated <= 1)).all()
+    assert not np.allclose(calibrated, raw)
+    assert all(span._.calib_accept is None for span in group)
+    ents = doc._.calib.ents
+    assert [(e.start, e.end, e.label, e.score, e.event) for e in ents] == sorted(
+        (s.start, s.end, s.label_, s._.calib_score, "exact") for s in group
+    )
+    assert doc._.calib.candidates == ()
+
+
+def test_a_tokens_marginal_is_that_of_the_best_span_that_covers_it(fitted):
+    doc = fitted(TEXT)
+    group = doc.spans[KEY]
+    scores = np.asarray(group.attrs["scores"], dtype=np.float64).reshape(-1)
+    pipe = fitted.get_pipe("spancat")
+    read = SpancatSource("spancat").read(pipe, [doc])
+    labels = ["O", *pipe.labels]
+    dense = np.zeros((len(doc), len(labels)))
+    dense[read.marginals.rows, read.marginals.tags] = read.marginals.scores
+    expected = np.zeros_like(dense)
+    for span, score in zip(group, scores, strict=True):
+        for token in range(span.start, span.end):
+            column = labels.index(span.label_)
+            expected[token, column] = max(expected[token, column], score)
+    expected[:, 0] = 1 - expected[:, 1:].max(axis=1)
+    np.testing.assert_allclose(dense, expected, atol=1e-12)
+    for token in doc:
+        best = labels[1 + int(expected[token.i, 1:].argmax())] if expected[token.i, 1:].any() else "O"
+        assert token._.calib_raw == pytest.approx(expected[token.i, labels.index(best)])
+
+
+def test_several_documents_read_as_one_batch(fitted):
+    texts = [" ".join(w for w, _ in s) for s in made_up_sentences(12, 6)] + ["", "   ", "."]
+    single = [fitted(text) for text in texts]
+    batched = list(fitted.pipe(texts, batch_size=5))
+    for one, other in zip(single, batched, strict=True):
+        assert [(s.start, s.end, s.label_) for s in one.spans[KEY]] == [(s.start, s.end, s.label_) for s in other.spans[KEY]]
+        assert [s._.calib_score for s in one.spans[KEY]] == pytest.approx([s._.calib_score for s in other.spans[KEY]], abs=1e-6)
+        assert [t._.calib_score for t in one] == pytest.approx([t._.calib_score for t in other], abs=1e-6)
+
+
+def test_the_fit_learns_spans_and_tokens(fitted):
+    calib = fitted.get_pipe("calib")
+    spans = calib.fit_info["spans"]
+    assert calib.fitted_labels == ("O", *fitted.get_pipe("spancat").labels)
+    assert spans["labels"] == list(fitted.get_pipe("spancat").labels)
+    assert spans["event"] == "exact"
+    assert spans["fallback"] == ""
+    assert spans["spans"] > 100
+    assert 0 < spans["right"] < spans["spans"]
+    assert spans["candidates"] == 0
+    table = spans["table"]
+    assert [row["group"] for row in table] == ["all", *calib.span_maps[0].groups.names]
+    assert sum(row["pairs"] for row in table[1:]) == table[0]["pairs"] == spans["spans"]
+    assert table[0]["calibrated"] < table[0]["raw"]
+    assert calib.maps.groups.names[0] == "O"
+    assert calib.maps.groups.alone == 1
+
+
+def scores_of(nlp) -> list[float]:
+    doc = nlp(TEXT)
+    return [span._.calib_score for span in doc.spans[KEY]]
+
+
+def test_bytes_and_disk_keep_the_maps(fitted, tmp_path):
+    expected = scores_of(fitted)
+    assert len(expected) > 3
+    fitted.to_disk(tmp_path / "model")
+    for other in (
+        spacy.load(tmp_path / "model"),
+        spacy.blank("xx").from_config(fitted.config).from_bytes(fitted.to_bytes()),
+    ):
+        assert scores_of(other) == expected
+
+
+def run_pipeline(nlp, examples) -> None:
+    for example in examples:
+        example.predicted = nlp(example.predicted)
+
+
+METRICS = ["smce", "gmce", "ece", "brier", "nll"]
+
+
+def test_evaluate_gives_the_figures_of_the_spans(fitted):
+    scores = fitted.evaluate(examples_for(fitted, 60, seed=3))
+    for name in METRICS:
+        for key in (f"calib_ent_{name}", f"calib_ent_{name}_raw", f"calib_{name}", f"calib_{name}_raw"):
+            assert type(scores[key]) is float, key
+            assert math.isfinite(scores[key])
+    groups = scores["calib_ent_gmce_per_group"]
+    assert set(groups) == {"1", "2"}
+    assert all(set(row) == {"gmce", "gmce_raw", "pairs", "tags"} for row in groups.values())
+    # Learned from the same kind of sentences.
+    assert scores["calib_ent_nll"] < scores["calib_ent_nll_raw"]
+    assert scores["calib_ent_brier"] < scores["calib_ent_brier_raw"]
+
+
+def test_evaluated_figures_by_hand(fitted):
+    examples = examples_for(fitted, 40, seed=4)
+    scores = fitted.evaluate(examples)
+    run_pipeline(fitted, examples)
+    raw, calibrated, right = [], [], []
+    for example in examples:
+        gold = {(s.start, s.end, s.label_) for s in example.reference.spans[KEY]}
+        for span in example.predicted.spans[KEY]:
+            raw.append(span._.calib_raw)
+            calibrated.append(span._.calib_score)
+            right.append((span.start, span.end, span.label_) in gold)
+    assert sum(row["pairs"] for row in scores["calib_ent_gmce_per_group"].values()) == len(right)
+    for suffix, values in (("", np.array(calibrated)), ("_raw", np.array(raw))):
+        assert scores[f"calib_ent_brier{suffix}"] == pytest.approx(((values - right) ** 2).mean())
+        clipped = np.clip(values, 1e-6, 1 - 1e-6)
+        assert scores[f"calib_ent_nll{suffix}"] == pytest.approx(-np.log(np.where(right, clipped, 1 - clipped)).mean())
+    # Precision of spaCy's own scorer is the share of right ones.
+    assert scores[f"spans_{KEY}_p"] == pytest.approx(np.mean(right))
+
+
+def test_each_gold_label_of_a_token_is_a_hit(fitted):
+    # "light" is covered by NP and by N: both pairs are hits.
+    example = Example(
+        Doc(fitted.vocab, words=TEXT.split()),
+        gold_doc(
+            fitted.vocab, list(zip(TEXT.split(), ["DET", "NOUN", "VERB", "VERB", "DET", "ADJ", "NOUN", "PUNCT"], strict=True))
+        ),
+    )
+    pipe, calib = fitted.get_pipe("spancat"), fitted.get_pipe("calib")
+    example.predicted.spans[KEY] = [Span(example.predicted, 0, 2, "NP"), Span(example.predicted, 1, 2, "N")]
+    example.predicted.spans[KEY].attrs["scores"] = np.array([0.6, 0.8])
+    example.predicted = calib(example.predicted)
+    labels = ("O", *pipe.labels)
+    pairs = judge([example], "calib", labels).pairs
+    found = {(row, labels[tag], score, hit) for row, tag, score, hit in zip(
+        pairs.rows.tolist(), pairs.tags.tolist(), pairs.scores.round(6).tolist(), pairs.hits.tolist(), strict=True
+    )}  # fmt: skip
+    outside = {(row, "O", 1.0, row in (2, 3, 7)) for row in range(2, 8)}
+    assert (
+        found
+        == {(0, "NP", 0.6, True), (0, "O", 0.4, False), (1, "NP", 0.6, True), (1, "N", 0.8, True), (1, "O", 0.2, False)}
+        | outside
+    )
+    judged = judge_spans([example], "calib", pipe.labels)
+    assert judged.pairs.scores.tolist() == [0.6, 0.8]
+    assert judged.pairs.hits.tolist() == [True, True]
+    assert judged.documents.tolist() == [0, 0]
+
+
+def test_missing_gold_takes_no_part(fitted):
+    examples = examples_for(fitted, 10, seed=5)
+    whole = fitted.evaluate(examples)
+    bare = examples_for(fitted, 20, seed=6)
+    for example in bare:
+        del example.reference.spans[KEY]
+    with_missing = [*examples_for(fitted, 10, seed=5), *bare]
+    run_pipeline(fitted, with_missing)
+    labels = fitted.get_pipe("spancat").labels
+    n = sum(row["pairs"] for row in whole["calib_ent_gmce_per_group"].values())
+    assert len(judge_spans(with_missing, "calib", labels).pairs) == n
+
+
+def only_warning(caught, words) -> None:
+    messages = [str(one.message) for one in caught]
+    assert len([m for m in messages if words in m and "[CW02]" in m]) == 1, messages
+    assert len(messages) == 1, messages
+
+
+def test_an_absent_key_gives_none_and_one_warning(fitted):
+    docs = [fitted.make_doc(TEXT) for _ in range(3)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for doc in docs:
+            fitted.get_pipe("calib")(doc)
+    only_warning(caught, f"doc.spans has no key '{KEY}'")
+    for doc in docs:
+        assert doc._.calib is None
+        assert all(token._.calib_score is None for token in doc)
+        assert Span(doc, 0, 2, "NP")._.calib_score is None
+
+
+def test_no_spans_is_no_fault(fitted):
+    doc = fitted.make_doc(TEXT)
+    doc.spans[KEY] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        doc = fitted.get_pipe("calib")(doc)
+    assert doc._.calib.ents == ()
+    assert [token._.calib_raw for token in doc] == [1.0] * len(doc)
+    assert doc.spans[KEY].attrs["calib_scores"].shape == (0,)
+
+
+def test_spans_without_scores_give_none_and_one_warning(fitted):
+    doc = fitted.make_doc(TEXT)
+    doc.spans[KEY] = [Span(doc, 0, 2, "NP")]
+    with pytest.warns(UserWarning, match=r"\[CW02\].*has no scores for its spans, or was changed"):
+        doc = fitted.get_pipe("calib")(doc)
+    assert doc._.calib is None
+    assert doc.spans[KEY][0]._.calib_score is None
+
+
+def test_a_group_that_was_changed_after_scoring(fitted):
+    doc = fitted(TEXT)
+    before = {(s.start, s.end, s.label_): s._.calib_score for s in doc.spans[KEY]}
+    added = next(Span(doc, start, start + 4, "NP") for start in range(len(doc) - 3) if (start, start + 4, "NP") not in before)
+    doc.spans[KEY].append(added)
+    # The new one has no score, the others keep theirs.
+    for span in doc.spans[KEY]:
+        assert span._.calib_score == before.get((span.start, span.end, span.label_))
+    assert len(doc._.calib.ents) == len(before)
+    # Now the scores are not those of the spans any more: nothing is read, and nothing older is left.
+    with pytest.warns(UserWarning, match=r"\[CW02\].*was changed since they were made"):
+        doc = fitted.get_pipe("calib")(doc)
+    assert doc._.calib is None
+    assert all(span._.calib_score is None for span in doc.spans[KEY])
+
+
+def test_calibrated_scores_do_not_outlive_the_group_that_they_are_of(fitted):
+    """Run again over a group that had changed, the pipe gave no scores and yet left the old `attrs["calib_scores"]` standing."""
+    doc = fitted(TEXT)
+    doc.spans[KEY].append(Span(doc, 0, 4, "NP"))
+    with pytest.warns(UserWarning, match=r"\[CW02\]"):
+        doc = fitted.get_pipe("calib")(doc)
+    held = doc.spans[KEY].attrs.get("calib_scores")
+    assert held is None or (len(held) == len(doc.spans[KEY]) and np.isnan(held).all())
+
+
+def test_removed_and_relabelled_spans(fitted):
+    doc = fitted(TEXT)
+    group = doc.spans[KEY]
+    first = (group[0].start, group[0].end, group[0].label_)
+    before = {(s.start, s.end, s.label_): s._.calib_score for s in group}
+    doc.spans[KEY] = [Span(doc, first[0], first[1], "OTHER"), *list(group)[1:]]
+    assert doc.spans[KEY][0]._.calib_score is None
+    assert doc.spans[KEY][0]._.calib_raw is None
+    assert [s._.calib_score for s in list(doc.spans[KEY])[1:]] == [before[s.start, s.end, s.label_] for s in list(group)[1:]]
+    assert first not in {(e.start, e.end, e.label) for e in doc._.calib.ents}
+
+
+def test_spans_with_a_label_that_the_component_does_not_know_have_no_score(fitted):
+    doc = fitted.make_doc(TEXT)
+    doc.spans[KEY] = [Span(doc, 0, 2, "NP"), Span(doc, 1, 2, "OTHER")]
+    doc.spans[KEY].attrs["scores"] = np.array([0.5, 0.9])
+    doc = fitted.get_pipe("calib")(doc)
+    known, other = doc.spans[KEY]
+    assert known._.calib_raw == 0.5
+    assert other._.calib_score is None
+    scores = doc.spans[KEY].attrs["calib_scores"]
+    assert scores[0] == known._.calib_score
+    assert math.isnan(scores[1])
+    assert doc[1]._.calib_score is None  # its best span is the unknown one
+    assert doc[0]._.calib_raw == 0.5
+
+
+def test_not_fitted_passes_the_scores_of_the_component_through(nlp):
+    with pytest.warns(UserWarning, match=r"\[CW01\]"):
+        doc = nlp(TEXT)
+    for span, score in zip(doc.spans[KEY], doc.spans[KEY].attrs["calib_scores"], strict=True):
+        assert span._.calib_score == span._.calib_raw == score
+    scores = nlp.evaluate(examples_for(nlp, 5, seed=7))
+    assert scores["calib_ent_gmce"] is None
+    assert scores["calib_ent_gmce_per_group"] is None
+    assert scores["calib_ent_smce"] == scores["calib_ent_smce_raw"]
+
+
+@pytest.mark.parametrize("event", ["type", "overlap"])
+def test_other_events(trained, event):
+    nlp = with_calib(trained, event=event)
+    calib = nlp.get_pipe("calib")
+    examples = run_categorizer(nlp, examples_for(nlp, 40, seed=2))
+    calib.fit(examples)
+    right = 0
+    for example in examples:
+        gold = [(s.start, s.end, s.label_) for s in example.reference.spans[KEY]]
+        for span in example.predicted.spans[KEY]:
+            covered = {t for start, end, label in gold if label == span.label_ for t in range(start, end)}
+            tokens = set(range(span.start, span.end))
+            right += tokens <= covered if event == "type" else bool(tokens & covered)
+    assert calib.fit_info["spans"]["event"] == event
+    assert calib.fit_info["spans"]["right"] == right
+    assert {e.event for e in nlp(TEXT)._.calib.ents} == {event}
+
+
+def test_the_source(trained):
+    nlp = revive(trained)
+    pipe = nlp.get_pipe("spancat")
+    source = registry.resolve({"source": {"@calib_sources": "spacy-calib.Spancat.v1", "component": "spancat"}})["source"]
+    assert isinstance(source, SpancatSource)
+    assert make_spancat_source().component == "spancat"
+    assert source_for(pipe) == "spacy-calib.Spancat.v1"
+    assert source.supports(pipe)
+    assert source.is_trained(pipe)
+    assert source.reads_output(pipe)
+    assert source.layer(pipe).name == f"spans:{KEY}"
+    assert source.span_labels(pipe) == tuple(pipe.labels)
+    nlp.rename_pipe("spancat", "renamed")
+    assert find_component(nlp, source, source.kind(pipe), source.labels(pipe)) is pipe
+    assert not source.supports(nlp.add_pipe("sentencizer"))
+    assert not source.is_trained(spacy.blank("xx").add_pipe("spancat"))
+
+
+def test_fitting_without_gold_spans_is_refused(nlp):
+    examples = run_categorizer(nlp, examples_for(nlp, 5, seed=2))
+    for example in examples:
+        del example.reference.spans[KEY]
+    with pytest.raises(CalibError, match=r"\[C030\]"):
+        nlp.get_pipe("calib").fit(examples)
+
+
+def test_fitting_on_docs_that_the_component_did_not_see_is_refused(nlp):
+    with pytest.raises(CalibError, match=rf"\[C032\].*doc.spans has no key '{KEY}'"):
+        nlp.get_pipe("calib").fit(examples_for(nlp, 5, seed=2))
