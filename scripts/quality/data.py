@@ -32,7 +32,7 @@ from quality_table import MODEL, ROOT, data_folder, default_cache, say
 
 from spacy_calib.cli._atomic import write_folder
 from spacy_calib.pairs.build import pair_up
-from spacy_calib.sources.base import LogitScores
+from spacy_calib.pairs.marginals import LogitScores
 
 THRESHOLD = 0.01
 

@@ -25,7 +25,8 @@ from spacy_calib.cli._atomic import write_folder
 from spacy_calib.cli._common import load_pipeline
 from spacy_calib.cli._fitted_pipe import with_inline_recognizer
 from spacy_calib.doc.layers import columns_of, label_hashes
-from spacy_calib.sources.base import LogitScores, Source
+from spacy_calib.pairs.marginals import LogitScores
+from spacy_calib.sources.base import Source
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.sources.softmax import SoftmaxSource
 

@@ -20,7 +20,6 @@ from spacy_calib.calibration.grouping.behaviour import make_behaviour_grouping
 from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
 from spacy_calib.calibration.grouping.subtags import make_subtag_grouping
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.calibration.intervals import VennAbers
 from spacy_calib.calibration.recalibrators import (
     Beta,
     HistogramBinning,
@@ -30,13 +29,14 @@ from spacy_calib.calibration.recalibrators import (
     ScalingBinning,
     Temperature,
 )
+from spacy_calib.calibration.recalibrators.venn_abers import VennAbers
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.tokens import Chosen, TokenCalibration, TokenData
 from spacy_calib.metrics.resampling import mean_interval
 from spacy_calib.pairs.build import pair_up
-from spacy_calib.sources.base import LogitScores
+from spacy_calib.pairs.marginals import LogitScores
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
 # Which part of its tags a data set can be grouped by (see `make_subtag_grouping`).

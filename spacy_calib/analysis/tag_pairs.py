@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import calib_error
 from ..metrics.calibration_error import calibration_error
 from ..pairs.bins import check_count
-from ..pairs.build import check_threshold, from_dense, from_sparse, pair_up
+from ..pairs.build import pair_up
+from ..pairs.marginals import check_threshold, from_dense, from_sparse
 from ..types import Floats, Ints, Marginals, Pairs, as_probabilities
 
 Bools = NDArray[np.bool_]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
 from ..pairs.folds import contiguous_folds
+from ..pairs.marginals import Scores
 from ..schema import Form, Misfit, Optional, maybe, optional, registered
 from ..types import Floats, Grouping, Groups, Ints, Marginals, Pairs
 from .grouped import GROUPED, GroupedRecalibrator
@@ -20,9 +21,6 @@ from .recalibrators.base import MAP
 from .scaling import Scaling
 from .sets import ConformalSets
 from .tag_offsets import TagOffsets
-
-if TYPE_CHECKING:
-    from ..sources.base import Scores
 
 _FOLDS = 5
 

@@ -42,8 +42,8 @@ from ..doc.write import CalibratedBatch, CalibratedSpans, CarriedLabels, build_b
 from ..errors import WARNINGS, calib_error
 from ..expect.record import FitRecord, Judged, SpanFit, record_fit
 from ..expect.seen import SeenTexts
-from ..pairs.build import check_threshold
-from ..sources.base import Scores, Source
+from ..pairs.marginals import Scores, check_threshold
+from ..sources.base import Source
 from ..sources.find import Fitted, Found, check_loaded, find_component, look_for_fault, look_up
 from ..sources.fingerprint import WeightWatch, fingerprint
 from ..sources.home import Home

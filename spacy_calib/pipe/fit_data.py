@@ -24,8 +24,9 @@ from ..doc.reading import document_of
 from ..errors import calib_error
 from ..metrics.calibration_error import calibration_error, group_slices
 from ..pairs.documents import DocumentNumbers
+from ..pairs.marginals import stack
 from ..pairs.unknown_gold import UnknownGold
-from ..sources.base import Source, stack
+from ..sources.base import Source
 from ..types import Floats, Groups, Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128

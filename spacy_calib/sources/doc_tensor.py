@@ -12,8 +12,9 @@ from spacy.tokens import Doc
 
 from ..doc.layers import Layer, get_layer
 from ..errors import calib_error
+from ..pairs.marginals import DenseScores
 from ..types import ROUNDING
-from .base import DenseScores, Source, to_numpy
+from .base import Source, to_numpy
 
 # A row of half-precision probabilities may miss 1 by this.
 _ROUNDED = 0.01

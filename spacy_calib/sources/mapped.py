@@ -15,9 +15,10 @@ from ..doc.layers import Layer
 from ..doc.mapped_layer import MappedLayer
 from ..errors import calib_error
 from ..pairs.label_map import LabelMap, merge_labels
+from ..pairs.marginals import Scores
 from ..pairs.unknown_gold import shorter
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans
-from .base import Scores, Source
+from .base import Source
 
 # Entries below it are not added: a thousand of them cannot move a sum by .001.
 _SMALLEST = 1e-6

@@ -19,8 +19,9 @@ from spacy.tokens import Doc
 
 from ..doc.layers import Layer, get_layer
 from ..errors import calib_error
+from ..pairs.marginals import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
-from .base import DenseScores, LogitScores, Scores, Source, SparseScores, to_numpy
+from .base import Source, to_numpy
 from .listeners import missing_input
 
 # Subclasses first: a Morphologizer is a Tagger too.

@@ -11,8 +11,9 @@ from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc
 
 from ..doc.layers import Layer, SpanLayer, span_scores
+from ..pairs.marginals import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
-from .base import Source, SparseScores, stack, to_numpy
+from .base import Source, to_numpy
 
 
 class SpancatSource(Source):

@@ -20,8 +20,9 @@ from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.shared import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.layers import get_layer
+from spacy_calib.pairs.marginals import SparseScores
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.sources.base import Source, SparseScores
+from spacy_calib.sources.base import Source
 from spacy_calib.types import Marginals, Spans
 
 N_CHAINS = 220

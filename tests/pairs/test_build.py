@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spacy_calib.pairs.build
+import spacy_calib.pairs.marginals
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import check_threshold, concatenate, from_dense, from_sparse, pair_up, top_pairs
+from spacy_calib.pairs.build import concatenate, pair_up, top_pairs
+from spacy_calib.pairs.marginals import check_threshold, from_dense, from_sparse
 
 from ..strategies import make_pairs, pairs_of_tokens, tied_score
 
@@ -78,7 +79,7 @@ def test_long_documents_are_read_in_blocks(monkeypatch):
     scores = np.random.default_rng(0).random((50, 7))
     whole = entries(from_dense(scores, 0.5))
     for cells in (1, 7, 20, 349, 350):
-        monkeypatch.setattr(spacy_calib.pairs.build, "_BLOCK_CELLS", cells)
+        monkeypatch.setattr(spacy_calib.pairs.marginals, "_BLOCK_CELLS", cells)
         assert entries(from_dense(scores, 0.5)) == whole
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from spacy_calib.doc.layers import get_layer
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.base import DenseScores, LogitScores, SparseScores, to_numpy
+from spacy_calib.pairs.marginals import DenseScores, LogitScores, SparseScores
+from spacy_calib.sources.base import to_numpy
 from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.types import Marginals
 from tests.conftest import examples_for, run_upstream

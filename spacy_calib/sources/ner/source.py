@@ -12,8 +12,9 @@ from spacy.tokens import Doc
 
 from ...doc.layers import Layer, get_layer
 from ...errors import calib_error
+from ...pairs.marginals import DenseScores
 from ...types import Floats, Spans, stack_spans
-from ..base import DenseScores, Source
+from ..base import Source
 from ..listeners import missing_input, overwriting_pipe
 from .actions import read_actions
 from .readings import EntityReading, biluo_labels, type_labels

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
-from spacy_calib.calibration.intervals import GroupedVennAbers, VennAbers, make_venn_abers, minimax
+from spacy_calib.calibration.intervals import GroupedVennAbers
+from spacy_calib.calibration.recalibrators.venn_abers import VennAbers, make_venn_abers, minimax
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.types import Groups
 
-from ..strategies import (
+from ...strategies import (
     any_score,
     bernoulli,
     make_pairs,
