@@ -122,6 +122,8 @@ _MESSAGES = {
     "C092": "Cannot read the texts in {path}: {why}; give a .csv file with a column text, as `spacy calib select` writes it.",
     "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; give a higher --rare-share, or name tags with --tag.",
     "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
+    # Sources
+    "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
     # Report
     "C080": "The report needs Altair and vl-convert, which are not installed; run `pip install spacy-calib[report]`.",
     # Pictures and text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ def to_numpy(array: Any) -> NDArray[Any]:
 class Source(ABC):
     """Reads the marginals of Docs. Holds settings only: the component is looked up by the pipe and handed in.
 
+    reads (tuple[str, ...]): The factories whose components it reads, as errors name them; () for a source that reads nothing but the Doc.
     component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
     alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
     user_data_key (str): Key of `Doc.user_data` where an array is read that has a row for each token; "" for none.
@@ -40,6 +41,7 @@ class Source(ABC):
     keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
     """
 
+    reads: ClassVar[tuple[str, ...]] = ()
     component: str = ""
     alone: tuple[str, ...] = ()
     keeps_span_scores: bool = False
@@ -49,6 +51,12 @@ class Source(ABC):
     def supports(self, pipe: Any) -> bool:
         """Whether the source can read this component."""
         return True
+
+    def claims(self, pipe: Any) -> bool:
+        """Whether it is this source that reads the component where no setting names one. Every registered source is asked, as its
+        registered function makes it without arguments; one that needs arguments is not asked.
+        """
+        return False
 
     def kind(self, pipe: Any) -> str:
         """A stable name of the component's type, by which it is found again after a rename."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from spacy.language import Language
 from spacy.vocab import Vocab
 
 from ..errors import CalibError, calib_error
+from ..registry import registry
 from .base import Source
 from .home import Home
 
-# What the sources of this package read, as factories are called.
-SUPPORTED = ("tagger", "morphologizer", "trainable_lemmatizer", "senter", "ner", "beam_ner", "spancat", "spancat_singlelabel")
+# Reads what no source claims: `supports` then says that it cannot.
+_FALLBACK = "spacy-calib.Softmax.v1"
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,9 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
     if source.component in by_name:
         pipe = by_name[source.component]
         if not source.supports(pipe):
-            raise calib_error("C022", component=source.component, kind=type(pipe).__name__, supported=", ".join(SUPPORTED))
+            raise calib_error(
+                "C022", component=source.component, kind=type(pipe).__name__, supported=", ".join(_all_that_is_read())
+            )
         return pipe
     if not labels:
         return None
@@ -127,11 +131,35 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
     return alike[0] if len(alike) == 1 else None
 
 
-def source_for(pipe: Any) -> str:
-    """The registered name of the source that reads a component; that of softmax heads for one that none reads."""
-    from spacy.pipeline import EntityRecognizer
-    from spacy.pipeline.spancat import SpanCategorizer
+def registered_sources() -> dict[str, Source]:
+    """Registered name -> source without settings: that of softmax heads, the others of this package, those from outside of it. Sources
+    that cannot be made without settings are left out.
+    """
+    made = {name: make() for name, make in registry.calib_sources.get_all().items() if not _wants_settings(make)}
+    return dict(sorted(made.items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0])))
 
-    if isinstance(pipe, EntityRecognizer):
-        return "spacy-calib.Ner.v1"
-    return "spacy-calib.Spancat.v1" if isinstance(pipe, SpanCategorizer) else "spacy-calib.Softmax.v1"
+
+def source_for(pipe: Any) -> str:
+    """The registered name of the source that claims a component, one from outside of this package before ours; that of softmax heads for
+    a component that none claims.
+
+    RAISES C200: two sources from outside of this package claim it.
+    """
+    claiming = {name: source for name, source in registered_sources().items() if source.claims(pipe)}
+    outside = [name for name, source in claiming.items() if not _is_ours(source)]
+    if len(outside) > 1:
+        raise calib_error("C200", component=getattr(pipe, "name", type(pipe).__name__), sources=", ".join(outside))
+    return next(reversed(claiming), _FALLBACK)
+
+
+def _wants_settings(make: Any) -> bool:
+    return any(given.default is given.empty for given in signature(make).parameters.values())
+
+
+def _is_ours(source: Source) -> bool:
+    return type(source).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _all_that_is_read() -> list[str]:
+    """The factories whose components some source reads."""
+    return list(dict.fromkeys(name for source in registered_sources().values() for name in source.reads))

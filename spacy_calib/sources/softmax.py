@@ -37,12 +37,17 @@ class SoftmaxSource(Source):
         None asks the model's softmax layer.
     """
 
+    reads = ("tagger", "morphologizer", "trainable_lemmatizer", "senter")
+
     def __init__(self, component: str = "tagger", normalized: bool | None = None):
         self.component = component
         self.normalized = normalized
 
     def supports(self, pipe: Any) -> bool:
         return isinstance(pipe, tuple(_LAYER_OF)) and hasattr(pipe, "model")
+
+    def claims(self, pipe: Any) -> bool:
+        return self.supports(pipe)
 
     def kind(self, pipe: Any) -> str:
         return next(kind.__name__ for kind in _LAYER_OF if isinstance(pipe, kind))

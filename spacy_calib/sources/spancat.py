@@ -25,6 +25,7 @@ class SpancatSource(Source):
     component (str): Name of the component.
     """
 
+    reads = ("spancat", "spancat_singlelabel")
     alone = ("O",)
     keeps_span_scores = True
 
@@ -33,6 +34,9 @@ class SpancatSource(Source):
 
     def supports(self, pipe: Any) -> bool:
         return isinstance(pipe, SpanCategorizer)
+
+    def claims(self, pipe: Any) -> bool:
+        return self.supports(pipe)
 
     def kind(self, pipe: Any) -> str:
         return SpanCategorizer.__name__

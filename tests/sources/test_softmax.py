@@ -18,28 +18,6 @@ KINDS = {"tagger": "tag", "morphologizer": "morph", "senter": "sent", "trainable
 
 
 @pytest.mark.parametrize("component", KINDS)
-def test_family(nlp, component):
-    """Rows match tokens, probabilities lie in [0, 1], an empty Doc works, and the Docs were not changed."""
-    source, pipe = SoftmaxSource(component), nlp.get_pipe(component)
-    docs = [nlp(TEXT), nlp(""), nlp("dog")]
-    before = [doc.to_bytes() for doc in docs]
-    assert source.supports(pipe)
-    assert source.layer(pipe).name == KINDS[component]
-    assert source.missing(pipe, [docs[0], docs[2]]) == ["", ""]
-    scores = source.read(pipe, docs)
-    marginals = scores.above(0.0)
-    assert scores.n_tokens == marginals.n_tokens == sum(len(doc) for doc in docs)
-    assert ((marginals.scores >= 0) & (marginals.scores <= 1)).all()
-    assert marginals.tags.max() < len(source.labels(pipe))
-    assert np.bincount(marginals.rows, weights=marginals.scores).max() <= 1 + 1e-9
-    assert [doc.to_bytes() for doc in docs] == before
-    above = scores.above(0.05)
-    assert above.scores.min() >= 0.05
-    assert scores.at(above.rows, above.tags) == pytest.approx(above.scores)
-    assert len(set(source.labels(pipe))) == len(source.labels(pipe))
-
-
-@pytest.mark.parametrize("component", KINDS)
 def test_fit_annotate_and_score(nlp, component):
     config = {"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}}
     calib = nlp.add_pipe("calib", after=component, config=config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from spacy.util import fix_random_seed
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.scorer import judge, judge_spans
 from spacy_calib.registry import registry
-from spacy_calib.sources.find import find_component, source_for
+from spacy_calib.sources.find import find_component
 from spacy_calib.sources.spancat import SpancatSource, make_spancat_source
 from tests.conftest import TOK2VEC, made_up_sentences, revive
 
@@ -45,7 +46,9 @@ def examples_for(nlp, n, seed, key=KEY) -> list[Example]:
     return [Example(Doc(nlp.vocab, words=[t.text for t in ref]), ref) for ref in references]
 
 
+@cache
 def train(factory):
+    """A pipeline with a span categorizer, trained once for the whole run, as config and bytes."""
     fix_random_seed(0)
     nlp = spacy.blank("xx")
     model = {
@@ -399,7 +402,6 @@ def test_the_source(trained):
     source = registry.resolve({"source": {"@calib_sources": "spacy-calib.Spancat.v1", "component": "spancat"}})["source"]
     assert isinstance(source, SpancatSource)
     assert make_spancat_source().component == "spancat"
-    assert source_for(pipe) == "spacy-calib.Spancat.v1"
     assert source.supports(pipe)
     assert source.is_trained(pipe)
     assert source.reads_output(pipe)

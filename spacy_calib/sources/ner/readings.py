@@ -168,7 +168,7 @@ class BeamReading(EntityReading):
 
     def type_marginals(self) -> Floats:
         biluo = self.biluo_marginals()
-        return np.concatenate([biluo[:, :1], biluo[:, 1:].reshape(self.n_tokens, -1, 4).sum(axis=2)], axis=1)
+        return np.concatenate([biluo[:, :1], biluo[:, 1:].reshape(self.n_tokens, len(self.types), 4).sum(axis=2)], axis=1)
 
     def biluo_marginals(self) -> Floats:
         marginals = np.zeros((self.n_tokens, 1 + 4 * len(self.types)))

@@ -35,6 +35,7 @@ class NerSource(Source):
     RAISES C001: a setting out of range.
     """
 
+    reads = ("ner", "beam_ner")
     alone = ("O",)
 
     def __init__(self, component: str = "ner", granularity: str = "type", beam_width: int = 1, beam_density: float = 0.0):
@@ -51,6 +52,9 @@ class NerSource(Source):
 
     def supports(self, pipe: Any) -> bool:
         return isinstance(pipe, EntityRecognizer)
+
+    def claims(self, pipe: Any) -> bool:
+        return self.supports(pipe)
 
     def kind(self, pipe: Any) -> str:
         return EntityRecognizer.__name__

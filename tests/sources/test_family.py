@@ -1,0 +1,235 @@
+"""What every source must do, over all that are registered (STYLE section 3). A new source adds its rows to CASES."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import Any
+
+import catalogue
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_calib.errors import CalibError
+from spacy_calib.registry import registry
+from spacy_calib.sources.base import Source
+from spacy_calib.sources.find import find_component, registered_sources, source_for
+from tests.conftest import revive
+from tests.sources.ner import trained_once
+from tests.sources.test_spancat import train
+
+SENTENCES = "the old dog saw a duck . light run red ."
+LABELS = ["A", "B", "C"]
+OF_TENSOR = {"labels": LABELS, "layer": "tag"}
+
+# (registered name, settings, factory of the component that is read)
+CASES: list[tuple[str, dict[str, Any], str]] = [
+    *(("spacy-calib.Softmax.v1", {}, name) for name in ("tagger", "morphologizer", "senter", "trainable_lemmatizer")),
+    *(("spacy-calib.Ner.v1", {}, name) for name in ("ner", "beam_ner", "calib_ner", "calib_beam_ner")),
+    ("spacy-calib.Ner.v1", {"granularity": "biluo"}, "ner"),
+    ("spacy-calib.Ner.v1", {"granularity": "biluo", "beam_width": 4, "beam_density": 0.01}, "calib_ner"),
+    *(("spacy-calib.Spancat.v1", {}, name) for name in ("spancat", "spancat_singlelabel")),
+    ("spacy-calib.DocTensor.v1", OF_TENSOR, ""),
+    ("spacy-calib.DocTensor.v1", {**OF_TENSOR, "key": "probs", "subprobabilities": True}, ""),
+]
+
+
+def name_of(case) -> str:
+    name, settings, factory = case
+    return "-".join([name.split(".")[1], factory, *map(str, settings.values())])
+
+
+every_case = pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in CASES])
+
+
+def config_of(case) -> dict[str, Any]:
+    name, settings, factory = case
+    component = {"component": component_of(factory)} if factory else {}
+    return {"@calib_sources": name, **component, **settings}
+
+
+def component_of(factory: str) -> str:
+    return "ner" if factory.endswith("ner") else "spancat" if factory.startswith("spancat") else factory
+
+
+def make(case) -> Source:
+    """Resolved from a config, as `[components.calib.source]` is."""
+    return registry.resolve({"source": config_of(case)})["source"]
+
+
+@pytest.fixture
+def world(case, nlp) -> tuple[Language, Source, Any]:
+    """(pipeline, source, the component that it reads)."""
+    factory = case[2]
+    if factory.endswith("ner"):
+        nlp = trained_once(factory)
+    elif factory.startswith("spancat"):
+        nlp = revive(train(factory))
+    return nlp, make(case), nlp.get_pipe(component_of(factory)) if factory else None
+
+
+def docs_for(nlp: Language, source: Source) -> list[Doc]:
+    """Two sentences, nothing, and one word; with an array of probabilities for sources that read one."""
+    docs = list(nlp.pipe([SENTENCES, "", "dog"]))
+    for number, doc in enumerate(docs):
+        array = np.random.default_rng(number).dirichlet(np.ones(len(LABELS)), size=len(doc))
+        if source.user_data_key:
+            doc.user_data[source.user_data_key] = array
+        elif not source.component:
+            doc.tensor = array
+    return docs
+
+
+def test_every_registered_source_has_a_row():
+    points = importlib.metadata.distribution("spacy-calib").entry_points.select(group="spacy_calib_sources")
+    assert {point.name for point in points} == {name for name, _, _ in CASES}
+
+
+@every_case
+def test_reads_probabilities_and_changes_no_doc(case, world):
+    nlp, source, pipe = world
+    docs = docs_for(nlp, source)
+    before = [doc.to_bytes() for doc in docs]
+    labels = source.labels(pipe)
+    assert len(set(labels)) == len(labels)
+    assert source.missing(pipe, [docs[0], docs[2]]) == ["", ""]
+    scores = source.read(pipe, docs)
+    marginals = scores.above(0.0)
+    assert scores.n_tokens == marginals.n_tokens == sum(len(doc) for doc in docs)
+    assert set(marginals.rows.tolist()) == set(range(scores.n_tokens))
+    assert marginals.tags.min() >= 0
+    assert marginals.tags.max() < len(labels)
+    assert marginals.scores.min() >= 0
+    assert marginals.scores.max() <= 1 + 1e-9
+    if not source.layer(pipe).overlapping:
+        assert np.bincount(marginals.rows, weights=marginals.scores).max() <= 1 + 1e-6
+    cut = float(np.median(marginals.scores))
+    kept = scores.above(cut)
+    assert len(kept) == np.count_nonzero(marginals.scores >= cut)
+    assert scores.at(kept.rows, kept.tags) == pytest.approx(kept.scores)
+    assert [doc.to_bytes() for doc in docs] == before
+
+
+@every_case
+def test_reads_each_doc_as_if_it_were_alone(case, world):
+    nlp, source, pipe = world
+    docs = docs_for(nlp, source)
+    columns = np.arange(len(source.labels(pipe)))
+
+    def table(docs: list[Doc]) -> Any:
+        scores = source.read(pipe, docs)
+        dense = np.zeros((scores.n_tokens, len(columns)))
+        marginals = scores.above(1e-5)
+        dense[marginals.rows, marginals.tags] = marginals.scores
+        return dense
+
+    alone = np.concatenate([table([doc]) for doc in docs if len(doc)])
+    assert table(docs) == pytest.approx(alone, abs=1e-4)
+
+
+@every_case
+def test_settings_survive_a_saved_pipeline(case, world):
+    _, source, _ = world
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("calib", config={"source": config_of(case)})
+    again = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert vars(again.get_pipe("calib").source) == vars(source)
+    assert set(case[1]) - {"labels", "layer"} <= set(vars(source))
+
+
+@every_case
+def test_a_component_is_found_again_after_a_rename(case, world):
+    nlp, source, pipe = world
+    if pipe is None:
+        assert (source.component, source.labels(None), source.layer(None).name) == ("", tuple(LABELS), "tag")
+        return
+    assert source.supports(pipe)
+    assert source.is_trained(pipe)
+    assert source.has_finite_weights(pipe)
+    old, new = source.component, "renamed"
+    nlp.rename_pipe(old, new)
+    try:
+        assert find_component(nlp, source, source.kind(pipe), source.labels(pipe)) is pipe
+    finally:
+        nlp.rename_pipe(new, old)
+
+
+# Claims
+
+
+@pytest.mark.parametrize(("name", "factory"), [(name, factory) for name, _, factory in CASES if factory])
+def test_a_source_claims_its_component(name, factory):
+    pipe = spacy.blank("xx").add_pipe(factory)
+    claiming = [other for other, source in registered_sources().items() if source.claims(pipe)]
+    assert claiming == [name] == [source_for(pipe)]
+
+
+def test_what_none_claims_is_left_to_the_source_of_softmax_heads():
+    assert source_for(spacy.blank("xx").add_pipe("sentencizer")) == "spacy-calib.Softmax.v1"
+
+
+class Sentences(Source):
+    """As a package of somebody else's could have it: it reads the tagger, too."""
+
+    reads = ("sentencizer",)
+
+    def __init__(self, component: str = "sentencizer"):
+        self.component = component
+
+    def supports(self, pipe: Any) -> bool:
+        return hasattr(pipe, "punct_chars") or hasattr(pipe, "tag_acc")
+
+    def claims(self, pipe: Any) -> bool:
+        return hasattr(pipe, "punct_chars") or type(pipe).__name__ == "Tagger"
+
+    def layer(self, pipe: Any) -> Any: ...
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return ("S", "I")
+
+    def missing(self, pipe: Any, docs: Any) -> list[str]:
+        return [""] * len(docs)
+
+    def read(self, pipe: Any, docs: Any) -> Any: ...
+
+
+@pytest.fixture
+def registered_outside():
+    """Registers sources, and takes them back."""
+    names: list[str] = []
+
+    def register(name: str, make: Any) -> None:
+        registry.calib_sources(name, func=make)
+        names.append(name)
+
+    yield register
+    for name in names:
+        catalogue._remove((*registry.calib_sources.namespace, name))
+
+
+def test_a_source_from_outside_goes_before_ours(registered_outside):
+    nlp = spacy.blank("xx")
+    registered_outside("another.Sentences.v1", Sentences)
+    assert source_for(nlp.add_pipe("tagger")) == "another.Sentences.v1"
+    assert source_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
+    assert source_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
+    with pytest.raises(CalibError, match="C022.*'tagger' .Tagger.* spancat_singlelabel, sentencizer"):
+        find_component(nlp, make(("spacy-calib.Spancat.v1", {"component": "tagger"}, "tagger")), "", ())
+
+
+def test_a_source_that_needs_settings_is_not_asked(registered_outside):
+    def make_source(component: str) -> Source:
+        return Sentences(component)
+
+    registered_outside("another.Sentences.v1", make_source)
+    assert source_for(spacy.blank("xx").add_pipe("tagger")) == "spacy-calib.Softmax.v1"
+
+
+def test_two_sources_from_outside_that_claim_one_component_are_both_named(registered_outside):
+    registered_outside("another.Sentences.v1", Sentences)
+    registered_outside("third.Sentences.v1", Sentences)
+    pipe = spacy.blank("xx").add_pipe("tagger")
+    with pytest.raises(CalibError, match="C200.*'tagger'.*another.Sentences.v1, third.Sentences.v1"):
+        source_for(pipe)
