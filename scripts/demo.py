@@ -30,9 +30,9 @@ from wasabi import msg
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.shared import shared_group
-from spacy_calib.cli._common import read_examples, run_pipes
-from spacy_calib.cli._names import METHODS
 from spacy_calib.cli.fit import fit
+from spacy_calib.cli.fitting.names import METHODS
+from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics.proper import accuracy
 from spacy_calib.pipe.scorer import JudgedPairs, judge
 from spacy_calib.registry import registry

@@ -47,8 +47,9 @@ from spacy_calib.calibration.grouping.alone import group_beside
 from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.spans import fit_spans
-from spacy_calib.cli._common import load_pipeline, read_examples, run_pipes
-from spacy_calib.cli._fitted_pipe import with_inline_recognizer
+from spacy_calib.cli.fitting.fitted_pipe import with_inline_recognizer
+from spacy_calib.cli.shared.examples import read_examples, run_pipes
+from spacy_calib.cli.shared.loading import load_pipeline
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import accuracy, brier, ece, gmce, log_loss, noise_floor, smce
 from spacy_calib.metrics.calibration_error import group_slices, mean_of

@@ -34,8 +34,9 @@ from quality_table import MODEL, default_cache, say
 from tqdm import tqdm
 
 from spacy_calib.calibration.tokens import Chosen, TokenCalibration, TokenData
-from spacy_calib.cli._scoring import open_pipeline, score, stream_examples
 from spacy_calib.cli.fit import fit
+from spacy_calib.cli.shared.scoring import open_pipeline, score
+from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from spacy_calib.doc.layers import get_layer
 from spacy_calib.expect.drift import Labelled

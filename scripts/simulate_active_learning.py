@@ -32,7 +32,7 @@ from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from spacy_calib.cli._common import write_json
+from spacy_calib.cli.shared.results import write_json
 from spacy_calib.corpus.active.batch import choose, text_key
 from spacy_calib.corpus.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
 from spacy_calib.corpus.active.units import Units, units_of

@@ -12,8 +12,8 @@ from tqdm import tqdm
 
 from spacy_calib.analysis.studies import Bins, Estimates
 from spacy_calib.analysis.synthetic import MAPS, Synthetic
-from spacy_calib.cli._atomic import write_file
-from spacy_calib.cli._common import write_json
+from spacy_calib.cli.shared.atomic import write_file
+from spacy_calib.cli.shared.results import write_json
 from spacy_calib.report.plots import figure_class, picture_bytes
 
 KIND_NAMES = {"count": "{:g} adaptive bins", "size": "bins of {:g}", "root": "bins of {:g} sqrt(n)"}

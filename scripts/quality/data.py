@@ -30,7 +30,7 @@ from quality.models import N_BROWN, ONE_THREAD, RECIPES, load_head, read, traine
 from quality.readers import Documents
 from quality_table import MODEL, ROOT, data_folder, default_cache, say
 
-from spacy_calib.cli._atomic import write_folder
+from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.pairs.build import pair_up
 from spacy_calib.pairs.marginals import LogitScores
 

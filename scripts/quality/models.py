@@ -21,9 +21,9 @@ from quality import readers
 from quality.readers import Documents
 from quality_table import ROOT, say
 
-from spacy_calib.cli._atomic import write_folder
-from spacy_calib.cli._common import load_pipeline
-from spacy_calib.cli._fitted_pipe import with_inline_recognizer
+from spacy_calib.cli.fitting.fitted_pipe import with_inline_recognizer
+from spacy_calib.cli.shared.atomic import write_folder
+from spacy_calib.cli.shared.loading import load_pipeline
 from spacy_calib.doc.layers import columns_of, label_hashes
 from spacy_calib.pairs.marginals import LogitScores
 from spacy_calib.sources.base import Source

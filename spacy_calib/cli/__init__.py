@@ -9,17 +9,17 @@ from spacy.cli._util import app
 from typer.core import TyperCommand
 
 from ..about import __url__
-from ._overrides import WithOverrides
-from ._session import CalibGroup
 from .evaluate import evaluate_cli
 from .expect import expect_cli
 from .fit import fit_cli
+from .fitting.overrides import WithOverrides
 from .info import info_cli
 from .init_config import init_config_cli
 from .plot import plot_cli
 from .rank import rank_cli
 from .report import report_cli
 from .select import select_cli
+from .shared.session import CalibGroup
 from .stock import stock_cli
 from .threshold import threshold_cli
 

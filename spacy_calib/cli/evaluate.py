@@ -9,27 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import (
-    check_bins,
-    check_format,
-    check_gold,
-    check_readable,
-    data_files,
-    deliver,
-    import_user_code,
-    load_pipeline,
-    number,
-    pipes_named,
-    print_table,
-    read_examples,
-    run_pipes,
-    use_gpu,
-    user_errors,
-    wanted_output,
-)
-from ._gold import check_gold_of_examples, check_scored
-from ._numbers import check_numbers
-from ._options import (
+from .shared.checks import check_format, check_numbers
+from .shared.examples import data_files, read_examples, run_pipes
+from .shared.gold import check_bins, check_gold_of_examples, check_has_gold, check_scored
+from .shared.loading import check_readable, import_user_code, load_pipeline, pipes_named, use_gpu
+from .shared.options import (
     Calibrated,
     Code,
     DocKey,
@@ -45,8 +29,10 @@ from ._options import (
     OnlyAttr,
     Silent,
 )
-from ._outputs import check_files
-from ._seen import seen_in, show_other_weights, show_seen
+from .shared.outputs import check_files, wanted_output
+from .shared.results import deliver
+from .shared.screen import number, print_table, user_errors
+from .shared.seen import seen_in, show_other_weights, show_seen
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -125,7 +111,7 @@ def evaluate(
         check_readable(nlp, pipes[0])
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     if len(pipes) == 1:
-        check_gold(examples, pipes[0])
+        check_has_gold(examples, pipes[0])
     order = nlp.pipe_names
     last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
     done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))
@@ -193,7 +179,7 @@ def accepted_entities(found: JudgedSpans, cutoffs: Cutoffs) -> dict[str, Any]:
 def show_table(name: str, table: dict[str, Any]) -> None:
     """Print one pipe's tables."""
     from ..pairs.documents import by_unit
-    from ._screen import msg
+    from .shared.screen import msg
 
     msg.divider(f"{name} ({table['component'] or 'Doc'})")
     if not table["pairs"]:
@@ -225,7 +211,7 @@ def show_table(name: str, table: dict[str, Any]) -> None:
 
 
 def _show_accepted(accepted: dict[str, Any] | None) -> None:
-    from ._screen import msg
+    from .shared.screen import msg
 
     if accepted is not None:
         share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
@@ -238,7 +224,7 @@ def _show_accepted(accepted: dict[str, Any] | None) -> None:
 def _show_errors(table: dict[str, Any], ece: str) -> None:
     from ..report.never_right import warning_of
     from ..report.verdict import worse_of
-    from ._screen import msg
+    from .shared.screen import msg
 
     rows = [
         (

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import check_confidence, check_format, check_option, deliver, number, print_table, user_errors, wanted_output
-from ._gold import check_gold_of_corpus
-from ._numbers import check_numbers
-from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
-from ._outputs import check_files
-from ._scoring import open_pipeline, score, stream_examples, text_files
-from ._seen import seen_by, show_other_weights, show_seen, watch_for
+from .shared.checks import check_confidence, check_format, check_numbers, check_option
+from .shared.gold import check_gold_of_corpus
+from .shared.options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
+from .shared.outputs import check_files, wanted_output
+from .shared.results import deliver
+from .shared.scoring import open_pipeline, score
+from .shared.screen import number, print_table, user_errors
+from .shared.seen import seen_by, show_other_weights, show_seen, watch_for
+from .shared.texts import stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -162,7 +164,7 @@ def _counting(examples: Iterable[Example], layer: Layer, counts: list[int]) -> I
 def show(result: dict[str, Any]) -> None:
     """Print what is to be expected, the documents, and the verdict."""
     from ..pairs.documents import counted
-    from ._screen import msg
+    from .shared.screen import msg
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
     msg.text(f"{counted(result['by'], result['documents'])}, {result['tokens']:,} tokens")
@@ -179,7 +181,7 @@ def show(result: dict[str, Any]) -> None:
 
 def show_estimates(result: dict[str, Any]) -> None:
     """Print the table of shares."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     entities = result["entities"] or {}
     given = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
@@ -226,7 +228,7 @@ def _range(estimate: dict[str, Any]) -> str:
 
 def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
     """Print the documents that are expected to be worst."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     msg.divider("Documents, the worst to be expected first")
     worst = sorted(documents, key=lambda one: one["expected"])[:_SHOWN]
@@ -251,7 +253,7 @@ def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
 def show_drift(drift: dict[str, Any]) -> None:
     """Print the comparison with the fit data, and what follows."""
     from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
-    from ._screen import msg
+    from .shared.screen import msg
 
     msg.divider("Are these texts like the fit data?")
     rows = [

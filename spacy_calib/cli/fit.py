@@ -12,30 +12,20 @@ from ..calibration.sets import COVERAGES
 from ..corpus.visible import shown_path
 from ..doc.events import EVENTS
 from ..errors import calib_error
-from ._common import (
-    check_format,
-    check_gold,
-    check_option,
-    data_files,
-    import_user_code,
-    number,
-    print_json,
-    print_table,
-    read_examples,
-    run_pipes,
-    use_gpu,
-    user_errors,
-    warn,
-)
-from ._fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
-from ._labels import MOST_UNKNOWN, map_labels, map_of_pipe, unknown_sentence
-from ._names import NORMALIZE, SCALINGS
-from ._numbers import check_numbers
-from ._options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
-from ._outputs import check_pipeline_folder
-from ._overrides import overrides_of
-from ._promises import check_sets, warn_of_promises
-from ._settings import check_options, complete_source, pipe_settings, settings_from_file
+from .fitting.fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
+from .fitting.labels import MOST_UNKNOWN, map_labels, map_of_pipe
+from .fitting.names import NORMALIZE, SCALINGS
+from .fitting.overrides import overrides_of
+from .fitting.promises import check_sets, warn_of_promises
+from .fitting.settings import check_options, complete_source, pipe_settings, settings_from_file
+from .shared.checks import check_format, check_numbers, check_option
+from .shared.examples import data_files, read_examples, run_pipes
+from .shared.gold import check_has_gold, unknown_sentence
+from .shared.loading import import_user_code, use_gpu
+from .shared.options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent, one_of
+from .shared.outputs import check_pipeline_folder
+from .shared.results import print_json
+from .shared.screen import number, print_table, user_errors, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -167,8 +157,8 @@ def fit(
     RAISES CalibError: every fault of the input.
     """
     from ..pairs.label_map import read_map
-    from ._atomic import write_folder
-    from ._screen import msg
+    from .shared.atomic import write_folder
+    from .shared.screen import msg
 
     check_format(format)
     check_numbers(n_process=n_process, gpu_id=gpu_id)
@@ -263,7 +253,7 @@ def fit_pipe(
     upstream = order[: order.index(stop) + reads_output]
     # What a component leaves to be read is kept in the process that ran it.
     workers = 1 if reads_output else n_process
-    check_gold(examples, calib)
+    check_has_gold(examples, calib)
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
     n_bins = scorer_like(calib.scorer).n_bins
     calib.fit(
@@ -289,7 +279,7 @@ def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) 
 
 def show_fit(calib: Calibrator, output: Path) -> None:
     """Print what was fitted, and the errors on the fit data."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     info = calib.fit_info
     msg.good(f"Calibrated {info['component'] or 'the source'} on {info['tokens']:,} tokens ({info['pairs']:,} pairs): {output}")
@@ -314,7 +304,7 @@ def check_held_out(calib: Calibrator) -> None:
 
 def warn_of_held_out(held: dict[str, Any]) -> None:
     """Say where calibrated scores are not clearly better than raw ones."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     if held["verdict"] == "unclear":
         msg.warn(
@@ -326,7 +316,7 @@ def warn_of_held_out(held: dict[str, Any]) -> None:
 
 def say_what_was_chosen(selection: dict[str, Any]) -> None:
     """The candidate, and among how many; or why there was no choice."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     if selection.get("too_few"):
         msg.warn(
@@ -339,7 +329,7 @@ def say_what_was_chosen(selection: dict[str, Any]) -> None:
 
 def print_fit_tables(info: dict[str, Any]) -> None:
     """The rows of `summarize_fit`, and of `summarize_span_fit` where there are spans."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     print_fit_table(info["table"], "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
     spans = info.get("spans")
@@ -352,7 +342,7 @@ def print_fit_tables(info: dict[str, Any]) -> None:
 
 def print_fit_table(table: list[dict[str, Any]], title: str) -> None:
     """One table under a title."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     rows = [
         (

@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ._common import (
-    check_format,
-    deliver,
-    fitted_pipes,
-    import_user_code,
-    load_pipeline,
-    number,
-    print_table,
-    user_errors,
-    wanted_output,
-)
-from ._options import Calibrated, Code, ForceFile, Format, Silent
-from ._outputs import check_files
-from ._promises import name_tags
 from .fit import print_fit_tables
+from .fitting.promises import name_tags
+from .shared.checks import check_format
+from .shared.loading import fitted_pipes, import_user_code, load_pipeline
+from .shared.options import Calibrated, Code, ForceFile, Format, Silent
+from .shared.outputs import check_files, wanted_output
+from .shared.results import deliver
+from .shared.screen import number, print_table, user_errors
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -104,7 +97,7 @@ def show(name: str, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds."""
     from ..doc.layers import plain_name
     from ..pairs.documents import DOCUMENT, counted
-    from ._screen import msg
+    from .shared.screen import msg
 
     msg.divider(name)
     facts = {
@@ -144,7 +137,7 @@ def show(name: str, held: dict[str, Any], everything: bool) -> None:
 
 def show_selection(selection: dict[str, Any], everything: bool) -> None:
     """Print what a method was chosen from: the best candidates and the chosen one, or all of them."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     if selection.get("too_few"):
         msg.text(f"No method was chosen: {selection['too_few']}; {selection['chosen']} was taken.")

@@ -9,11 +9,12 @@ from typing import Any
 import typer
 
 from ..errors import calib_error
-from ._common import import_user_code, reason, user_errors
-from ._options import Code, Component, Method, NewAttr, Silent
-from ._outputs import Output, check_files
-from ._overrides import overrides_of
-from ._settings import pipe_settings
+from .fitting.overrides import overrides_of
+from .fitting.settings import pipe_settings
+from .shared.loading import import_user_code, reason
+from .shared.options import Code, Component, Method, NewAttr, Silent
+from .shared.outputs import Output, check_files
+from .shared.screen import user_errors
 
 
 def init_config_cli(
@@ -55,8 +56,8 @@ def init_config(
     RETURNS (str): The config.
     RAISES C054, C055: the file exists, or cannot be written. C056, C063, C170: an option or a setting that no pipe has. C062: the code.
     """
-    from ._atomic import write_file
-    from ._screen import msg
+    from .shared.atomic import write_file
+    from .shared.screen import msg
 
     printed = str(output) == "-"
     if not printed:

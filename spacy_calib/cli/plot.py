@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import check_bins, check_format, check_option, data_files, deliver, read_examples, run_pipes, user_errors
-from ._gold import check_gold_of_examples, check_scored
-from ._numbers import check_numbers
-from ._options import (
+from .shared.checks import check_format, check_numbers, check_option
+from .shared.examples import data_files, read_examples, run_pipes
+from .shared.gold import check_bins, check_gold_of_examples, check_scored
+from .shared.options import (
     FORMATS,
     Calibrated,
     Code,
@@ -30,9 +30,11 @@ from ._options import (
     Silent,
     one_of,
 )
-from ._outputs import Output, check_files
-from ._scoring import open_pipeline, pipes_to_run
-from ._seen import seen_in, show_seen
+from .shared.outputs import Output, check_files
+from .shared.results import deliver
+from .shared.scoring import open_pipeline, pipes_to_run
+from .shared.screen import user_errors
+from .shared.seen import seen_in, show_seen
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -282,7 +284,7 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
     RAISES C055: a file cannot be written.
     """
     from ..report.plots import draw_panels, picture_bytes, plot_coverage, plot_errors
-    from ._atomic import write_file
+    from .shared.atomic import write_file
 
     drawn = {}
     for name, held in numbers.items():
@@ -300,7 +302,7 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
 
 def show_files(targets: Mapping[str, Path], seen: dict[str, Any] | None) -> None:
     """Say where the pictures are."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     show_seen(seen)
 

@@ -12,22 +12,9 @@ import typer
 
 from ..corpus.doubt import DOUBTS
 from ..errors import calib_error
-from ._common import (
-    check_format,
-    check_option,
-    json_pieces,
-    number,
-    print_exact,
-    print_json,
-    print_table,
-    shorten,
-    user_errors,
-    write_pieces,
-    write_text,
-)
-from ._gold import check_gold_of_corpus
-from ._numbers import check_numbers
-from ._options import (
+from .shared.checks import check_format, check_numbers, check_option
+from .shared.gold import check_gold_of_corpus
+from .shared.options import (
     FORMATS,
     Calibrated,
     Code,
@@ -41,9 +28,12 @@ from ._options import (
     Texts,
     one_of,
 )
-from ._outputs import Output, check_files
-from ._scoring import open_pipeline, score, stream_examples, text_files
-from ._seen import seen_by, show_seen, watch_for
+from .shared.outputs import Output, check_files
+from .shared.results import json_pieces, print_exact, print_json, write_pieces, write_text
+from .shared.scoring import open_pipeline, score
+from .shared.screen import number, print_table, shorten, user_errors
+from .shared.seen import seen_by, show_seen, watch_for
+from .shared.texts import stream_examples, text_files
 
 if TYPE_CHECKING:
     from ..corpus.review.tasks import Task
@@ -265,7 +255,7 @@ def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Pa
     from ..corpus.review.ranking import compare_signals
     from ..report.plots import picture_bytes
     from ..report.review_plots import found_curves
-    from ._atomic import write_file
+    from .shared.atomic import write_file
 
     rows = compare_signals(corpus, units, _CURVE, tuple(dict.fromkeys((*_DRAWN, by))), seed)
     ax = found_curves(
@@ -288,7 +278,7 @@ def deliver_queue(
     shown (int): Rows of the table at most.
     """
     from ..corpus.review.formats import WRITERS, label_studio_config
-    from ._screen import msg
+    from .shared.screen import msg
 
     if output is not None:
         write_pieces(output, json_pieces(result) if format == "json" else WRITERS[format](tasks))
@@ -308,7 +298,7 @@ def deliver_queue(
 
 def show_ranking(result: dict[str, Any], output: Path | None, shown: int = _SHOWN) -> None:
     """Print the first units and what is known of the order. shown (int): How many units."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     show_seen(result["seen"])
 
@@ -348,7 +338,7 @@ def _cells(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _show_signals(result: dict[str, Any]) -> None:
-    from ._screen import msg
+    from .shared.screen import msg
 
     def share(value: float | None) -> str:
         return number(None if value is None else 100 * value, 1)

@@ -11,23 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import calib_error
-from ._common import (
-    check_bins,
-    check_format,
-    check_option,
-    check_readable,
-    data_files,
-    deliver,
-    fitted_pipes,
-    number,
-    print_table,
-    user_errors,
-    wanted_output,
-    write_text,
-)
-from ._gold import check_gold_of_corpus
-from ._numbers import check_numbers
-from ._options import (
+from .shared.checks import check_format, check_numbers, check_option
+from .shared.examples import data_files
+from .shared.gold import check_bins, check_gold_of_corpus
+from .shared.loading import check_readable, fitted_pipes
+from .shared.options import (
     FORMATS,
     Calibrated,
     Code,
@@ -44,9 +32,12 @@ from ._options import (
     Silent,
     one_of,
 )
-from ._outputs import check_files
-from ._scoring import open_model, pipe_of, score, stream_examples
-from ._seen import seen_by, show_other_weights, show_seen, watch_for
+from .shared.outputs import check_files, wanted_output
+from .shared.results import deliver, write_text
+from .shared.scoring import open_model, pipe_of, score
+from .shared.screen import number, print_table, user_errors
+from .shared.seen import seen_by, show_other_weights, show_seen, watch_for
+from .shared.texts import stream_examples
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -310,7 +301,7 @@ def _fit_line(pipe: Calibrator) -> str:
 
 def show(contents: dict[str, Any], path: Path | None) -> None:
     """Print the verdicts and the figures, and where the page is."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     for view in contents["views"]:
         msg.divider(view["name"])

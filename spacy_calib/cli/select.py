@@ -14,11 +14,14 @@ import typer
 from ..corpus.active.priority import ADDITIVE, BY, SIGNALS
 from ..corpus.active.units import UNITS
 from ..errors import calib_error
-from ._common import check_format, check_option, deliver, run_pipes, shorten, user_errors, wanted_output, write_json
-from ._numbers import check_numbers
-from ._options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
-from ._outputs import check_files
-from ._scoring import open_pipeline, pipes_to_run, score, stream_examples, text_files
+from .shared.checks import check_format, check_numbers, check_option
+from .shared.examples import run_pipes
+from .shared.options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
+from .shared.outputs import check_files, wanted_output
+from .shared.results import deliver, write_json
+from .shared.scoring import open_pipeline, pipes_to_run, score
+from .shared.screen import shorten, user_errors
+from .shared.texts import stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -305,7 +308,7 @@ def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[
     from spacy.tokens import DocBin
 
     from ..corpus.active.files import csv_bytes, jsonl_bytes
-    from ._atomic import write_file
+    from .shared.atomic import write_file
 
     if path.suffix == ".json":
         write_json(path, result)
@@ -338,7 +341,7 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:
     """Print the first rows, and what the batch is in all."""
-    from ._screen import msg
+    from .shared.screen import msg
 
     msg.divider(f"{result['unit'].capitalize()}s to label, by {result['by']} ({result['signal']} scores)")
     if result["tags"]:

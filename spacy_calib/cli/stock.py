@@ -8,17 +8,12 @@ from typing import Any
 import typer
 
 from ..errors import calib_error
-from ._common import (
-    INLINE_FACTORIES,
-    check_format,
-    import_user_code,
-    load_pipeline,
-    load_with_factories,
-    print_json,
-    user_errors,
-)
-from ._options import Calibrated, Code, Force, Format, Silent
-from ._outputs import check_pipeline_folder
+from .shared.checks import check_format
+from .shared.loading import INLINE_FACTORIES, import_user_code, load_pipeline, load_with_factories
+from .shared.options import Calibrated, Code, Force, Format, Silent
+from .shared.outputs import check_pipeline_folder
+from .shared.results import print_json
+from .shared.screen import user_errors
 
 
 def stock_cli(
@@ -56,8 +51,8 @@ def stock(
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
     from ..pipe.performance import drop_performance
-    from ._atomic import write_folder
-    from ._screen import msg
+    from .shared.atomic import write_folder
+    from .shared.screen import msg
 
     check_format(format)
     import_user_code(code)

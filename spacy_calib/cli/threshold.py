@@ -9,31 +9,15 @@ import typer
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
-from ._common import (
-    check_confidence,
-    check_format,
-    check_gold,
-    check_option,
-    check_readable,
-    data_files,
-    deliver,
-    import_user_code,
-    load_pipeline,
-    number,
-    pipes_named,
-    print_table,
-    read_examples,
-    run_pipes,
-    use_gpu,
-    user_errors,
-    wanted_output,
-    write_json,
-)
-from ._gold import check_gold_of_examples
-from ._numbers import check_numbers
-from ._options import Calibrated, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
-from ._outputs import check_files, check_pipeline_folder
-from ._seen import seen_in, show_seen
+from .shared.checks import check_confidence, check_format, check_numbers, check_option
+from .shared.examples import data_files, read_examples, run_pipes
+from .shared.gold import check_gold_of_examples, check_has_gold
+from .shared.loading import check_readable, import_user_code, load_pipeline, pipes_named, use_gpu
+from .shared.options import Calibrated, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
+from .shared.outputs import check_files, check_pipeline_folder, wanted_output
+from .shared.results import deliver, write_json
+from .shared.screen import number, print_table, user_errors
+from .shared.seen import seen_in, show_seen
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -100,7 +84,7 @@ def threshold(
     RAISES CalibError: every fault of the input.
     """
     from ..calibration.cutoffs import Cutoffs
-    from ._atomic import write_folder
+    from .shared.atomic import write_folder
 
     check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
     check_confidence(confidence)
@@ -185,7 +169,7 @@ def find_rows(
     from ..pipe.scorer import judge_spans
 
     examples = read_examples(nlp, data, gold_preproc, doc_key)
-    check_gold(examples, pipe)
+    check_has_gold(examples, pipe)
     order = nlp.pipe_names
     done = list(
         run_pipes(
@@ -226,7 +210,7 @@ def find_rows(
 def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
     """Print the cut-offs."""
     from ..pairs.documents import by_unit
-    from ._screen import msg
+    from .shared.screen import msg
 
     percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
     msg.divider(f"Cut-offs for a precision of {percent} (event: {result['event']})")

@@ -8,9 +8,9 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_calib.cli._common import read_examples
-from spacy_calib.cli._scoring import stream_examples
 from spacy_calib.cli.select import Settings, select
+from spacy_calib.cli.shared.examples import read_examples
+from spacy_calib.cli.shared.texts import stream_examples
 from tests.cli.conftest import calib
 
 N_ARTICLES = 7

@@ -7,9 +7,9 @@ import copy
 import pytest
 import spacy
 
-from spacy_calib.cli._fitted_pipe import own_block
-from spacy_calib.cli._overrides import override, split_overrides
-from spacy_calib.cli._settings import BLOCKS, DEFAULTS, pipe_settings
+from spacy_calib.cli.fitting.fitted_pipe import own_block
+from spacy_calib.cli.fitting.overrides import override, split_overrides
+from spacy_calib.cli.fitting.settings import BLOCKS, DEFAULTS, pipe_settings
 from spacy_calib.errors import CalibError
 from spacy_calib.factory import DEFAULT_CONFIG
 from tests.cli.conftest import calib, refuses

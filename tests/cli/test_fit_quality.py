@@ -318,7 +318,7 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
 
 @pytest.mark.parametrize("options", [["--groups", 3], ["--tag-offsets"], ["--scaling", "temperature"]])
 def test_what_auto_would_choose_given_by_itself_asks_for_the_papers_method(options):
-    from spacy_calib.cli._settings import pipe_settings
+    from spacy_calib.cli.fitting.settings import pipe_settings
 
     given = {options[0].lstrip("-").replace("-", "_"): (options[1:] or [True])[0]}
     assert pipe_settings(None, {})[1]["selection"] == {"@calib_selections": "spacy-calib.Auto.v1"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import spacy
 
-from spacy_calib.cli import _common, evaluate, fit, threshold
+from spacy_calib.cli import evaluate, fit, threshold
+from spacy_calib.cli.shared import scoring
 from tests.cli.conftest import calib, made_up_sentences, refuses, save_docs
 
 
@@ -24,7 +25,7 @@ def no_pass(monkeypatch):
     def run_pipes(*arguments, **settings):
         raise AssertionError("the pipeline ran over data without gold")
 
-    for module in (_common, evaluate, fit, threshold):
+    for module in (scoring, evaluate, fit, threshold):
         monkeypatch.setattr(module, "run_pipes", run_pipes)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from thinc.api import Config
 
-from spacy_calib.cli._settings import settings_from_file
+from spacy_calib.cli.fitting.settings import settings_from_file
 from spacy_calib.cli.init_config import config_text
 from spacy_calib.factory import DEFAULT_CONFIG
 from tests.cli.conftest import calib, refuses

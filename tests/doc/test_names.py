@@ -6,7 +6,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.cli._settings import check_options
+from spacy_calib.cli.fitting.settings import check_options
 from spacy_calib.doc.attributes import register
 from spacy_calib.errors import CalibError
 

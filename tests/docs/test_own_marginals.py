@@ -53,7 +53,7 @@ def test_a_file_without_a_list_of_labels_is_refused(tmp_path, content):
     (tmp_path / "own.cfg").write_text(blocks("ini")[0])
     if content is not None:
         (tmp_path / "labels.json").write_text(content)
-    from spacy_calib.cli._settings import settings_from_file
+    from spacy_calib.cli.fitting.settings import settings_from_file
 
     with pytest.raises(CalibError, match=r"\[C167\].*labels\.json"):
         settings_from_file(tmp_path / "own.cfg")

@@ -9,7 +9,7 @@ import spacy
 from thinc.api import Config
 
 from spacy_calib import CalibError
-from spacy_calib.cli._settings import settings_from_file
+from spacy_calib.cli.fitting.settings import settings_from_file
 
 LABELS = ["$", "PRP$", "WP$", "NN", "''"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import calib_error
-from ._common import check_option, reason
-from ._labels import labels_from
-from ._names import METHODS, NORMALIZE, SCALINGS
-from ._numbers import check_numbers
-from ._overrides import override, override_path
+from ...errors import calib_error
+from ..shared.checks import check_numbers, check_option
+from ..shared.loading import reason
+from .labels import labels_from
+from .names import METHODS, NORMALIZE, SCALINGS
+from .overrides import override, override_path
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -58,7 +58,7 @@ def pipe_settings(
     """(name of the pipe, its config): an option counts before a dotted setting, and that before what the base says.
 
     base (tuple | None): Name and block of a config file or of a pipe in the pipeline; None takes the defaults.
-    overrides (dict | None): Dotted settings, see `_overrides`.
+    overrides (dict | None): Dotted settings, see `overrides`.
     RAISES C056: an option out of range, or one beside --method auto. C063: a setting that is no block. C170: a dotted setting of something else.
     """
     check_options(options)
@@ -80,10 +80,10 @@ def pipe_settings(
 
 def check_options(options: dict[str, Any]) -> None:
     """RAISES C056: an option out of range by itself. C001, C112: no prefix."""
-    from ..calibration.sets import COVERAGES
-    from ..doc.events import EVENTS
-    from ..doc.names import check_attr
-    from ..registry import registry
+    from ...calibration.sets import COVERAGES
+    from ...doc.events import EVENTS
+    from ...doc.names import check_attr
+    from ...registry import registry
 
     def check(option: str, ok: Callable[[Any], bool], wanted: str) -> None:
         given = options.get(option)
@@ -218,8 +218,8 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
 
     RAISES C056: an option out of range. C066: an option of recognizers for another component.
     """
-    from ..sources.find import source_for
-    from ..sources.ner.source import GRANULARITIES
+    from ...sources.find import source_for
+    from ...sources.ner.source import GRANULARITIES
 
     source = settings["source"]
     name = source.get("component", "")

@@ -12,9 +12,9 @@ import threading
 import pytest
 
 from spacy_calib import CalibError
-from spacy_calib.cli import _atomic as atomic
-from spacy_calib.cli._atomic import write_chunks, write_file, write_folder
-from spacy_calib.cli._outputs import Output, check_files, check_folder, check_pipeline_folder, is_pipeline
+from spacy_calib.cli.shared import atomic
+from spacy_calib.cli.shared.atomic import write_chunks, write_file, write_folder
+from spacy_calib.cli.shared.outputs import Output, check_files, check_folder, check_pipeline_folder, is_pipeline
 
 
 def save_pipeline(folder, *components, meta=None):
@@ -178,7 +178,7 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
 
 def test_the_file_of_the_standard_output_is_written_where_that_stands(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from spacy_calib.cli._atomic import write_file; print('before');"
+        "import sys; from pathlib import Path; from spacy_calib.cli.shared.atomic import write_file; print('before');"
         "[write_file(Path(path), b'written\\n') for path in ('/dev/stdout', sys.argv[1])]; print('after')"
     )
     with (tmp_path / "x.txt").open("wb") as out:

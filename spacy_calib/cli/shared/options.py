@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
-from ._names import METHODS
+from ..fitting.names import METHODS
+from .checks import FORMATS
 
 
 def one_of(words: Iterable[str]) -> dict[str, Any]:
@@ -21,22 +22,21 @@ def one_of(words: Iterable[str]) -> dict[str, Any]:
     return {"metavar": f"[{'|'.join(choices)}]", "autocompletion": complete}
 
 
-FORMATS = ("table", "json")
 TEXTS = '.spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
 
 Calibrated = Annotated[str, typer.Argument(..., metavar="MODEL", help="Calibrated pipeline: package name or path")]
 Gold = Annotated[Path, typer.Argument(..., metavar="DATA", help="Gold: a .spacy or .conllu file, or a folder of them")]
 Texts = Annotated[Path, typer.Argument(..., metavar="DATA", help=f"Texts: {TEXTS}")]
-FirstAttr = Annotated[Optional[str], typer.Option("--attr", help="The calib pipe with this prefix; else the first")]
-OnlyAttr = Annotated[Optional[str], typer.Option("--attr", help="Only the calib pipe with this prefix; else all of them")]
-NBins = Annotated[Optional[int], typer.Option("--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10")]
+FirstAttr = Annotated[str | None, typer.Option("--attr", help="The calib pipe with this prefix; else the first")]
+OnlyAttr = Annotated[str | None, typer.Option("--attr", help="Only the calib pipe with this prefix; else all of them")]
+NBins = Annotated[int | None, typer.Option("--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10")]
 NGroups = Annotated[
-    Optional[int], typer.Option("--groups", help="Judge by this many tag frequency groups; else by those of the fit")
+    int | None, typer.Option("--groups", help="Judge by this many tag frequency groups; else by those of the fit")
 ]
 FloorSeed = Annotated[int, typer.Option("--seed", help="Seed of the simulated noise floor and intervals")]
-Component = Annotated[Optional[str], typer.Option("--component", "-C", help="Component to calibrate", show_default="tagger")]
+Component = Annotated[str | None, typer.Option("--component", "-C", help="Component to calibrate", show_default="tagger")]
 Method = Annotated[
-    Optional[str],
+    str | None,
     typer.Option(
         "--method",
         "-m",
@@ -46,17 +46,17 @@ Method = Annotated[
     ),
 ]
 NewAttr = Annotated[
-    Optional[str], typer.Option("--attr", help="Name of the pipe and prefix of its attributes", show_default="calib")
+    str | None, typer.Option("--attr", help="Name of the pipe and prefix of its attributes", show_default="calib")
 ]
 Format = Annotated[str, typer.Option("--format", help="What is printed", **one_of(FORMATS))]
 GoldPreproc = Annotated[bool, typer.Option("--gold-preproc", "-G", help="Use gold sentences and tokens")]
 DocKey = Annotated[
-    Optional[str],
+    str | None,
     typer.Option("--doc-key", help="Key of Doc.user_data that names the document of the source", show_default="calib_document"),
 ]
 NProcess = Annotated[int, typer.Option("--n-process", help="Worker processes")]
 GpuId = Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")]
-Code = Annotated[Optional[Path], typer.Option("--code", "-c", help="Python file with registered functions")]
+Code = Annotated[Path | None, typer.Option("--code", "-c", help="Python file with registered functions")]
 Force = Annotated[bool, typer.Option("--force", "-F", help="Replace a pipeline at OUTPUT")]
 ForceFile = Annotated[bool, typer.Option("--force", "-F", help="Replace a file at --output")]
 Silent = Annotated[bool, typer.Option("--silent", help="Print nothing but errors")]

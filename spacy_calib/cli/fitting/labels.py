@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..errors import calib_error
+from ...errors import calib_error
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..pipe.component import Calibrator
+    from ...pipe.component import Calibrator
 
 # A greater share of gold labels that the component does not know is another label scheme.
 MOST_UNKNOWN = 0.2
@@ -34,8 +34,8 @@ def labels_from(path: Path) -> list[str]:
 
 def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
     """The label map of a calib pipe that a new fit replaces."""
-    from ..pipe.component import Calibrator
-    from ..sources.mapped import map_of
+    from ...pipe.component import Calibrator
+    from ...sources.mapped import map_of
 
     older = nlp.get_pipe(name) if name in nlp.component_names else None
     return map_of(older.source) if isinstance(older, Calibrator) else None
@@ -46,16 +46,8 @@ def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
 
     RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
     """
-    from ..sources.mapped import check_labels, with_map
+    from ...sources.mapped import check_labels, with_map
 
     if table:
         check_labels(calib.source, calib.source_pipe(), table)
     calib.source = with_map(calib.source, table)
-
-
-def unknown_sentence(words: dict[str, Any], component: str) -> str:
-    """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`."""
-    return (
-        f"{words['n']} tokens ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
-        f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; see `fit --map`"
-    )

@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import calib_error
-from ..pairs.unknown_gold import UnknownGold
-from ..types import OUTSIDE
-from ._common import shorten, warn
-from ._labels import unknown_sentence
+from ...errors import calib_error
+from ...pairs.unknown_gold import UnknownGold
+from ...types import OUTSIDE
+from .screen import shorten, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    from ..corpus.scored import ScoredCorpus
-    from ..pipe.component import Calibrator
+    from ...corpus.scored import ScoredCorpus
+    from ...pipe.component import Calibrator
 
 _WIDTH = 90
 
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Why a pipe gave none of these Docs a score, as far as the first one that it ought to have read tells."""
-    from ..doc.layers import get_layer
+    from ...doc.layers import get_layer
 
     layer = get_layer(pipe.fit_info["layer"])
     source = pipe.source_pipe()
@@ -40,7 +39,7 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
 
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
     """RAISES C075: the pipe has written nothing on any of the predicted Docs."""
-    from ..doc.attributes import doc_view
+    from ...doc.attributes import doc_view
 
     docs = [example.predicted for example in done]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
@@ -51,7 +50,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     """done (Sequence[Example]): Whose predicted Docs the pipe has read. RAISES C151: see `check_gold`."""
     from spacy.strings import get_string_id
 
-    from ..doc.layers import get_layer, label_hashes
+    from ...doc.layers import get_layer, label_hashes
 
     layer = get_layer(pipe.fit_info["layer"])
     gold = layer.count(example.reference for example in done)
@@ -96,3 +95,24 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
         raise calib_error("C151", component=component, gold=shown[0], known=shown[1])
     if found and not silent:
         warn(unknown_sentence(UnknownGold.of(found, found.total(), gold, labels).words(), component))
+
+
+def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
+    """RAISES C030: none of them has gold of the layer that the pipe calibrates; asked before the work begins."""
+    layer = pipe.source.layer(pipe.source_pipe())
+    if not any(layer.gold_hashes(example.reference).any() for example in examples):
+        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component or "the source")
+
+
+def unknown_sentence(words: dict[str, Any], component: str) -> str:
+    """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`."""
+    return (
+        f"{words['n']} tokens ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
+        f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; see `fit --map`"
+    )
+
+
+def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
+    """RAISES C005: more bins are asked for than there are pairs."""
+    if bins is not None and n_pairs < bins:
+        raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=bins)

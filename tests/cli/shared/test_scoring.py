@@ -11,7 +11,8 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_calib.cli._scoring import open_pipeline, pipes_to_run, read_texts, score, stream_examples, text_files
+from spacy_calib.cli.shared.scoring import open_pipeline, pipes_to_run, score
+from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
 from spacy_calib.doc.collect import ORIGIN, scored_corpus
 from spacy_calib.doc.layers import get_layer
 from spacy_calib.errors import CalibError

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UNREADABLE, CalibError, calib_error
-from ._common import INLINE_FACTORIES, load_pipeline, load_with_factories, reason, warn
-from ._settings import DEFAULTS
+from ...errors import UNREADABLE, CalibError, calib_error
+from ..shared.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
+from ..shared.screen import warn
+from .settings import DEFAULTS
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..pipe.component import Calibrator
+    from ...pipe.component import Calibrator
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
@@ -38,7 +39,7 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
     attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
         the pipe with the prefix that a new one would have, or the first that reads the default component.
     """
-    from ..pipe.component import Calibrator
+    from ...pipe.component import Calibrator
 
     pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
     wanted = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
@@ -68,7 +69,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
 
     RAISES C021: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
     """
-    from ..pipe.component import Calibrator
+    from ...pipe.component import Calibrator
 
     component = settings["source"].get("component", "")
     if component and component not in nlp.component_names:

@@ -7,9 +7,9 @@ import os
 import pytest
 
 from spacy_calib import CalibError
-from spacy_calib.cli import _atomic as atomic
-from spacy_calib.cli._atomic import write_folder
-from spacy_calib.cli._outputs import check_folder
+from spacy_calib.cli.shared import atomic
+from spacy_calib.cli.shared.atomic import write_folder
+from spacy_calib.cli.shared.outputs import check_folder
 
 
 def pipeline(path, mark):

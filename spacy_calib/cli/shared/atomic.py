@@ -14,8 +14,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ..errors import calib_error
-from ._outputs import check_folder, is_stream, standard_stream
+from ...errors import calib_error
+from .outputs import check_folder, is_stream, standard_stream
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import calib_error
+from ...errors import calib_error
 
 # What data files end in.
 READABLE = (".spacy", ".conllu", ".jsonl", ".txt")
@@ -23,6 +23,11 @@ class Output(NamedTuple):
 
     option: str
     path: Path
+
+
+def wanted_output(output: Path | None) -> list[Output]:
+    """The file of --output, for `outputs.check_files`."""
+    return [] if output is None else [Output("--output", output)]
 
 
 def check_files(

@@ -10,7 +10,7 @@ from typing import Any
 from typer import Context
 from typer.core import TyperCommand
 
-from ..errors import calib_error
+from ...errors import calib_error
 
 _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 

@@ -15,7 +15,7 @@ import pytest
 
 import spacy_calib.cli
 from spacy_calib import CalibError
-from spacy_calib.cli._session import GuardedOutput, session
+from spacy_calib.cli.shared.session import GuardedOutput, session
 from tests.cli.conftest import calib, quiet_environment, refuses
 
 EVIL = "\x1b]0;owned\x07"
@@ -157,8 +157,8 @@ def test_files_get_texts_as_they_are_and_terminals_do_not(calibrated, tmp_path, 
 
 def test_only_the_screen_prints():
     folder = Path(spacy_calib.cli.__file__).parent
-    for path in folder.glob("*.py"):
+    for path in folder.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf8"))
         names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-        assert path.name == "_screen.py" or ("wasabi" not in names and "print" not in calls), path.name
+        assert path.name == "screen.py" or ("wasabi" not in names and "print" not in calls), path.name

@@ -14,9 +14,9 @@ from typing import Any, TextIO
 
 from typer.core import TyperGroup
 
-from ..corpus.visible import visible
-from ..errors import calib_error
-from ._common import user_errors
+from ...corpus.visible import visible
+from ...errors import calib_error
+from .screen import user_errors
 
 # As shells tell of a process that a signal ended.
 _ENDED_BY = 128

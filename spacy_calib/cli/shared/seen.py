@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ..doc.texts import TextWatch
-    from ..pipe.component import Calibrator
+    from ...doc.texts import TextWatch
+    from ...pipe.component import Calibrator
 
 
 def watch_for(pipe: Calibrator) -> TextWatch:
     """What looks at the examples that a pipe is judged on."""
-    from ..doc.layers import get_layer
-    from ..doc.texts import TextWatch
+    from ...doc.layers import get_layer
+    from ...doc.texts import TextWatch
 
     return TextWatch(get_layer(pipe.fit_info["layer"]))
 
@@ -36,8 +36,8 @@ def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | N
 
 def show_seen(seen: dict[str, Any] | None) -> None:
     """Say in red that this is no test."""
-    from ..expect.seen import warning_of
-    from ._screen import msg
+    from ...expect.seen import warning_of
+    from .screen import msg
 
     warning = warning_of(seen)
     if warning:
@@ -46,8 +46,8 @@ def show_seen(seen: dict[str, Any] | None) -> None:
 
 def show_other_weights(changed: bool | None) -> None:
     """Say in red that the component is not the one that the pipe was fitted with. changed: See `Calibrator.weights_changed`."""
-    from ..expect.drift import OTHER_WEIGHTS_SENTENCE
-    from ._screen import msg
+    from ...expect.drift import OTHER_WEIGHTS_SENTENCE
+    from .screen import msg
 
     if changed:
         msg.fail(OTHER_WEIGHTS_SENTENCE)

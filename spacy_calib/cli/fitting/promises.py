@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from ..calibration.sufficiency import tokens_for_sets
-from ..errors import calib_error
-from ._common import number
+from ...calibration.sufficiency import tokens_for_sets
+from ...errors import calib_error
+from ..shared.screen import number
 
 _TAGS_NAMED = 8
 
@@ -37,7 +37,7 @@ def check_sets(info: dict[str, Any]) -> None:
 
 def warn_of_sets(sets: dict[str, Any]) -> None:
     """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty."""
-    from ._screen import msg
+    from ..shared.screen import msg
 
     worth = tokens_for_sets(sets["alpha"])[1]
     if sets["tokens"] < worth:
@@ -72,7 +72,7 @@ def warn_of_sets(sets: dict[str, Any]) -> None:
 
 def warn_of_offsets(scaling: dict[str, Any] | None) -> None:
     """Say that tag offsets were asked for and are all 0."""
-    from ._screen import msg
+    from ..shared.screen import msg
 
     biased = scaling is not None and scaling.get("biased")
     why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"

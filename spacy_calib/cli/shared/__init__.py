@@ -1,0 +1,1 @@
+"""What commands share: options, loading, reading data, running pipes, printing and writing."""

@@ -1,0 +1,113 @@
+"""MODEL, GPU and --code -> a pipeline, and its fitted calib pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CalibError, calib_error
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ...pipe.component import Calibrator
+
+
+def import_user_code(code: Path | None) -> None:
+    """RAISES C062: the file cannot be imported."""
+    if code is not None:
+        from spacy.util import import_file
+
+        try:
+            import_file("python_code", code)
+        except Exception as error:
+            raise calib_error("C062", path=code, why=reason(error)) from None
+
+
+def use_gpu(gpu_id: int) -> None:
+    """RAISES C060: there is no such GPU."""
+    if gpu_id >= 0:
+        from thinc.api import require_gpu
+
+        try:
+            require_gpu(gpu_id)
+        except Exception as error:
+            raise calib_error("C060", gpu=gpu_id, why=reason(error)) from None
+
+
+def reason(error: BaseException) -> str:
+    """What an exception says, in one line: the faults of a config error, else the first line of its message, else its type."""
+    from thinc.api import ConfigValidationError
+
+    if isinstance(error, ConfigValidationError):
+        faults = [f"{' -> '.join(map(str, fault.get('loc', ())))}: {fault.get('msg', '')}" for fault in error.errors or ()]
+        text = "; ".join(fault.strip(": ") for fault in faults) or " ".join(f"{error.title or ''} {error.desc or ''}".split())
+        return text or type(error).__name__
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
+    """overrides (dict | None): Parts of the config that are replaced. exclude: Pipes that are not loaded.
+
+    RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
+    """
+    from spacy.util import load_model
+
+    try:
+        return load_model(model, config=overrides or {}, exclude=list(exclude))
+    except CalibError:
+        raise
+    except OSError as error:
+        why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
+        raise calib_error("C050", model=model, why=why + "; install it, or give the path of a pipeline.") from None
+    except Exception as error:
+        raise calib_error("C050", model=model, why=reason(error)) from None
+
+
+# spaCy's recognizers, and ours with the same settings and weights.
+INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner"}
+
+
+def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
+    """Load a pipeline with other factories for some of its components.
+
+    factories (dict): Component -> factory. RAISES C050, C010 to C020: see `load_pipeline`.
+    """
+    return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
+
+
+def fitted_pipes(nlp: Language) -> list[Calibrator]:
+    """RAISES C027: there is none."""
+    from ...pipe.component import Calibrator
+
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    if not pipes:
+        raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
+    return pipes
+
+
+def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
+    """The fitted pipes with this prefix; all of them where none is named.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix.
+    """
+    fitted = fitted_pipes(nlp)
+    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
+    if not pipes:
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
+    return pipes
+
+
+def check_readable(nlp: Language, pipe: Calibrator) -> None:
+    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C120: it is not the one that
+    the pipe was fitted on."""
+    component = pipe.source.component
+    pipe.check_source()
+    source = pipe.source_pipe()
+    if component and source is None:
+        raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
+    for name, held in nlp.components:
+        if (held is pipe or held is source) and name not in nlp.pipe_names:
+            raise calib_error("C069", name=name)

@@ -1,0 +1,90 @@
+"""MODEL and DATA -> the scored corpus that reports, queues and expectations read. DATA may be gold or plain texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import calib_error
+from .examples import run_pipes
+from .gold import why_silent
+from .loading import check_readable, import_user_code, load_pipeline, pipes_named, use_gpu
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+    from spacy.training import Example
+
+    from ...corpus.scored import ScoredCorpus
+    from ...pipe.component import Calibrator
+
+
+def open_pipeline(model: str, attr: str | None, *, code: Path | None, gpu_id: int) -> tuple[Language, Calibrator]:
+    """The pipeline and its fitted calib pipe with this prefix, the first one where none is named.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069: see `check_readable`. C050, C060, C062: model, GPU, code.
+    """
+    nlp = open_model(model, code=code, gpu_id=gpu_id)
+    return nlp, pipe_of(nlp, attr)
+
+
+def open_model(model: str, *, code: Path | None, gpu_id: int) -> Language:
+    """RAISES C050, C060, C062: the model cannot be loaded, there is no such GPU, the code cannot be imported."""
+    import_user_code(code)
+    use_gpu(gpu_id)
+    return load_pipeline(model)
+
+
+def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
+    """RAISES C021, C027, C068, C069: see `open_pipeline`."""
+    pipe = pipes_named(nlp, attr)[0]
+    check_readable(nlp, pipe)
+    return pipe
+
+
+def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
+    """The pipes up to the calib pipe; where sentences are wanted, up to the first one that sets them too."""
+    order = nlp.pipe_names
+    last = order.index(pipe.name)
+    if sentences:
+        setters = [
+            i for i, name in enumerate(order) if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)
+        ]
+        last = max(last, min(setters, default=last))
+    return order[: last + 1]
+
+
+def score(
+    nlp: Language,
+    pipe: Calibrator,
+    examples: Iterable[Example],
+    *,
+    sentences: bool = False,
+    n_process: int = 1,
+    silent: bool = True,
+    what: str = "Scoring",
+) -> ScoredCorpus:
+    """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go one by one.
+
+    sentences (bool): Whether the pipes that find sentences have to run too.
+    RAISES C075: no token got a score.
+    """
+    from ...doc.collect import scored_corpus
+    from ...doc.layers import get_layer
+
+    names = pipes_to_run(nlp, pipe, sentences)
+    done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
+    first: list[Doc] = []
+    corpus = scored_corpus(_keep_one(done, first), pipe.attr, get_layer(pipe.fit_info["layer"]), pipe.source_labels())
+    if not corpus.counted.any():
+        raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs, why=why_silent(nlp, pipe, first))
+    return corpus
+
+
+def _keep_one(examples: Iterable[Example], kept: list[Doc]) -> Iterator[Example]:
+    """The examples; the predicted Doc of the first one with some tokens is put into `kept`."""
+    for example in examples:
+        if not kept and len(example.predicted) > 1:
+            kept.append(example.predicted)
+        yield example

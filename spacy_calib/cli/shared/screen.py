@@ -1,0 +1,69 @@
+"""What is printed: wasabi's printer, which shows what texts and labels hold of control characters instead of sending it to the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from wasabi import Printer
+
+from ...corpus.visible import visible
+from ...errors import CalibError
+
+
+class Screen(Printer):
+    """As `wasabi.msg`, with everything that it is given made visible; line breaks stay, but not in a table's cells."""
+
+    def text(self, title: Any = "", text: Any = "", *args: Any, **kwargs: Any) -> Any:
+        return super().text(visible(title, keep="\n"), visible(text, keep="\n"), *args, **kwargs)
+
+    def divider(self, text: str = "", *args: Any, **kwargs: Any) -> Any:
+        return super().divider(visible(text), *args, **kwargs)
+
+    def table(self, data: Any, **kwargs: Any) -> Any:
+        if isinstance(data, Mapping):
+            data = {visible(name): visible(value) for name, value in data.items()}
+        else:
+            data = [[visible(cell) for cell in row] for row in data]
+        return super().table(data, **kwargs)
+
+
+msg = Screen()
+
+
+@contextlib.contextmanager
+def user_errors() -> Iterator[None]:
+    """Print a CalibError as one sentence, on the standard error, and exit with 1."""
+
+    try:
+        yield
+    except CalibError as error:
+        with contextlib.redirect_stdout(sys.stderr):
+            msg.fail(error.message)
+        raise SystemExit(1) from None
+
+
+def warn(sentence: str) -> None:
+    """On the standard error, where it does not get among the results."""
+
+    with contextlib.redirect_stdout(sys.stderr):
+        msg.warn(sentence)
+
+
+def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
+    """Columns are as wide as what they hold: wasabi's end at 30 characters, and what is longer shifts those after it."""
+
+    msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
+
+
+def shorten(text: str, width: int) -> str:
+    """On one line, at most that many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure for a table; a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
