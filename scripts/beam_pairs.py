@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.analysis.tag_pairs import joint_pairs, product_pairs
-from spacy_calib.doc.layers import columns_of, get_layer, label_hashes
+from spacy_calib.doc.annotations import columns_of, get_annotation, label_hashes
 from spacy_calib.pairs.build import concatenate, pair_up
 from spacy_calib.sources.ner.actions import read_actions
 from spacy_calib.sources.ner.readings import type_labels
@@ -48,7 +48,7 @@ def beam_pairs(
     parts: list[tuple[Pairs, Pairs, Pairs]] = []
     for batch in batches:
         single, double = beam_marginals(recognizer, [example.predicted for example in batch], width, density)
-        gold = np.concatenate([columns_of(get_layer("ner").aligned_gold(one), label_hashes(names)) for one in batch])
+        gold = np.concatenate([columns_of(get_annotation("ner").aligned_gold(one), label_hashes(names)) for one in batch])
         places = _places([example.predicted for example in batch], gold)
         singles = pair_up(_reaching(single, threshold), gold)
         products = product_pairs(singles, places, len(names), threshold).pairs

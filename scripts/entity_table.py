@@ -303,12 +303,12 @@ def measure(given: Pipeline, beam_width: int) -> Result:
     say(f"{given.name}: running {given.model} over train, dev and test ...")
     runner = Runner(given)
     source = NerSource(given.component)
-    layer = source.layer(runner.ours)
+    annotation = source.annotation(runner.ours)
     tags, spans = Counter[str](), Counter[str]()
     for batch in util.minibatch(runner.examples(given.train), size=1000):
         golds = [example.reference for example in batch]
-        tags.update(layer.count(golds))
-        spans.update(layer.count_spans(golds))
+        tags.update(annotation.count(golds))
+        spans.update(annotation.count_spans(golds))
     parts = [list(runner.examples(file)) for file in (given.dev, given.test)]
     known = {label for compatible in given.mapping.values() for label in compatible} if given.mapping else None
     levels: list[Level] = []

@@ -38,7 +38,7 @@ from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.scoring import open_pipeline, score
 from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
-from spacy_calib.doc.layers import get_layer
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.expect.drift import Labelled
 from spacy_calib.expect.estimates import expected_accuracy, token_sums
 from spacy_calib.expect.record import FitRecord, Judged, record_fit
@@ -173,11 +173,11 @@ def _some(given: Labelled, index: Ints) -> Labelled:
 
 def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:
     """Run the pipeline over a file."""
-    layer, gold = get_layer(pipe.fit_info["layer"]), []
+    annotation, gold = get_annotation(pipe.fit_info["layer"]), []
 
     def counted() -> Iterator[Any]:
         for example in stream_examples(nlp, file):
-            gold.append(len(layer.spans_on(example.reference)))
+            gold.append(len(annotation.spans_on(example.reference)))
             yield example
 
     corpus = score(nlp, pipe, counted(), silent=False, what=what)

@@ -36,8 +36,8 @@ from spacy_calib.cli.shared.results import write_json
 from spacy_calib.corpus.active.batch import choose, text_key
 from spacy_calib.corpus.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
 from spacy_calib.corpus.active.units import Units, units_of
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus
-from spacy_calib.doc.layers import get_layer
 from spacy_calib.errors import CalibError
 from spacy_calib.report.plots import figure_class
 
@@ -218,7 +218,7 @@ def scored_units(
         calib.fit(Example(ours, gold) for ours, gold in zip(predict(nlp, dev, task), dev, strict=True))
     scored = (Example(doc, bare(doc)) for doc in predict(nlp, candidates, "calib"))
     source = nlp.get_pipe(task)
-    corpus = scored_corpus(scored, "calib", get_layer(calib.source.layer(source).name), calib.source_labels())
+    corpus = scored_corpus(scored, "calib", get_annotation(calib.source.annotation(source).name), calib.source_labels())
     units = units_of(corpus, "doc")
     scores = priorities(corpus, units, token_values(corpus, strategy.by, strategy.signal), strategy.by)
     return units, scores / units.words.clip(1) if strategy.per_word else scores

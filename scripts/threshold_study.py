@@ -72,7 +72,7 @@ def predict(given: Pipeline, beam_width: int) -> Predicted:
     """Run the pipeline over its test file."""
     runner = Runner(given)
     source = NerSource(given.component, beam_width=beam_width)
-    types, layer = source.span_labels(runner.ours), source.layer(runner.ours)
+    types, annotation = source.span_labels(runner.ours), source.annotation(runner.ours)
     column = {label: i for i, label in enumerate(types)}
     spans, hits, documents = [], [], []
     gold: list[Ints] = []
@@ -82,14 +82,14 @@ def predict(given: Pipeline, beam_width: int) -> Predicted:
             continue
         found = source.read(runner.ours, [example.predicted for example in examples]).spans
         assert found is not None
-        right = hits_of_spans(layer, examples, found, types, "exact")
+        right = hits_of_spans(annotation, examples, found, types, "exact")
         keep = found.chosen & (right >= 0)
         bounds = np.cumsum([0, *(len(example.predicted) for example in examples)])
         documents.append(len(gold) + np.searchsorted(bounds, found.starts[keep], side="right") - 1)
         spans.append(found.take(keep))
         hits.append(right[keep] == 1)
         for example in examples:
-            counted = layer.count_spans([example.reference])
+            counted = annotation.count_spans([example.reference])
             gold.append(np.bincount([column[key] for key in counted.elements() if key in column], minlength=len(types)))
     whole = stack_spans(spans, [0] * len(spans))
     raw = source.raw_span_scores(whole)

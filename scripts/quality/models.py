@@ -24,7 +24,7 @@ from quality_table import ROOT, say
 from spacy_calib.cli.fitting.fitted_pipe import with_inline_recognizer
 from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.cli.shared.loading import load_pipeline
-from spacy_calib.doc.layers import columns_of, label_hashes
+from spacy_calib.doc.annotations import columns_of, label_hashes
 from spacy_calib.pairs.marginals import LogitScores
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.ner.source import NerSource
@@ -182,7 +182,7 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    nlp, layer = head.nlp, head.source.layer(head.pipe)
+    nlp, annotation = head.nlp, head.source.annotation(head.pipe)
     hashes = label_hashes(head.labels)
     numbers: list[int] = []
     lengths: list[int] = []
@@ -196,10 +196,10 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
         for batch in util.minibatch(readers.make_docs(documents, nlp.vocab), size=BATCH):
             docs = list(nlp.pipe(bare(gold) for _, gold in batch))
             found = logits_of(head, docs)
-            said = np.concatenate([layer.hashes(doc) for doc in docs])
+            said = np.concatenate([annotation.hashes(doc) for doc in docs])
             n_differ += int((hashes[found.argmax(axis=1)] != said).sum())
             logits.append(found)
-            golds += [layer.aligned_gold(Example(doc, gold)) for doc, (_, gold) in zip(docs, batch, strict=True)]
+            golds += [annotation.aligned_gold(Example(doc, gold)) for doc, (_, gold) in zip(docs, batch, strict=True)]
             numbers += [number for number, _ in batch]
             lengths += map(len, docs)
     n_tokens = sum(lengths)

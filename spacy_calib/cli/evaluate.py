@@ -99,7 +99,7 @@ def evaluate(
     """
     check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
     check_format(format)
-    from ..doc.layers import plain_name
+    from ..doc.annotations import plain_name
 
     import_user_code(code)
     data_files(data)

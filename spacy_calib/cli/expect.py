@@ -22,7 +22,7 @@ from .shared.texts import stream_examples, text_files
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ..doc.layers import Layer
+    from ..doc.annotations import Annotation
 
 _SHOWN = 40
 NO_RECORD = (
@@ -117,22 +117,22 @@ def expect(
     text_files(data)
     check_files(wanted_output(output), force, inputs=[data, code], model=model)
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
-    from ..doc.layers import get_layer
+    from ..doc.annotations import get_annotation
     from ..expect.summary import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values, without_trust
 
-    layer = get_layer(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info["layer"])
     gold: list[int] = []
     watch = watch_for(pipe)
-    examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key), layer, gold))
+    examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key), annotation, gold))
     corpus = score(nlp, pipe, examples, n_process=n_process, silent=silent)
     if check and not corpus.has_gold:
-        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component)
+        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if check:
         check_gold_of_corpus(pipe, corpus, silent)
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
-        "layer": layer.gold.name,
+        "layer": annotation.gold.name,
         "documents": corpus.n_documents,
         "by": corpus.unit,
         "tokens": int(corpus.counted.sum()),
@@ -151,10 +151,10 @@ def expect(
     return result
 
 
-def _counting(examples: Iterable[Example], layer: Layer, counts: list[int]) -> Iterator[Example]:
+def _counting(examples: Iterable[Example], annotation: Annotation, counts: list[int]) -> Iterator[Example]:
     """The examples; the number of gold spans of each is put into `counts`."""
     for example in examples:
-        counts.append(len(layer.spans_on(example.reference)))
+        counts.append(len(annotation.spans_on(example.reference)))
         yield example
 
 

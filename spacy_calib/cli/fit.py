@@ -178,7 +178,7 @@ def fit(
     older = map_of_pipe(nlp, name)
     calib = add_calib(nlp, name, settings)
     map_labels(calib, older if table is None else table)
-    splits = calib.source.layer(calib.source_pipe()).name == "sent"
+    splits = calib.source.annotation(calib.source_pipe()).name == "sent"
     check_option("--gold-preproc", not (gold_preproc and splits), "left out for a component that finds sentences", "it")
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
@@ -220,11 +220,11 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
     RAISES C030: it has no gold for the component.
     """
     pipe = calib.source_pipe()
-    layer = calib.source.layer(pipe)
+    annotation = calib.source.annotation(pipe)
     references = [example.reference for example in read_examples(nlp, path, gold_preproc=False)]
-    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(layer.count_spans(references)))
+    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)))
     if not counts.tags:
-        raise calib_error("C030", layer=layer.gold.name, component=calib.source.component)
+        raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
     return counts
 
 

@@ -95,7 +95,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 def show(name: str, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds."""
-    from ..doc.layers import plain_name
+    from ..doc.annotations import plain_name
     from ..pairs.documents import DOCUMENT, counted
     from .shared.screen import msg
 

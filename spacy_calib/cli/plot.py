@@ -226,18 +226,18 @@ def judge_unit(
 
     RAISES C030: the data has no gold for them. C075: there are no scores. C005: there are fewer pairs than bins.
     """
-    from ..doc.layers import get_layer
+    from ..doc.annotations import get_annotation
     from ..pipe.scorer import judge, judge_spans
 
-    layer = get_layer(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info["layer"])
     judged = judge(done, pipe.attr, labels) if unit == "tokens" else judge_spans(done, pipe.attr, labels)
     if unit == "tokens":
         has_gold = judged.pairs.n_units > 0
     else:
-        has_gold = any(layer.known_tokens(example.reference).any() for example in done)
+        has_gold = any(annotation.known_tokens(example.reference).any() for example in done)
     if not has_gold:
         check_scored(nlp, pipe, done)
-        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component or "the source")
+        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")
     check_bins(len(judged.pairs), n_bins, pipe.threshold)
     return judged
 

@@ -127,7 +127,7 @@ def report(
         views += found
         skipped += missing
     if not views:
-        from ..doc.layers import plain_name
+        from ..doc.annotations import plain_name
 
         raise calib_error(
             "C030", layer=plain_name(pipes[0].fit_info["layer"]), component=pipes[0].source.component or "the source"
@@ -244,7 +244,7 @@ def judged_units(
 
 def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
     """About the pipe, for the page; no folder of the machine is named."""
-    from ..doc.layers import plain_name
+    from ..doc.annotations import plain_name
 
     return {
         "pipe": pipe.name,

@@ -165,7 +165,7 @@ def find_rows(
 
     from ..calibration.cutoffs import keys_of
     from ..calibration.thresholds import find_thresholds
-    from ..doc.layers import get_layer
+    from ..doc.annotations import get_annotation
     from ..pipe.scorer import judge_spans
 
     examples = read_examples(nlp, data, gold_preproc, doc_key)
@@ -176,9 +176,9 @@ def find_rows(
             nlp, examples, order[: order.index(pipe.name) + 1], silent=silent, what="Scoring entities", n_process=n_process
         )
     )
-    layer = get_layer(pipe.fit_info["layer"])
-    if not any(layer.known_tokens(example.reference).any() for example in done):
-        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component)
+    annotation = get_annotation(pipe.fit_info["layer"])
+    if not any(annotation.known_tokens(example.reference).any() for example in done):
+        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_examples(pipe, done, silent)
     labels = pipe.source_span_labels()
     judged = judge_spans(done, pipe.attr, labels)

@@ -1,1 +1,1 @@
-"""What a Doc carries: layers, gold, events, blocks and attributes."""
+"""What a Doc carries: annotations, gold, events, blocks and attributes."""

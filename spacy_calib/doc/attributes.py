@@ -17,8 +17,8 @@ from spacy.tokens import Doc, Span, Token
 
 from ..errors import calib_error
 from ..types import Floats, Ints
+from .annotations import get_annotation
 from .blocks import ParsedBlock, Place, SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
-from .layers import get_layer
 from .names import check_attr
 
 DEFAULT_ATTR = "calib"
@@ -34,7 +34,7 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
     if found is None:
         return None
     block, row = found
-    label = get_layer(block.layer).label(token)
+    label = get_annotation(block.layer).label(token)
     return block.values_of(row, label) if label else None
 
 
@@ -50,7 +50,7 @@ def _row_of(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
         )
 
     def label(layer: str) -> int:
-        carried = get_layer(layer).label(token)
+        carried = get_annotation(layer).label(token)
         return get_string_id(carried) if carried else 0
 
     return find_row(doc.user_data, attr, (token.idx, token.orth), beside, label)
@@ -193,7 +193,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     """Doc._.<attr>: the scores of all tokens as arrays; None where the Doc has no block."""
     place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
     matches = claimed_rows(
-        doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1], lambda layer: get_layer(layer).hashes(doc)
+        doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1], lambda layer: get_annotation(layer).hashes(doc)
     )
     if not matches:
         return None
@@ -228,7 +228,7 @@ def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ..
     held = held_spans(doc.user_data, attr, layer)
     if not held:
         return (), ()
-    on_doc = {(span.start, span.end, span.label_) for span in get_layer(layer).spans_on(doc)}
+    on_doc = {(span.start, span.end, span.label_) for span in get_annotation(layer).spans_on(doc)}
     first = {token.idx: token.i for token in doc}
     after = {token.idx + len(token): token.i + 1 for token in doc}
     text = doc.text

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..types import ROUNDING
-from .layers import get_layer
+from .annotations import get_annotation
 
 Block = dict[str, Any]
 UserData = MutableMapping[Any, Any]
@@ -106,9 +106,9 @@ _SCORES = ("raw", "calibrated", "low", "high")
 def _is_sound(block: Block) -> bool:
     """Whether its parts fit each other and its scores are probabilities: they do unless somebody made it up.
 
-    RAISES C001, and whatever a layer's map says of itself: there is no such layer.
+    RAISES C001, and whatever the map in an annotation's name says of itself: there is no such annotation.
     """
-    get_layer(block["layer"])
+    get_annotation(block["layer"])
     indptr, tags = block["indptr"], block["tags"]
     size = {"token": len(indptr) - 1, "entry": int(indptr[-1])}
     if indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all() or not all(type(tag) is str for tag in tags):
@@ -166,7 +166,7 @@ def find_span(user_data: UserData, attr: str, key: SpanKey, text: int) -> SpanVa
 
 
 def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
-    """(key, values, event) of every span of all blocks of a layer, in the order of the text; those that two blocks claim left out."""
+    """(key, values, event) of every span of all blocks of an annotation, in the order of the text; those that two blocks claim left out."""
     found: dict[SpanKey, tuple[SpanValues, str]] = {}
     twice: set[SpanKey] = set()
     for _, block, parsed in parsed_blocks(user_data, attr):
@@ -282,7 +282,7 @@ def find_row(
 ) -> tuple[ParsedBlock, int] | None:
     """The block and row that belong to a token; None where no block or more than one claims it.
 
-    place (tuple): Its start and word. beside (Callable): Gives those of the tokens before and behind. label (Callable): Layer -> hash of the
+    place (tuple): Its start and word. beside (Callable): Gives those of the tokens before and behind. label (Callable): Annotation -> hash of the
         label that the token carries, 0 for none.
     """
     claim = None
@@ -313,7 +313,7 @@ def claimed_rows(
 ) -> list[tuple[Block, Any, Any]]:
     """For all tokens of a Doc at once: (block, tokens, rows) for each block, tokens that two blocks claim left out.
 
-    starts, orths: Character offset and word hash of each token, shape (n,). labels (Callable): Layer -> hashes of their labels.
+    starts, orths: Character offset and word hash of each token, shape (n,). labels (Callable): Annotation -> hashes of their labels.
     """
     matches = []
     claims = np.zeros(len(starts), dtype=np.intp)

@@ -17,9 +17,9 @@ from spacy.training import Example
 from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..pairs.documents import DocumentNumbers
 from ..types import Floats, Ints
+from .annotations import Annotation, Hashes, label_hashes
 from .attributes import DocCalib, doc_view, token_values
 from .events import span_hits
-from .layers import Hashes, Layer, label_hashes
 from .reading import document_of
 
 
@@ -42,12 +42,12 @@ class _Names:
         found, inverse = np.unique(names.astype(str), return_inverse=True)
         return np.array([self.number(str(name)) for name in found], dtype=np.intp)[inverse.reshape(-1)]
 
-    def of_hashes(self, hashes: Hashes, layer: Layer, doc: Doc, in_doc: Hashes) -> Ints:
+    def of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
         """-1 for the hash 0 (no label). doc (Doc): Where these labels stand. in_doc (Hashes): The label hash of each of its tokens."""
         found, inverse = np.unique(hashes, return_inverse=True)
         for key in found[found != 0].tolist():
             if key not in self._of_hash:
-                name = layer.label(doc[int(np.flatnonzero(in_doc == np.uint64(key))[0])])
+                name = annotation.label(doc[int(np.flatnonzero(in_doc == np.uint64(key))[0])])
                 self._of_hash[key] = self.number(name)
         return np.array([self._of_hash.get(key, -1) for key in found.tolist()], dtype=np.intp)[inverse.reshape(-1)]
 
@@ -68,11 +68,11 @@ _SPANS = {
 _Columns = dict[str, NDArray[Any]]
 
 
-def scored_corpus(examples: Iterable[Example], attr: str, layer: Layer, labels: Sequence[str] = ()) -> ScoredCorpus:
+def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
     """Take what a calib pipe wrote from the predicted Docs, and compare it with the gold.
 
     examples (Iterable[Example]): Read one by one. A `reference` without annotation has no gold. attr (str): Prefix of the pipe's
-        attributes. layer (Layer): Which annotation the pipe's labels are of. labels (Sequence[str]): Of its source; names begin with them.
+        attributes. annotation (Annotation): Which annotation the pipe's labels are of. labels (Sequence[str]): Of its source; names begin with them.
     """
     names = _Names(labels)
     tokens: list[_Columns] = []
@@ -83,13 +83,13 @@ def scored_corpus(examples: Iterable[Example], attr: str, layer: Layer, labels: 
     n_tokens = 0
     for number, example in enumerate(examples):
         view = doc_view(example.predicted, attr)
-        gold = layer.aligned_gold(example)
-        found = {} if view is None else _scores_of(view, example, layer, gold, names, len(labels))
-        tokens.append(_tokens_of(number, example, view, attr, layer, gold, found, names))
+        gold = annotation.aligned_gold(example)
+        found = {} if view is None else _scores_of(view, example, annotation, gold, names, len(labels))
+        tokens.append(_tokens_of(number, example, view, attr, annotation, gold, found, names))
         if found:
             scores.append({**found, "rows": found["rows"] + n_tokens})
         if view is not None and view.ents:
-            spans.append(_spans_of(number, example, view, layer, names))
+            spans.append(_spans_of(number, example, view, annotation, names))
         n_tokens += len(example.predicted)
         doc_documents.append(documents.number(document_of(example)))
         origins.append(example.reference.user_data.get(ORIGIN, {}))
@@ -118,17 +118,17 @@ def _tokens_of(
     example: Example,
     view: DocCalib | None,
     attr: str,
-    layer: Layer,
+    annotation: Annotation,
     gold: Hashes,
     scores: _Columns,
     names: _Names,
 ) -> _Columns:
     doc, reference = example.predicted, example.reference
-    carried = layer.hashes(doc)
-    labels = names.of_hashes(carried, layer, doc, carried)
+    carried = annotation.hashes(doc)
+    labels = names.of_hashes(carried, annotation, doc, carried)
     raw, calibrated = _carried_scores(doc, view, attr, scores, labels)
     known = (gold != 0) & (carried != 0)
-    right = np.where(known, layer.is_gold(example, np.arange(len(doc)), carried), UNKNOWN)
+    right = np.where(known, annotation.is_gold(example, np.arange(len(doc)), carried), UNKNOWN)
     return {
         "docs": np.full(len(doc), number),
         "words": np.array([*(token.text for token in doc), None], dtype=object)[:-1],
@@ -137,16 +137,18 @@ def _tokens_of(
         "labels": labels,
         "raw": raw,
         "calibrated": calibrated,
-        "gold": names.of_hashes(gold, layer.gold, reference, layer.gold_hashes(reference)),
+        "gold": names.of_hashes(gold, annotation.gold, reference, annotation.gold_hashes(reference)),
         "right": right,
     }
 
 
-def _scores_of(view: DocCalib, example: Example, layer: Layer, gold: Hashes, names: _Names, n_labels: int) -> _Columns:
+def _scores_of(
+    view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _Names, n_labels: int
+) -> _Columns:
     """n_labels (int): Of the source; they are the first names, so that the place of any other tag than a lemma is its column."""
     tags, local = np.unique(view.tags.astype(str), return_inverse=True)
     hashes = label_hashes(tags.tolist())[local.reshape(-1)]
-    hits = np.where(gold[view.rows] != 0, layer.is_gold(example, view.rows, hashes), UNKNOWN)
+    hits = np.where(gold[view.rows] != 0, annotation.is_gold(example, view.rows, hashes), UNKNOWN)
     places = names.of_strings(view.tags)
     return {
         "rows": view.rows,
@@ -184,10 +186,10 @@ def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
     return starts
 
 
-def _spans_of(number: int, example: Example, view: DocCalib, layer: Layer, names: _Names) -> _Columns:
+def _spans_of(number: int, example: Example, view: DocCalib, annotation: Annotation, names: _Names) -> _Columns:
     keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
     columns = list(
         zip(*((span.start, span.end, names.number(span.label), span.raw, span.score) for span in view.ents), strict=True)
     )
     found: dict[str, Any] = dict(zip(("starts", "ends", "labels", "raw", "calibrated"), columns, strict=True))
-    return {**found, "docs": np.full(len(keys), number), "right": span_hits(example, layer, keys, view.ents[0].event)}
+    return {**found, "docs": np.full(len(keys), number), "right": span_hits(example, annotation, keys, view.ents[0].event)}

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import calib_error
-from .layers import Layer
+from .annotations import Annotation
 
 _Key = tuple[int, int, int]
 
@@ -28,8 +28,10 @@ class GoldSpans:
     known: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, doc: Doc, layer: Layer) -> GoldSpans:
-        return cls(frozenset((span.start, span.end, span.label) for span in layer.spans_on(doc)), layer.known_tokens(doc))
+    def of(cls, doc: Doc, annotation: Annotation) -> GoldSpans:
+        return cls(
+            frozenset((span.start, span.end, span.label) for span in annotation.spans_on(doc)), annotation.known_tokens(doc)
+        )
 
     def covered(self, label: int) -> set[int]:
         """The tokens in gold spans of this label."""
@@ -65,14 +67,14 @@ def _squeezed(span: Span) -> str:
     return "".join(span.text.lower().split())
 
 
-def span_hits(example: Example, layer: Layer, spans: Iterable[_Key], event: str) -> NDArray[np.intp]:
+def span_hits(example: Example, annotation: Annotation, spans: Iterable[_Key], event: str) -> NDArray[np.intp]:
     """Whether each predicted span is right: 1 or 0, and -1 where its gold is not known.
 
-    layer (Layer): Which spans are meant. spans: (start, end, label hash) in the tokens of the predicted Doc. As in spaCy's own
+    annotation (Annotation): Which spans are meant. spans: (start, end, label hash) in the tokens of the predicted Doc. As in spaCy's own
     scorer, a span is judged by the gold tokens that its first and last token align with.
     """
     judge = EVENTS[check_event(event)]
-    gold = GoldSpans.of(example.reference, layer)
+    gold = GoldSpans.of(example.reference, annotation)
     hits = []
     for start, end, label in spans:
         aligned = example.alignment.x2y[start:end]
@@ -80,7 +82,7 @@ def span_hits(example: Example, layer: Layer, spans: Iterable[_Key], event: str)
             hits.append(-1)
         else:
             first, last = int(aligned[0]), int(aligned[-1]) + 1
-            right = judge(gold, first, last, layer.gold_span_label(label))
+            right = judge(gold, first, last, annotation.gold_span_label(label))
             if right and event == "exact":
                 right = _squeezed(example.predicted[start:end]) == _squeezed(example.reference[first:last])
             hits.append(int(right))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..types import Ints, Marginals
-from .layers import Hashes, columns_of, label_hashes
+from .annotations import Hashes, columns_of, label_hashes
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
 from ..types import Marginals
-from .layers import Hashes, label_hashes
+from .annotations import Hashes, label_hashes
 
 
 def fill_bare(

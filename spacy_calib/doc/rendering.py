@@ -10,8 +10,8 @@ from spacy.util import is_in_jupyter
 
 from ..errors import calib_error
 from ..types import OUTSIDE
+from .annotations import SPANS_PREFIX, get_annotation, plain_name
 from .attributes import DEFAULT_ATTR, DocCalib, ScoredSpan, doc_view, token_scores, token_values
-from .layers import SPANS_PREFIX, get_layer, plain_name
 from .marked_text import Look, Mark, Passage, Word, to_html
 
 STYLES = ("tokens", "ents")
@@ -122,7 +122,12 @@ def _word(token: Token, attr: str, view: DocCalib) -> Word:
         return Word(token.text, token.whitespace_, "", None, None, ())
     scores = token_scores(token, attr) or {}
     return Word(
-        token.text, token.whitespace_, get_layer(view.layer).label(token), values.raw, values.calibrated, tuple(scores.items())
+        token.text,
+        token.whitespace_,
+        get_annotation(view.layer).label(token),
+        values.raw,
+        values.calibrated,
+        tuple(scores.items()),
     )
 
 
@@ -139,7 +144,7 @@ def read_marks(part: Doc | Span, attr: str) -> Passage:
         raise calib_error("C096", attr=attr, layer=view.layer)
     first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(doc))
     scored = {(span.start, span.end, span.label): span for span in view.ents}
-    on_doc = dict.fromkeys((span.start, span.end, span.label_) for span in get_layer(view.layer).spans_on(doc))
+    on_doc = dict.fromkeys((span.start, span.end, span.label_) for span in get_annotation(view.layer).spans_on(doc))
     inside = [key for key in on_doc if first <= key[0] and key[1] <= last]
     offset = doc[first].idx if first < len(doc) else 0
     marks = [_mark(doc[start:end], label, scored.get((start, end, label)), view, offset, attr) for start, end, label in inside]
@@ -159,7 +164,7 @@ def _mark(span: Span, label: str, scored: ScoredSpan | None, view: DocCalib, off
 
 def _others_of_words(span: Span, label: str, attr: str, layer: str) -> list[tuple[str, str, float]]:
     """What else the words of an entity could be, for a recognizer that weighs no other entities: (word, label, probability), likeliest first."""
-    biluo, own = plain_name(layer) == "biluo", get_layer(layer).label(span[0])
+    biluo, own = plain_name(layer) == "biluo", get_annotation(layer).label(span[0])
     label = own.partition("-")[2] if biluo else own or label  # mapped, as those of the scores
     found = [
         (token.text, _NO_ENTITY if tag == OUTSIDE else tag.partition("-")[2] if biluo else tag, score)

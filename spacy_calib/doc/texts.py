@@ -10,14 +10,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..expect.seen import TextUnits, digest
-from .layers import Layer
+from .annotations import Annotation
 
 
 class TextWatch:
-    """Remembers what texts it has seen, not the texts. layer (Layer): References without annotation of it do not count."""
+    """Remembers what texts it has seen, not the texts. annotation (Annotation): References without annotation of it do not count."""
 
-    def __init__(self, layer: Layer):
-        self.layer = layer
+    def __init__(self, annotation: Annotation):
+        self.annotation = annotation
         self._digests = array("Q")
         self._words = array("q")
         self._documents = array("q")
@@ -27,7 +27,7 @@ class TextWatch:
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples, each one looked at."""
         for example in examples:
-            if self.layer.gold_hashes(example.reference).any():
+            if self.annotation.gold_hashes(example.reference).any():
                 self._look_at(example.reference)
             yield example
 

@@ -31,10 +31,10 @@ from ..calibration.spans import SpanRecalibrator, fit_spans
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.tag_offsets import TagOffsets
 from ..calibration.tokens import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
+from ..doc.annotations import Annotation, columns_of, label_hashes
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import delete_blocks, write_block
 from ..doc.events import check_event
-from ..doc.layers import Layer, columns_of, label_hashes
 from ..doc.likeliest import fill_bare, write_labels
 from ..doc.names import check_attr, check_pipe_name
 from ..doc.texts import TextWatch
@@ -256,8 +256,8 @@ class Calibrator(Pipe):
             self._warn("CW02", why=found.why)
             return Reading([], None)
         pipe = found.component
-        layer = self.source.layer(pipe)
-        places, hashes = self._readable(found.nlp, pipe, layer, docs)
+        annotation = self.source.annotation(pipe)
+        places, hashes = self._readable(found.nlp, pipe, annotation, docs)
         if not places:
             return Reading([], None)
         scores = self.source.read(pipe, [docs[i] for i in places])
@@ -272,7 +272,7 @@ class Calibrator(Pipe):
             CalibratedBatch(
                 calibrated,
                 self._carried_below_threshold(scores, calibrated.marginals, np.concatenate(hashes), labels),
-                layer.name,
+                annotation.name,
                 labels,
                 np.concatenate(hashes),
                 None if scores.spans is None else self._calibrate_spans(scores.spans, self.source.span_labels(pipe)),
@@ -300,17 +300,17 @@ class Calibrator(Pipe):
             return None
         return fingerprint(found.nlp, found.component) != self.weights
 
-    def _readable(self, nlp: Language, pipe: Any, layer: Layer, docs: Sequence[Doc]) -> tuple[list[int], list[Any]]:
+    def _readable(self, nlp: Language, pipe: Any, annotation: Annotation, docs: Sequence[Doc]) -> tuple[list[int], list[Any]]:
         """The Docs with input and annotation, by their place, and the label hashes of each; warns once about the others."""
         places, hashes = [], []
         blocker = self.source.obstacle(nlp, self._home.name_in(nlp), pipe)
         reasons = [blocker] * len(docs) if blocker else self.source.missing(pipe, docs)
         for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
-            if len(doc) <= layer.first:
+            if len(doc) <= annotation.first:
                 continue
-            carried = layer.hashes(doc)
+            carried = annotation.hashes(doc)
             if not why and not carried.any() and not self.source.sets_labels:
-                why = f"no token carries a {layer.gold.name} annotation; put the pipe after the component that sets it, and enable that"
+                why = f"no token carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
             if why:
                 self._warn("CW02", why=why)
                 continue
@@ -398,14 +398,14 @@ class Calibrator(Pipe):
         """
         first, examples = _with_first(examples)
         nlp, pipe = self.pipe_to_fit(None if first is None else first.predicted.vocab)
-        layer = self.source.layer(pipe)
-        watch = TextWatch(layer)
-        data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(layer), self.event)
-        data.check(layer.gold.name, self.source.component or "the source", self.threshold, min_pairs, max_unknown)
+        annotation = self.source.annotation(pipe)
+        watch = TextWatch(annotation)
+        data = collect_fit_data(self.source, pipe, watch.over(examples), self._lowest(annotation), self.event)
+        data.check(annotation.gold.name, self.source.component or "the source", self.threshold, min_pairs, max_unknown)
         labels = self.source.labels(pipe)
         counts = dict(data.counts if tag_counts is None else tag_counts)
         tokens = data.tokens(len(labels), self.threshold)
-        chosen = self._choose(tokens, layer, labels, counts)
+        chosen = self._choose(tokens, annotation, labels, counts)
         kept = tokens.kept
         learned = replace(data.pairs.take(kept), scores=chosen.scaled[kept])
         names = self._frequency_labels(labels)
@@ -443,7 +443,7 @@ class Calibrator(Pipe):
         self.fitted_kind = self.source.kind(pipe)
         self.fit_info = {
             "component": self.source.component,
-            "layer": self.source.layer(pipe).name,
+            "layer": self.source.annotation(pipe).name,
             "threshold": self.threshold,
             "docs": data.n_docs,
             "unit": data.unit,
@@ -471,21 +471,21 @@ class Calibrator(Pipe):
         }
         return self
 
-    def _lowest(self, layer: Layer) -> float:
+    def _lowest(self, annotation: Annotation) -> float:
         """Scores below it take no part in a fit. RAISES C072: a setting that is about the one right tag of a token."""
-        if layer.overlapping:
+        if annotation.overlapping:
             for setting, used in (("scaling", self.scaling), ("sets", self.sets), ("normalize", self.normalize)):
                 if used:
-                    raise calib_error("C072", setting=setting, layer=layer.gold.name)
+                    raise calib_error("C072", setting=setting, layer=annotation.gold.name)
             return self.threshold
         if self.selection is not None:
             return min(self.threshold, self.selection.lowest)
         return lowest_score(self.threshold, self.scaling)
 
-    def _choose(self, tokens: TokenData, layer: Layer, labels: tuple[str, ...], counts: Mapping[str, int]) -> Chosen:
+    def _choose(self, tokens: TokenData, annotation: Annotation, labels: tuple[str, ...], counts: Mapping[str, int]) -> Chosen:
         """The steps of the settings, or what the selection chose."""
         if self.selection is not None:
-            return self.selection(tokens, lambda grouping: self._groups(grouping, labels, counts), not layer.overlapping)
+            return self.selection(tokens, lambda grouping: self._groups(grouping, labels, counts), not annotation.overlapping)
         scaling = None if self.scaling is None else self.scaling.clone()
         scaled = tokens.pairs.scores if scaling is None else scaling.cross_fit(tokens.pairs, tokens.documents, tokens.n_tags)
         return Chosen(self.grouping, self.recalibrator, self.pooling, scaling, scaled)

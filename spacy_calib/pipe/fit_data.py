@@ -17,9 +17,9 @@ from spacy.training import Example
 from ..calibration.grouped import GroupedRecalibrator, GroupFit
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.tokens import TokenData, silent_tokens
+from ..doc.annotations import Annotation, Hashes, is_space, label_hashes
 from ..doc.events import span_hits
 from ..doc.gold import gold_columns
-from ..doc.layers import Hashes, Layer, is_space, label_hashes
 from ..doc.reading import document_of
 from ..errors import calib_error
 from ..metrics.calibration_error import calibration_error, group_slices
@@ -93,7 +93,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `entities.events`.
     RAISES C024, C040, C041: what the source found is no probability.
     """
-    layer = source.layer(pipe)
+    annotation = source.annotation(pipe)
     parts: list[Marginals] = []
     golds: list[Ints] = [np.zeros(0, dtype=np.intp)]
     token_hits: list[NDArray[np.bool_]] = [np.zeros(0, dtype=bool)]
@@ -113,7 +113,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     for batch in util.minibatch(examples, size=_BATCH):
         given = [eg for eg in batch if len(eg.predicted)]
         counts.update(source.count(pipe, (eg.reference for eg in given)))
-        span_counts.update(layer.count_spans(eg.reference for eg in given))
+        span_counts.update(annotation.count_spans(eg.reference for eg in given))
         reasons = source.missing(pipe, [eg.predicted for eg in given])
         why_missing = next(filter(None, reasons), why_missing)
         readable = [eg for eg, why in zip(given, reasons, strict=True) if not why]
@@ -122,7 +122,7 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         scores = source.read(pipe, [eg.predicted for eg in readable])
         labels = source.labels(pipe)  # a recognizer may have met new ones while it ran
         marginals = scores.above(lowest)
-        wanted = np.concatenate([layer.aligned_gold(eg) for eg in readable])
+        wanted = np.concatenate([annotation.aligned_gold(eg) for eg in readable])
         gold = gold_columns(marginals, wanted, labels)
         paired.update(stands_for(marginals, gold.columns, wanted))
         parts.append(replace(marginals, names=None))
@@ -130,20 +130,20 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
         spoken_of = gold.columns.copy()
         silent = silent_tokens(scores, marginals.rows)
         spoken_of[silent] = -2
-        bare = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, layer) for eg in readable])
+        bare = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, annotation) for eg in readable])
         bare[silent] = False
         unjudged.append(bare)
         golds.append(spoken_of)
         n_with_gold += int(np.count_nonzero(gold.columns != -2))
-        token_hits.append(_hits_of(layer, readable, marginals, gold.columns, labels))
+        token_hits.append(_hits_of(annotation, readable, marginals, gold.columns, labels))
         of_example = np.array([numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
         documents.append(np.repeat(of_example, [len(eg.predicted) for eg in readable]))
         if scores.spans is not None:
             found.append(scores.spans)
-            hits.append(hits_of_spans(layer, readable, scores.spans, source.span_labels(pipe), event))
+            hits.append(hits_of_spans(annotation, readable, scores.spans, source.span_labels(pipe), event))
             span_documents.append(of_example[_example_of(readable, scores.spans)])
             for document, eg in zip(of_example.tolist(), readable, strict=True):
-                gold_spans[document] += len(layer.spans_on(eg.reference))
+                gold_spans[document] += len(annotation.spans_on(eg.reference))
         n_gold += gold.n_gold
         n_unknown += gold.n_unknown
     every, gold_of = stack(parts), np.concatenate(golds)
@@ -192,28 +192,28 @@ def _named(found: Mapping[tuple[int, int], int], labels: Sequence[str], gold: It
     return {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in found.items() if key in names}
 
 
-def _may_have_gold(doc: Doc, layer: Layer) -> NDArray[np.bool_]:
+def _may_have_gold(doc: Doc, annotation: Annotation) -> NDArray[np.bool_]:
     """Tokens that are not white space, and not before the first one that may carry a label."""
-    return ~is_space(doc) & (np.arange(len(doc)) >= layer.first)
+    return ~is_space(doc) & (np.arange(len(doc)) >= annotation.first)
 
 
 def _hits_of(
-    layer: Layer, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
+    annotation: Annotation, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
 ) -> NDArray[np.bool_]:
     """Whether each entry's tag is a gold one; the tokens of the examples follow one another."""
-    if not layer.overlapping:
+    if not annotation.overlapping:
         return gold[marginals.rows] == marginals.tags
     hashes = label_hashes(labels)[marginals.tags]
     starts = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
     bounds = np.searchsorted(marginals.rows, starts)
     hits = [
-        layer.is_gold(eg, marginals.rows[first:last] - start, hashes[first:last])
+        annotation.is_gold(eg, marginals.rows[first:last] - start, hashes[first:last])
         for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
     ]
     return np.concatenate(hits)
 
 
-def hits_of_spans(layer: Layer, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
+def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
     """Whether each span is right: 1 or 0, and -1 where its gold is not known.
 
     spans (Spans): In the tokens of the predicted Docs, one example after the other; candidates of a Doc follow its chosen spans.
@@ -229,7 +229,9 @@ def hits_of_spans(layer: Layer, examples: Sequence[Example], spans: Spans, label
         keys = zip(
             (spans.starts[own] - start).tolist(), (spans.ends[own] - start).tolist(), spans.labels[own].tolist(), strict=True
         )
-        hits[own] = span_hits(examples[number], layer, [(first, last, hashes[label]) for first, last, label in keys], event)
+        hits[own] = span_hits(
+            examples[number], annotation, [(first, last, hashes[label]) for first, last, label in keys], event
+        )
     return hits
 
 

@@ -11,9 +11,9 @@ from spacy.strings import get_string_id
 from spacy.training import Example
 
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
+from ..doc.annotations import columns_of, get_annotation, label_hashes
 from ..doc.attributes import ScoredSpan, doc_view
 from ..doc.events import span_hits
-from ..doc.layers import columns_of, get_layer, label_hashes
 from ..doc.reading import document_of
 from ..metrics.calibration_error import ece, gmce, mean_of, smce
 from ..metrics.proper import brier, log_loss
@@ -56,11 +56,11 @@ def judge(examples: Iterable[Example], attr: str, labels: Sequence[str]) -> Judg
         view = doc_view(example.predicted, attr)
         if view is None:
             continue
-        gold = get_layer(view.layer).aligned_gold(example)
+        gold = get_annotation(view.layer).aligned_gold(example)
         tags, local = np.unique(view.tags.astype(str), return_inverse=True)
         hashes = label_hashes(tags.tolist())[local]
         keep = gold[view.rows] != 0
-        hits = get_layer(view.layer).is_gold(example, view.rows[keep], hashes[keep])
+        hits = get_annotation(view.layer).is_gold(example, view.rows[keep], hashes[keep])
         columns = np.where(view.columns >= 0, view.columns, columns_of(hashes, of_labels))
         n_units = int(np.count_nonzero((gold != 0) & view.scored))
         parts.append(Pairs(view.rows[keep], columns[keep], view.raw[keep], hits, n_units))
@@ -82,7 +82,7 @@ def judge_spans(examples: Iterable[Example], attr: str, labels: Sequence[str]) -
         if view is None or not view.ents:
             continue
         keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
-        hits = span_hits(example, get_layer(view.layer), keys, view.ents[0].event).tolist()
+        hits = span_hits(example, get_annotation(view.layer), keys, view.ents[0].event).tolist()
         number = numbers.number(document_of(example))
         found += [(span, hit, number) for span, hit in zip(view.ents, hits, strict=True) if hit >= 0]
     spans = [span for span, _, _ in found]

@@ -8,9 +8,9 @@ from typing import Any
 
 from spacy.language import Language
 
-from ..doc.layers import SPANS_PREFIX, plain_name
+from ..doc.annotations import SPANS_PREFIX, plain_name
 
-# What each layer is read from, as spaCy's factories name it.
+# What each annotation is read from, as spaCy's factories name it.
 _READS = {
     "tag": ["token.tag"],
     "pos": ["token.pos"],
@@ -72,7 +72,7 @@ def _layer_of(nlp: Language, pipe: Any) -> str:
     """ "" where the component is not there, or of another kind."""
     source = pipe.source
     if not source.component:
-        return source.layer(None).name
+        return source.annotation(None).name
     if source.component not in nlp.component_names or not source.supports(nlp.get_pipe(source.component)):
         return ""
-    return plain_name(source.layer(nlp.get_pipe(source.component)).name)
+    return plain_name(source.annotation(nlp.get_pipe(source.component)).name)

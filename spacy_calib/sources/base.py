@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..calibration.span_features import product_of
-from ..doc.layers import Layer
+from ..doc.annotations import Annotation
 from ..pairs.marginals import Scores
 from ..types import Floats, Spans
 from .listeners import overwriting_pipe
@@ -63,7 +63,7 @@ class Source(ABC):
         return ""
 
     @abstractmethod
-    def layer(self, pipe: Any) -> Layer:
+    def annotation(self, pipe: Any) -> Annotation:
         """Which annotation the labels are of."""
 
     @abstractmethod
@@ -132,4 +132,4 @@ class Source(ABC):
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Gold frequency of the labels (and of gold labels that the component does not know)."""
-        return self.layer(pipe).count(docs)
+        return self.annotation(pipe).count(docs)

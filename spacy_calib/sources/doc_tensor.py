@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..doc.layers import Layer, get_layer
+from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.marginals import DenseScores
 from ..types import ROUNDING
@@ -27,7 +27,7 @@ class DocTensorSource(Source):
     key (str): "tensor" for doc.tensor, else a key of doc.user_data.
     layer (str): Which annotation the labels are of: tag, pos, morph, lemma, sent, dep, ent_type.
     subprobabilities (bool): Whether the row of a token may sum to less than 1: small probabilities were left out.
-    RAISES C001: no labels, labels that are not distinct, or no such layer. C111: a label that no config can hold.
+    RAISES C001: no labels, labels that are not distinct, or no such annotation. C111: a label that no config can hold.
     """
 
     sets_labels = True
@@ -39,7 +39,7 @@ class DocTensorSource(Source):
             if "${" in label:
                 raise calib_error("C111", label=label)
         self._labels = tuple(labels)
-        self._layer = get_layer(layer)
+        self._annotation = get_annotation(layer)
         self.key = key
         self.subprobabilities = subprobabilities
         self.user_data_key = "" if key == "tensor" else key
@@ -59,8 +59,8 @@ class DocTensorSource(Source):
     def _where(self) -> str:
         return "doc.tensor" if self.key == "tensor" else f"doc.user_data[{self.key!r}]"
 
-    def layer(self, pipe: Any) -> Layer:
-        return self._layer
+    def annotation(self, pipe: Any) -> Annotation:
+        return self._annotation
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return self._labels

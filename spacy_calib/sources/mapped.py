@@ -11,8 +11,8 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..doc.layers import Layer
-from ..doc.mapped_layer import MappedLayer
+from ..doc.annotations import Annotation
+from ..doc.mapped_annotation import MappedAnnotation
 from ..errors import calib_error
 from ..pairs.label_map import LabelMap, merge_labels
 from ..pairs.marginals import Scores
@@ -89,19 +89,19 @@ class MappedSource(Source):
     def kind(self, pipe: Any) -> str:
         return self.inner.kind(pipe)
 
-    def layer(self, pipe: Any) -> Layer:
-        layer = self.inner.layer(pipe)
-        if layer.name in _NOT_MAPPED:
-            raise calib_error("C163", layer=layer.name)
-        return MappedLayer(layer, self.table)
+    def annotation(self, pipe: Any) -> Annotation:
+        annotation = self.inner.annotation(pipe)
+        if annotation.name in _NOT_MAPPED:
+            raise calib_error("C163", layer=annotation.name)
+        return MappedAnnotation(annotation, self.table)
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return self._merged(pipe)[0]
 
     def _merged(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
-        labels, layer = self.inner.labels(pipe), self.layer(pipe)
-        assert isinstance(layer, MappedLayer)
-        return merge_labels(labels, [layer.counterpart(label) for label in labels])
+        labels, annotation = self.inner.labels(pipe), self.annotation(pipe)
+        assert isinstance(annotation, MappedAnnotation)
+        return merge_labels(labels, [annotation.counterpart(label) for label in labels])
 
     def is_trained(self, pipe: Any) -> bool:
         return self.inner.is_trained(pipe)
@@ -114,10 +114,10 @@ class MappedSource(Source):
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
         scores = self.inner.read(pipe, docs)
-        layer = self.layer(pipe)
+        annotation = self.annotation(pipe)
         spans = None if scores.spans is None else self._with_counterpart(scores.spans, self.inner.span_labels(pipe))
-        mapped = MappedScores(scores, self._merged(pipe)[1], layer.overlapping, spans)
-        if spans is not None and len(spans) and not layer.overlapping:
+        mapped = MappedScores(scores, self._merged(pipe)[1], annotation.overlapping, spans)
+        if spans is not None and len(spans) and not annotation.overlapping:
             mapped.spans = replace(spans, token_scores=self._token_scores(pipe, mapped, spans))
         return mapped
 
@@ -129,16 +129,16 @@ class MappedSource(Source):
 
     def _token_scores(self, pipe: Any, mapped: MappedScores, spans: Spans) -> Floats:
         """The merged marginal of each span's label at each of its tokens."""
-        layer = self.layer(pipe)
-        assert isinstance(layer, MappedLayer)
+        annotation = self.annotation(pipe)
+        assert isinstance(annotation, MappedAnnotation)
         column = {label: i for i, label in enumerate(self.labels(pipe))}
         names = self.inner.span_labels(pipe)
         rows: list[int] = []
         columns: list[int] = []
         for start, end, label in zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True):
-            prefixes = biluo_prefixes(end - start) if layer.prefixed else [""] * (end - start)
+            prefixes = biluo_prefixes(end - start) if annotation.prefixed else [""] * (end - start)
             rows += range(start, end)
-            columns += [column[layer.counterpart(prefix + names[label])] for prefix in prefixes]
+            columns += [column[annotation.counterpart(prefix + names[label])] for prefix in prefixes]
         return mapped.at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
@@ -179,7 +179,7 @@ def map_of(source: Source) -> dict[str, str] | None:
 
 def check_labels(source: Source, pipe: Any, table: LabelMap) -> None:
     """RAISES C165: the map names a label that the component does not have. C163: its labels cannot be mapped."""
-    with_map(source, table).layer(pipe)
+    with_map(source, table).annotation(pipe)
     known = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
     for label in table:
         if label not in known:

@@ -17,7 +17,7 @@ from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 
-from ..doc.layers import Layer, get_layer
+from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.marginals import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
@@ -25,7 +25,7 @@ from .base import Source, to_numpy
 from .listeners import missing_input
 
 # Subclasses first: a Morphologizer is a Tagger too.
-_LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
+_ANNOTATION_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
 # Trees less likely than this are not applied when lemmas are merged: a thousand of them together cannot move a score by .001.
 _SMALLEST_TREE = 1e-6
 
@@ -44,16 +44,16 @@ class SoftmaxSource(Source):
         self.normalized = normalized
 
     def supports(self, pipe: Any) -> bool:
-        return isinstance(pipe, tuple(_LAYER_OF)) and hasattr(pipe, "model")
+        return isinstance(pipe, tuple(_ANNOTATION_OF)) and hasattr(pipe, "model")
 
     def claims(self, pipe: Any) -> bool:
         return self.supports(pipe)
 
     def kind(self, pipe: Any) -> str:
-        return next(kind.__name__ for kind in _LAYER_OF if isinstance(pipe, kind))
+        return next(kind.__name__ for kind in _ANNOTATION_OF if isinstance(pipe, kind))
 
-    def layer(self, pipe: Any) -> Layer:
-        return get_layer(next(layer for kind, layer in _LAYER_OF.items() if isinstance(pipe, kind)))
+    def annotation(self, pipe: Any) -> Annotation:
+        return get_annotation(next(name for kind, name in _ANNOTATION_OF.items() if isinstance(pipe, kind)))
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         if isinstance(pipe, EditTreeLemmatizer):

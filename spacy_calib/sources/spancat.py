@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc
 
-from ..doc.layers import Layer, SpanLayer, span_scores
+from ..doc.annotations import Annotation, SpanAnnotation, span_scores
 from ..pairs.marginals import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
 from .base import Source, to_numpy
@@ -41,8 +41,8 @@ class SpancatSource(Source):
     def kind(self, pipe: Any) -> str:
         return SpanCategorizer.__name__
 
-    def layer(self, pipe: Any) -> Layer:
-        return SpanLayer(pipe.key)
+    def annotation(self, pipe: Any) -> Annotation:
+        return SpanAnnotation(pipe.key)
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return ("O", *pipe.labels)

@@ -8,9 +8,9 @@ from spacy.training import Example
 
 import spacy_calib  # noqa: F401
 from spacy_calib.corpus.scored import RIGHT, UNKNOWN, WRONG
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.collect import _Names, scored_corpus
-from spacy_calib.doc.layers import get_layer
 from spacy_calib.pipe.scorer import judge
 from tests.conftest import examples_for, run_upstream
 
@@ -20,7 +20,7 @@ def scored(fitted):
     """(pipeline, examples, corpus) of 30 made-up sentences."""
     examples = run_upstream(fitted, examples_for(fitted, 30, 5))
     pipe = fitted.get_pipe("calib")
-    return fitted, examples, scored_corpus(examples, "calib", get_layer("tag"), pipe.source_labels())
+    return fitted, examples, scored_corpus(examples, "calib", get_annotation("tag"), pipe.source_labels())
 
 
 def test_tokens_are_what_the_attributes_say(scored):
@@ -66,7 +66,7 @@ def test_pairs_are_those_that_the_scorer_judges(scored):
 
 def test_without_gold_nothing_is_known(fitted):
     bare = [Example(eg.predicted, Doc(fitted.vocab, words=[t.text for t in eg.predicted])) for eg in examples_for(fitted, 5, 1)]
-    corpus = scored_corpus(run_upstream(fitted, bare), "calib", get_layer("tag"))
+    corpus = scored_corpus(run_upstream(fitted, bare), "calib", get_annotation("tag"))
     assert not corpus.has_gold
     assert (corpus.right == UNKNOWN).all()
     assert (corpus.hits == UNKNOWN).all()
@@ -79,7 +79,7 @@ def test_docs_without_scores_and_without_tokens_keep_their_place(fitted):
     plain = Doc(fitted.vocab, words=["a", "b"])
     empty = Doc(fitted.vocab, words=[])
     stream = [Example(empty, empty.copy()), examples[0], Example(plain, plain.copy()), examples[1]]
-    corpus = scored_corpus(stream, "calib", get_layer("tag"))
+    corpus = scored_corpus(stream, "calib", get_annotation("tag"))
     assert corpus.n_docs == 4
     assert np.unique(corpus.docs).tolist() == [1, 2, 3]
     unscored = corpus.docs == 2
@@ -90,7 +90,7 @@ def test_docs_without_scores_and_without_tokens_keep_their_place(fitted):
 
 
 def test_no_docs_give_an_empty_corpus():
-    corpus = scored_corpus([], "calib", get_layer("tag"), ["A"])
+    corpus = scored_corpus([], "calib", get_annotation("tag"), ["A"])
     assert (len(corpus), corpus.n_docs, len(corpus.spans), corpus.names) == (0, 0, 0, ("A",))
     assert not corpus.has_gold
 
@@ -100,7 +100,7 @@ def test_a_label_set_afterwards_below_the_threshold_has_no_score(scored):
     _, examples, _ = scored
     doc = examples[0].predicted
     doc[0].tag_ = "NOT-A-TAG"
-    corpus = scored_corpus(examples, "calib", get_layer("tag"))
+    corpus = scored_corpus(examples, "calib", get_annotation("tag"))
     assert corpus.names[corpus.labels[0]] == "NOT-A-TAG"
     assert np.isnan(corpus.calibrated[0])
     assert not corpus.counted[0]
@@ -112,7 +112,7 @@ def test_sentences_come_from_the_gold_where_only_that_has_them(fitted):
     reference = Doc(fitted.vocab, words=words, tags=["DT", "NN", "VB"] * 2, sent_starts=starts)
     predicted = Doc(fitted.vocab, words=words)
     with fitted.select_pipes(enable=["tok2vec", "tagger", "calib"]):
-        corpus = scored_corpus([Example(fitted(predicted), reference)], "calib", get_layer("tag"))
+        corpus = scored_corpus([Example(fitted(predicted), reference)], "calib", get_annotation("tag"))
     assert corpus.starts.tolist() == starts
     assert corpus.sentence_of(4) == (3, 6)
     assert corpus.text(*corpus.sentence_of(4)) == "the cat sleeps"
@@ -120,14 +120,14 @@ def test_sentences_come_from_the_gold_where_only_that_has_them(fitted):
 
 def test_white_space_carries_a_label_but_is_not_counted(fitted):
     doc = Doc(fitted.vocab, words=["the", "\n", "dog"], spaces=[False, False, False])
-    corpus = scored_corpus([Example(fitted(doc), doc.copy())], "calib", get_layer("tag"))
+    corpus = scored_corpus([Example(fitted(doc), doc.copy())], "calib", get_annotation("tag"))
     assert corpus.counted.tolist() == [True, False, True]
 
 
 def test_wrong_and_unknown_gold_are_told_apart(fitted):
     predicted = fitted(Doc(fitted.vocab, words=["the", "dog", "runs"]))
     reference = Doc(fitted.vocab, words=["the", "dog", "runs"], tags=["NOT-A-TAG", "", predicted[2].tag_])
-    corpus = scored_corpus([Example(predicted, reference)], "calib", get_layer("tag"))
+    corpus = scored_corpus([Example(predicted, reference)], "calib", get_annotation("tag"))
     assert corpus.right.tolist() == [WRONG, UNKNOWN, RIGHT]
     assert corpus.names[corpus.gold[0]] == "NOT-A-TAG"
 
@@ -137,7 +137,7 @@ def test_gold_entities_that_the_model_does_not_know_have_names(fitted, layer):
     doc = Doc(fitted.vocab, words=["Kim", "sleeps"])
     gold = Doc(fitted.vocab, words=["Kim", "sleeps"])
     gold.ents = [Span(gold, 0, 1, label="ALIEN")]
-    corpus = scored_corpus([Example(doc, gold)], "calib", get_layer(layer))
+    corpus = scored_corpus([Example(doc, gold)], "calib", get_annotation(layer))
     assert [corpus.names[i] for i in corpus.gold] == [{"biluo": "U-ALIEN", "ner": "ALIEN"}[layer], "O"]
 
 
@@ -146,5 +146,5 @@ def test_no_label_is_not_the_label_of_no_name():
     nlp = spacy.blank("xx")
     doc = Doc(nlp.vocab, words=["a", "b"], tags=["N", ""])
     names = _Names(["", "N"])
-    hashes = get_layer("tag").hashes(doc)
-    assert names.of_hashes(hashes, get_layer("tag"), doc, hashes).tolist() == [1, -1]
+    hashes = get_annotation("tag").hashes(doc)
+    assert names.of_hashes(hashes, get_annotation("tag"), doc, hashes).tolist() == [1, -1]

@@ -11,12 +11,12 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_calib.doc.annotations import SpanAnnotation, get_annotation
 from spacy_calib.doc.events import EVENTS, GoldSpans, check_event, span_hits
-from spacy_calib.doc.layers import SpanLayer, get_layer
 from spacy_calib.errors import CalibError
 
-NER = get_layer("ner")
-SC = SpanLayer("sc")
+NER = get_annotation("ner")
+SC = SpanAnnotation("sc")
 VOCAB = spacy.blank("xx").vocab
 
 

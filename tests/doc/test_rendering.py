@@ -27,7 +27,7 @@ def doc(fitted) -> Doc:
 
 def entity_doc(calib, words: str = "aa bb aa bb aa", spans=((0, 1, "A"), (2, 4, "B"))) -> Doc:
     made = Doc(Vocab(), words=words.split())
-    put_spans(made, calib.source.layer(None).name.partition(":")[0], [Span(made, *span) for span in spans])
+    put_spans(made, calib.source.annotation(None).name.partition(":")[0], [Span(made, *span) for span in spans])
     return calib(made)
 
 

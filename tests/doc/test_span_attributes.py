@@ -19,7 +19,7 @@ from spacy.vocab import Vocab
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.shared import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.doc.layers import get_layer
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.pairs.marginals import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
@@ -39,10 +39,10 @@ class Drawn(Source):
     alone = ("O",)
 
     def __init__(self, layer: str):
-        self.of = get_layer(layer)
+        self.of = get_annotation(layer)
         self.numbers = (k * 61_803 % 100_003 / 100_003 for k in itertools.count(1))
 
-    def layer(self, pipe):
+    def annotation(self, pipe):
         return self.of
 
     def labels(self, pipe):
@@ -91,7 +91,7 @@ def make_calib(nlp: Language, layer: str) -> Calibrator:
 
 
 def spans_of(doc, layer) -> list[Span]:
-    return list(get_layer(layer).spans_on(doc))
+    return list(get_annotation(layer).spans_on(doc))
 
 
 def put_spans(doc, layer, spans) -> None:

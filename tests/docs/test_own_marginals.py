@@ -79,14 +79,14 @@ def test_rows_that_do_not_sum_to_one_are_refused_unless_that_is_said():
     ],
 )  # fmt: skip
 def test_labels_are_written_on_every_layer(layer, labels, attribute):
-    from spacy_calib.doc.layers import get_layer
+    from spacy_calib.doc.annotations import get_annotation
 
     doc = Doc(NLP.vocab, words=["x", "y"])
     write_labels(doc, layer, labels)
     if attribute:
         assert [getattr(token, attribute) for token in doc] == labels
     else:
-        assert [get_layer(layer).label(token) for token in doc] == (labels if layer == "morph" else ["", "S"])
+        assert [get_annotation(layer).label(token) for token in doc] == (labels if layer == "morph" else ["", "S"])
 
 
 def test_labels_of_a_doc_that_has_some_stay(tmp_path):

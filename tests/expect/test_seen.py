@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.doc.layers import get_layer
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.texts import TextWatch
 from spacy_calib.expect import seen
 from spacy_calib.expect.seen import SeenShare, SeenTexts, TextUnits, digest, warning_of
@@ -19,7 +19,7 @@ SENTENCES = [[f"w{i}", "is", "not", "the", f"v{i}", "."] for i in range(20)]
 def units_of(sentences, size, tag="N") -> TextUnits:
     """Documents of so many sentences, through Docs and a watch."""
     vocab = spacy.blank("xx").vocab
-    watch = TextWatch(get_layer("tag"))
+    watch = TextWatch(get_annotation("tag"))
     examples = []
     for begin in range(0, len(sentences), size):
         words = [word for sentence in sentences[begin : begin + size] for word in sentence]

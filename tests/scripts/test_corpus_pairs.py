@@ -8,8 +8,8 @@ from corpus_pairs import corpus_pairs, places_of
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus
-from spacy_calib.doc.layers import get_layer
 from spacy_calib.errors import CalibError
 from tests.conftest import gold_doc, made_up_sentences
 
@@ -55,7 +55,7 @@ def expected_pairs(examples: list[Example], threshold: float) -> list[tuple]:
 @pytest.mark.parametrize("threshold", [0.01, 0.05])
 def test_pairs_are_those_of_neighbours_in_a_sentence(fitted, examples, threshold):
     pipe = fitted.get_pipe("calib")
-    corpus = scored_corpus(examples, "calib", get_layer("tag"), pipe.source_labels())
+    corpus = scored_corpus(examples, "calib", get_annotation("tag"), pipe.source_labels())
     found = corpus_pairs(corpus, threshold)
     pairs = found.events.pairs
     names = [found.name_of(code) for code in pairs.tags.tolist()]
@@ -70,8 +70,8 @@ def test_pairs_are_those_of_neighbours_in_a_sentence(fitted, examples, threshold
 
 def test_no_gold_is_refused(fitted, examples):
     bare = [Example(one.predicted, Doc(fitted.vocab, words=[token.text for token in one.predicted])) for one in examples[:2]]
-    corpus = scored_corpus(bare, "calib", get_layer("tag"), fitted.get_pipe("calib").source_labels())
+    corpus = scored_corpus(bare, "calib", get_annotation("tag"), fitted.get_pipe("calib").source_labels())
     with pytest.raises(CalibError, match=r"No two consecutive tokens .* at least 0.01; give annotated documents"):
         corpus_pairs(corpus)
     with pytest.raises(CalibError, match="No two"):
-        corpus_pairs(scored_corpus([], "calib", get_layer("tag")))
+        corpus_pairs(scored_corpus([], "calib", get_annotation("tag")))

@@ -103,7 +103,7 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     assert marginals.tags.max() < len(labels)
     assert marginals.scores.min() >= 0
     assert marginals.scores.max() <= 1 + 1e-9
-    if not source.layer(pipe).overlapping:
+    if not source.annotation(pipe).overlapping:
         assert np.bincount(marginals.rows, weights=marginals.scores).max() <= 1 + 1e-6
     cut = float(np.median(marginals.scores))
     kept = scores.above(cut)
@@ -143,7 +143,7 @@ def test_settings_survive_a_saved_pipeline(case, world):
 def test_a_component_is_found_again_after_a_rename(case, world):
     nlp, source, pipe = world
     if pipe is None:
-        assert (source.component, source.labels(None), source.layer(None).name) == ("", tuple(LABELS), "tag")
+        assert (source.component, source.labels(None), source.annotation(None).name) == ("", tuple(LABELS), "tag")
         return
     assert source.supports(pipe)
     assert source.is_trained(pipe)
@@ -184,7 +184,7 @@ class Sentences(Source):
     def claims(self, pipe: Any) -> bool:
         return hasattr(pipe, "punct_chars") or type(pipe).__name__ == "Tagger"
 
-    def layer(self, pipe: Any) -> Any: ...
+    def annotation(self, pipe: Any) -> Any: ...
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return ("S", "I")

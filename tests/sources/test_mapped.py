@@ -8,8 +8,8 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.doc.layers import get_layer
-from spacy_calib.doc.mapped_layer import MappedLayer
+from spacy_calib.doc.annotations import get_annotation
+from spacy_calib.doc.mapped_annotation import MappedAnnotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.marginals import DenseScores
 from spacy_calib.sources.doc_tensor import DocTensorSource
@@ -40,16 +40,16 @@ def test_a_layer_maps_what_is_predicted_and_not_the_gold():
         ("ner", ["person", "person", "O", "O", "place"]),
         ("biluo", ["B-person", "L-person", "O", "O", "U-place"]),
     ):
-        layer = get_layer(MappedLayer(get_layer(inner), TABLE).name)
-        assert isinstance(layer, MappedLayer)
-        assert [layer.label(token) for token in doc] == wanted
+        annotation = get_annotation(MappedAnnotation(get_annotation(inner), TABLE).name)
+        assert isinstance(annotation, MappedAnnotation)
+        assert [annotation.label(token) for token in doc] == wanted
         named = Doc(NLP.vocab, words=list("abcde"), ents=["B-person", "I-person", "O", "O", "B-place"])
-        assert layer.hashes(doc).tolist() == get_layer(inner).hashes(named).tolist()
-        assert layer.gold_hashes(doc).tolist() == get_layer(inner).gold_hashes(doc).tolist()
+        assert annotation.hashes(doc).tolist() == get_annotation(inner).hashes(named).tolist()
+        assert annotation.gold_hashes(doc).tolist() == get_annotation(inner).gold_hashes(doc).tolist()
     tags = Doc(NLP.vocab, words=["a", "b", "c"], tags=["X", "Y", ""])
-    layer = get_layer(MappedLayer(get_layer("tag"), {"X": "Z", "Y": ""}).name)
-    assert [layer.label(token) for token in tags] == ["Z", "", ""]
-    assert layer.hashes(tags)[1:].tolist() == [0, 0]
+    annotation = get_annotation(MappedAnnotation(get_annotation("tag"), {"X": "Z", "Y": ""}).name)
+    assert [annotation.label(token) for token in tags] == ["Z", "", ""]
+    assert annotation.hashes(tags)[1:].tolist() == [0, 0]
 
 
 def test_labels_that_trade_places_are_no_trap():
@@ -57,8 +57,8 @@ def test_labels_that_trade_places_are_no_trap():
     source = MappedSource(DocTensorSource(["A", "B"]), {"A": "B", "B": "A"})
     assert source.labels(None) == ("B", "A")
     predicted, gold = (Doc(NLP.vocab, words=["x"], tags=[tag]) for tag in ("A", "B"))
-    layer = source.layer(None)
-    assert layer.is_gold(Example(predicted, gold), np.array([0]), layer.hashes(predicted)).all()
+    annotation = source.annotation(None)
+    assert annotation.is_gold(Example(predicted, gold), np.array([0]), annotation.hashes(predicted)).all()
 
 
 def test_entities_of_a_recognizer_keep_their_labels_and_lose_those_without_counterpart():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.doc.layers import get_layer
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.marginals import DenseScores, LogitScores, SparseScores
 from spacy_calib.sources.base import to_numpy
@@ -25,9 +25,9 @@ def test_fit_annotate_and_score(nlp, component):
         examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
     calib.fit(examples)
     doc = nlp(TEXT)
-    layer = get_layer(KINDS[component])
+    annotation = get_annotation(KINDS[component])
     for token in doc:
-        label = layer.label(token)
+        label = annotation.label(token)
         if token._.calib_score is not None and token._.calib_raw >= 0.01:
             assert token._.calib_scores[label] == token._.calib_score
         assert label == "" or token._.calib_scores

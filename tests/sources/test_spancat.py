@@ -405,7 +405,7 @@ def test_the_source(trained):
     assert source.supports(pipe)
     assert source.is_trained(pipe)
     assert source.reads_output(pipe)
-    assert source.layer(pipe).name == f"spans:{KEY}"
+    assert source.annotation(pipe).name == f"spans:{KEY}"
     assert source.span_labels(pipe) == tuple(pipe.labels)
     nlp.rename_pipe("spancat", "renamed")
     assert find_component(nlp, source, source.kind(pipe), source.labels(pipe)) is pipe

@@ -26,15 +26,15 @@ _WIDTH = 90
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Why a pipe gave none of these Docs a score, as far as the first one that it ought to have read tells."""
-    from ...doc.layers import get_layer
+    from ...doc.annotations import get_annotation
 
-    layer = get_layer(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info["layer"])
     source = pipe.source_pipe()
-    doc = next((doc for doc in docs if len(doc) > layer.first), None)
+    doc = next((doc for doc in docs if len(doc) > annotation.first), None)
     if doc is None:
         return "they hold no tokens that it could score"
     found = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
-    return found or f"no token carries a {layer.gold.name} annotation"
+    return found or f"no token carries a {annotation.gold.name} annotation"
 
 
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
@@ -50,17 +50,17 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     """done (Sequence[Example]): Whose predicted Docs the pipe has read. RAISES C151: see `check_gold`."""
     from spacy.strings import get_string_id
 
-    from ...doc.layers import get_layer, label_hashes
+    from ...doc.annotations import get_annotation, label_hashes
 
-    layer = get_layer(pipe.fit_info["layer"])
-    gold = layer.count(example.reference for example in done)
+    annotation = get_annotation(pipe.fit_info["layer"])
+    gold = annotation.count(example.reference for example in done)
     labels = pipe.source_labels()
     known = label_hashes(labels)
     found: Counter[tuple[int, int]] = Counter()
     for example in done:
-        wanted = layer.aligned_gold(example)
+        wanted = annotation.aligned_gold(example)
         unknown = (wanted != 0) & ~np.isin(wanted, known)
-        found.update(zip(layer.hashes(example.predicted)[unknown].tolist(), wanted[unknown].tolist(), strict=True))
+        found.update(zip(annotation.hashes(example.predicted)[unknown].tolist(), wanted[unknown].tolist(), strict=True))
     names = {get_string_id(label): label for label in (*labels, *gold)}
     check_gold(pipe, gold, Counter({(names.get(said, ""), names[key]): n for (said, key), n in found.items()}), silent)
 
@@ -99,9 +99,9 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     """RAISES C030: none of them has gold of the layer that the pipe calibrates; asked before the work begins."""
-    layer = pipe.source.layer(pipe.source_pipe())
-    if not any(layer.gold_hashes(example.reference).any() for example in examples):
-        raise calib_error("C030", layer=layer.gold.name, component=pipe.source.component or "the source")
+    annotation = pipe.source.annotation(pipe.source_pipe())
+    if not any(annotation.gold_hashes(example.reference).any() for example in examples):
+        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")
 
 
 def unknown_sentence(words: dict[str, Any], component: str) -> str:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def watch_for(pipe: Calibrator) -> TextWatch:
     """What looks at the examples that a pipe is judged on."""
-    from ...doc.layers import get_layer
+    from ...doc.annotations import get_annotation
     from ...doc.texts import TextWatch
 
-    return TextWatch(get_layer(pipe.fit_info["layer"]))
+    return TextWatch(get_annotation(pipe.fit_info["layer"]))
 
 
 def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:

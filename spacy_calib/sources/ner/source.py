@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
 
-from ...doc.layers import Layer, get_layer
+from ...doc.annotations import Annotation, get_annotation
 from ...errors import calib_error
 from ...pairs.marginals import DenseScores
 from ...types import Floats, Spans, stack_spans
@@ -59,8 +59,8 @@ class NerSource(Source):
     def kind(self, pipe: Any) -> str:
         return EntityRecognizer.__name__
 
-    def layer(self, pipe: Any) -> Layer:
-        return get_layer(GRANULARITIES[self.granularity])
+    def annotation(self, pipe: Any) -> Annotation:
+        return get_annotation(GRANULARITIES[self.granularity])
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         to_labels = type_labels if self.granularity == "type" else biluo_labels

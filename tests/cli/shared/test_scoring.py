@@ -13,8 +13,8 @@ from spacy.training import Example
 
 from spacy_calib.cli.shared.scoring import open_pipeline, pipes_to_run, score
 from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import ORIGIN, scored_corpus
-from spacy_calib.doc.layers import get_layer
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.scorer import judge_spans
 from tests.cli.conftest import bare_docs, entity_docs, save_gold
@@ -27,7 +27,7 @@ def test_entities_are_those_that_the_scorer_judges(calibrated_ner):
     gold = entity_docs(25, 8, nlp.vocab)
     examples = [Example(doc, ref) for doc, ref in zip(nlp.pipe(bare_docs(nlp, gold)), gold, strict=True)]
     labels = nlp.get_pipe("calib").source_span_labels()
-    corpus = scored_corpus(examples, "calib", get_layer("ner"), nlp.get_pipe("calib").source_labels())
+    corpus = scored_corpus(examples, "calib", get_annotation("ner"), nlp.get_pipe("calib").source_labels())
     judged = judge_spans(examples, "calib", labels)
     pairs, calibrated, documents = corpus.span_pairs(labels)
     assert len(pairs) > 5

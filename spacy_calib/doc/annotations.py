@@ -1,5 +1,6 @@
-"""Annotation layers of a Doc: which label a token carries, in the predicted and in the gold Doc.
+"""The annotations of a Doc: which label a token carries, in the predicted and in the gold Doc.
 
+The name of an annotation ("tag", "ner", "spans:sc") is called `layer` in configs, in what is saved, and in `DocCalib`.
 Labels are compared by spaCy's string hashes (uint64), 0 where a token carries none: they are the same in every vocab and process.
 """
 
@@ -24,7 +25,7 @@ Hashes = NDArray[np.uint64]
 _OUT = np.uint64(get_string_id("O"))
 
 
-class Layer(ABC):
+class Annotation(ABC):
     """One kind of label that tokens carry.
 
     name (str): How config and saved blocks call it.
@@ -69,11 +70,11 @@ class Layer(ABC):
         return self.aligned_gold(example)[rows] == hashes
 
     @property
-    def gold(self) -> Layer:
-        """The layer of the gold Docs, which may have labels of another scheme."""
+    def gold(self) -> Annotation:
+        """The annotation of the gold Docs, which may have labels of another scheme."""
         return self
 
-    # Spans, in layers that have them
+    # Spans, for annotations that have them
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         """The spans that a Doc carries."""
@@ -106,7 +107,7 @@ class Layer(ABC):
         return strings[key]  # type: ignore[index]
 
 
-class AttributeLayer(Layer):
+class AttributeAnnotation(Annotation):
     """A label that stands in one attribute of the token: TAG, LEMMA, POS, ENT_TYPE, DEP."""
 
     def __init__(self, name: str, attribute: str):
@@ -120,7 +121,7 @@ class AttributeLayer(Layer):
         return getattr(token, self.attribute.lower() + "_")
 
 
-class PosLayer(AttributeLayer):
+class PosAnnotation(AttributeAnnotation):
     """UPOS: spaCy keeps it as a small number, not as a hash."""
 
     def __init__(self) -> None:
@@ -131,7 +132,7 @@ class PosLayer(AttributeLayer):
         return _map_unique(codes, lambda code: get_string_id(doc.vocab.strings[int(code)]) if code else 0)
 
 
-class MorphLayer(Layer):
+class MorphAnnotation(Annotation):
     """UPOS and features as the morphologizer joins them: "Number=Sing|POS=NOUN"."""
 
     name = "morph"
@@ -158,7 +159,7 @@ class MorphLayer(Layer):
         return vocab.strings[vocab.morphology.add(feats)]  # type: ignore[attr-defined]
 
 
-class SentLayer(Layer):
+class SentAnnotation(Annotation):
     """ "S" where a sentence starts, "I" inside; nothing at the first token of a Doc, which starts one whatever the scores say."""
 
     name = "sent"
@@ -187,8 +188,8 @@ class SentLayer(Layer):
         return "S" if key == get_string_id("S") else "I"
 
 
-class _OfEntities(Layer):
-    """A layer over `doc.ents`."""
+class _OfEntities(Annotation):
+    """An annotation that `doc.ents` gives."""
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return doc.ents
@@ -205,7 +206,7 @@ def _label_or_out(key: int, strings: object) -> str:
     return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
 
 
-class EntityLayer(_OfEntities):
+class EntityAnnotation(_OfEntities):
     """The entity type of a token, "O" outside; none where the annotation is missing."""
 
     name = "ner"
@@ -218,7 +219,7 @@ class EntityLayer(_OfEntities):
         return token.ent_type_ or ("O" if token.ent_iob else "")
 
 
-class BiluoLayer(_OfEntities):
+class BiluoAnnotation(_OfEntities):
     """The tag of a token in its entity: B-, I-, L- or U- and the type, or "O"; none where the annotation is missing."""
 
     name = "biluo"
@@ -247,7 +248,7 @@ class BiluoLayer(_OfEntities):
         return f"{prefix}-{token.ent_type_}"
 
 
-class SpanLayer(Layer):
+class SpanAnnotation(Annotation):
     """The label of the best span that covers a token, among `doc.spans[key]`; "O" where none does.
 
     Best is the highest of `attrs["scores"]`, and the first of the group where they are equal or not there. A token may be covered by
@@ -312,7 +313,7 @@ class SpanLayer(Layer):
 
 
 SPANS_PREFIX = "spans:"
-# Stands in the name of a layer between that of another and a map of its labels, as JSON.
+# Stands in the name of a mapped annotation, between the name of the other one and the map of its labels as JSON.
 MAPPED = ' {"'
 
 
@@ -342,37 +343,37 @@ def _map_unique(codes: NDArray, to_hash: object) -> Hashes:
     return np.array([to_hash(code) for code in found], dtype=np.uint64)[inverse.reshape(-1)]  # type: ignore[operator]
 
 
-LAYERS: dict[str, Layer] = {
-    layer.name: layer
-    for layer in (
-        AttributeLayer("tag", "TAG"),
-        AttributeLayer("lemma", "LEMMA"),
-        AttributeLayer("ent_type", "ENT_TYPE"),
-        AttributeLayer("dep", "DEP"),
-        PosLayer(),
-        MorphLayer(),
-        SentLayer(),
-        EntityLayer(),
-        BiluoLayer(),
+ANNOTATIONS: dict[str, Annotation] = {
+    annotation.name: annotation
+    for annotation in (
+        AttributeAnnotation("tag", "TAG"),
+        AttributeAnnotation("lemma", "LEMMA"),
+        AttributeAnnotation("ent_type", "ENT_TYPE"),
+        AttributeAnnotation("dep", "DEP"),
+        PosAnnotation(),
+        MorphAnnotation(),
+        SentAnnotation(),
+        EntityAnnotation(),
+        BiluoAnnotation(),
     )
 }
 
 
-def get_layer(name: str) -> Layer:
-    """RAISES C001: no layer has this name."""
+def get_annotation(name: str) -> Annotation:
+    """RAISES C001: no annotation has this name."""
     if MAPPED in name:
-        from .mapped_layer import mapped_layer
+        from .mapped_annotation import mapped_annotation
 
-        return mapped_layer(name)
+        return mapped_annotation(name)
     if name.startswith(SPANS_PREFIX):
-        return SpanLayer(name.removeprefix(SPANS_PREFIX))
-    if name not in LAYERS:
-        raise calib_error("C001", name="layer", wanted=f"one of {', '.join(sorted(LAYERS))}", given=repr(name))
-    return LAYERS[name]
+        return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
+    if name not in ANNOTATIONS:
+        raise calib_error("C001", name="layer", wanted=f"one of {', '.join(sorted(ANNOTATIONS))}", given=repr(name))
+    return ANNOTATIONS[name]
 
 
 def plain_name(name: str) -> str:
-    """The name of a layer without its map of labels."""
+    """The name of an annotation without its map of labels."""
     return name.partition(MAPPED)[0]
 
 

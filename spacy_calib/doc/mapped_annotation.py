@@ -1,4 +1,4 @@
-"""The labels of a layer in the words of another scheme. Its name holds the map, so that what is saved with a Doc can be read anywhere."""
+"""The labels of an annotation in the words of another scheme. Its name holds the map, so that what is saved with a Doc can be read anywhere."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from spacy.training import Example
 
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
-from .layers import MAPPED, SPANS_PREFIX, Hashes, Layer, get_layer
+from .annotations import MAPPED, SPANS_PREFIX, Annotation, Hashes, get_annotation
 
 _ENTITIES = ("ner", "biluo")
 
 
-class MappedLayer(Layer):
+class MappedAnnotation(Annotation):
     """What tokens of a predicted Doc carry, mapped; the gold is as it is.
 
-    inner (Layer): The labels of the component. table (LabelMap): Its label -> the gold's, "" for one without counterpart.
+    inner (Annotation): The labels of the component. table (LabelMap): Its label -> the gold's, "" for one without counterpart.
     """
 
-    def __init__(self, inner: Layer, table: LabelMap):
+    def __init__(self, inner: Annotation, table: LabelMap):
         self.inner = inner
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
@@ -37,7 +37,7 @@ class MappedLayer(Layer):
         self._spans = {get_string_id(label): get_string_id(other) if other else 0 for label, other in self.table.items()}
 
     @property
-    def gold(self) -> Layer:
+    def gold(self) -> Annotation:
         return self.inner
 
     def counterpart(self, label: str) -> str:
@@ -81,7 +81,7 @@ class MappedLayer(Layer):
 
 
 @cache
-def mapped_layer(name: str) -> MappedLayer:
-    """The layer of this name."""
+def mapped_annotation(name: str) -> MappedAnnotation:
+    """The mapped annotation of this name."""
     inner, _, table = name.partition(MAPPED)
-    return MappedLayer(get_layer(inner), json.loads(MAPPED.lstrip() + table))
+    return MappedAnnotation(get_annotation(inner), json.loads(MAPPED.lstrip() + table))
