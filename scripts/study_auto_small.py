@@ -25,16 +25,20 @@ from quality.ours import Task, applied
 from quality_table import default_cache
 from tqdm import tqdm
 
-from spacy_calib.calibration.auto import METHODS, SCALINGS, Selector, grouping_of
+from spacy_calib.calibration.auto import grouping_of
 from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, choose, select
 from spacy_calib.calibration.scaling import Scaling
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.tokens import Chosen, TokenCalibration
+from spacy_calib.pipe.registered import make_selector, recalibrators, scalings
 from spacy_calib.types import Floats
 
 SETS = ("streusle", "ark")
 # A candidate that loses more than the best by so many standard errors in cross-validation is taken to be no candidate for the best.
 FAR = 3.0
+METHODS, SCALINGS = recalibrators(), scalings()
+# The scalings that `auto` tries.
+AUTO = tuple(make_selector().scalings)
 HEADER = "| rule | log loss: % from the best | worst | outside | Brier: % from the best | worst | outside | SMCE | by chance | mean GMCE | by chance |"
 
 
@@ -89,7 +93,7 @@ class Trials:
 
     def __init__(self, task: Task):
         self.task = task
-        self.selector = Selector(scalings=tuple(SCALINGS))
+        self.selector = make_selector(scalings=list(SCALINGS))
         data = task.data
         self.scalings: dict[str, tuple[Scaling | None, Floats]] = {"": (None, data.pairs.scores)}
         for name, prototype in SCALINGS.items():
@@ -110,7 +114,7 @@ class Trials:
             data.pairs.take(kept),
             data.documents[kept],
             lambda number: self.task.group(grouping_of(number)),
-            {name: METHODS[name] for name in self.selector.methods},
+            self.selector.methods,
             self.selector.numbers,
             n_folds=self.selector.n_folds,
             scaled=scaled,
@@ -122,7 +126,7 @@ class Trials:
         own, held = self.scalings[candidate.scaling]
         grouping = grouping_of(candidate.n_groups)
         pooling = TagOffsets() if candidate.pooled else None
-        chosen = Chosen(grouping, METHODS[candidate.method][0], pooling, own, held)
+        chosen = Chosen(grouping, METHODS[candidate.method], pooling, own, held)
         return applied(TokenCalibration.fit(self.task.data, chosen, self.task.group(grouping)), self.task)
 
 
@@ -134,8 +138,8 @@ def any_scaling(trials: Sequence[Trial]) -> Candidate:
 
 # Name -> which candidate a rule takes
 CHOICES: dict[str, Callable[[Trials], Candidate]] = {
-    "auto": lambda held: choose(held.select(Selector().scalings)),
-    "auto, best map": lambda held: held.select(Selector().scalings)[0].candidate,
+    "auto": lambda held: choose(held.select(AUTO)),
+    "auto, best map": lambda held: held.select(AUTO)[0].candidate,
     "auto of all scalings": lambda held: choose(held.select()),
     "auto of all scalings, best map": lambda held: held.select()[0].candidate,
     "smallest within one error": lambda held: any_scaling(held.select()),

@@ -33,6 +33,7 @@ _MESSAGES = {
     "C070": "The grouping {name} looks at scores, not only at tags; call its with_pairs(pairs), and what that gives with labels and counts.",
     "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
     "C072": "The setting {setting} is about the one right label of a token, but of {layer} a token may have several; leave {setting} out.",
+    "C185": "The short name {short!r} in the registry {registry} must belong to one entry, but {first} and {second} both have it; give one of their classes another `short`, or none.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "

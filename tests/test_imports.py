@@ -177,7 +177,7 @@ fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {{
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
 pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {{"A": 1}}), TagOffsets()).fit(made)
 assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
-found = select(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {{"A": 1}}, n), {{"platt": (Platt(), 2)}}, [1])
+found = select(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {{"A": 1}}, n), {{"platt": Platt()}}, [1])
 assert found.chosen == Candidate(1, "platt", False)
 groups = group_beside(shared_group, ["O", "A"], {{"A": 1}}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)

@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from quality.data import THRESHOLD, DataSet, Split
 
-from spacy_calib.calibration.auto import Selector
 from spacy_calib.calibration.grouping.behaviour import make_behaviour_grouping
 from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
 from spacy_calib.calibration.grouping.subtags import make_subtag_grouping
@@ -37,6 +36,7 @@ from spacy_calib.calibration.tokens import Chosen, TokenCalibration, TokenData
 from spacy_calib.metrics.resampling import mean_interval
 from spacy_calib.pairs.build import pair_up
 from spacy_calib.pairs.marginals import LogitScores
+from spacy_calib.pipe.registered import make_selector
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
 # Which part of its tags a data set can be grouped by (see `make_subtag_grouping`).
@@ -78,7 +78,7 @@ class Task:
     def chosen(self) -> tuple[Chosen, float]:
         """(what `--method auto` chooses, seconds that it took)."""
         started = time.perf_counter()
-        found = Selector()(self.data, self.group)
+        found = make_selector()(self.data, self.group)
         return found, time.perf_counter() - started
 
     def group(self, grouping: Grouping) -> Groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -10,66 +10,50 @@ import numpy as np
 from ..errors import calib_error
 from ..pairs.bins import check_count
 from ..types import Grouping, Groups
-from .candidates import Candidate, ScaledScores, select
+from .candidates import NOTHING, Candidate, ScaledScores, select
 from .grouping.one_vs_rest import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
-from .recalibrators import Beta, HistogramBinning, Identity, IsotonicRegression, Platt, Recalibrator, Temperature
-from .scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from .recalibrators import Identity, Recalibrator, Temperature
+from .scaling import Scaling
 from .sufficiency import too_few_to_choose
 from .tag_offsets import TagOffsets
 from .tokens import Chosen, TokenData
-
-# Name of a map -> (its prototype, how many free numbers it has; for isotonic regression about as many as it has steps).
-METHODS: dict[str, tuple[Recalibrator, int]] = {
-    "identity": (Identity(), 0),
-    "temperature": (Temperature(), 1),
-    "platt": (Platt(), 2),
-    "beta": (Beta(), 3),
-    "histogram": (HistogramBinning(), 10),
-    "isotonic": (IsotonicRegression(), 20),
-}
-# Name of a scaling -> its prototype.
-SCALINGS: dict[str, Scaling] = {
-    "temperature": TemperatureScaling(),
-    "vector": VectorScaling(),
-    "matrix": MatrixScaling(),
-}
 
 
 class Selector:
     """Chooses scaling, grouping, map and pooling for a fit.
 
-    n_folds (int): Of the cross-validation. n_groups (Sequence[int]): Numbers of tag frequency groups to try; one_vs_rest (bool): And each
-        tag alone. methods (Sequence[str]): Keys of METHODS. scalings (Sequence[str]): Keys of SCALINGS, tried beside none at all.
+    methods (Mapping[str, Recalibrator]): Name -> prototype of a map to try. scalings (Mapping[str, Scaling]): Name -> prototype of a scaling
+        to try, beside none at all.
+    n_folds (int): Of the cross-validation. n_groups (Sequence[int]): Numbers of tag frequency groups to try. one_vs_rest (bool): Whether
+        each tag alone is tried too.
     RAISES C001: a setting out of range.
     """
 
     def __init__(
         self,
+        methods: Mapping[str, Recalibrator],
+        scalings: Mapping[str, Scaling],
         n_folds: int = 5,
         n_groups: Sequence[int] = (1, 3, 5, 12),
         one_vs_rest: bool = True,
-        methods: Sequence[str] = ("temperature", "platt", "beta", "isotonic"),
-        scalings: Sequence[str] = ("matrix",),
     ):
         if check_count("n_folds", n_folds) < 2:
             raise calib_error("C001", name="n_folds", wanted="at least 2", given=n_folds)
-        for name, given, known in (("methods", methods, METHODS), ("scalings", scalings, SCALINGS)):
-            unknown = [one for one in given if one not in known]
-            if unknown or (name == "methods" and not given):
-                raise calib_error("C001", name=name, wanted=f"some of {', '.join(known)}", given=unknown or "none")
+        if not methods:
+            raise calib_error("C001", name="methods", wanted="at least one method", given="none")
         self.n_folds = n_folds
         self.numbers: list[int | None] = [check_count("n_groups", number) for number in n_groups]
         self.numbers += [None] if one_vs_rest else []
         if not self.numbers:
             raise calib_error("C001", name="n_groups", wanted="at least one number of groups", given="none")
-        self.methods = tuple(methods)
-        self.scalings = tuple(scalings)
+        self.methods = dict(methods)
+        self.scalings = dict(scalings)
 
     @property
     def lowest(self) -> float:
         """Scores below it take no part in a scaling."""
-        return min((SCALINGS[name].floor for name in self.scalings), default=1.0)
+        return min((scaling.floor for scaling in self.scalings.values()), default=1.0)
 
     def __call__(self, data: TokenData, group: Callable[[Grouping], Groups], scalable: bool = True) -> Chosen:
         """What `select` chooses; one temperature for all tags, or none, where there is too little data to choose.
@@ -82,7 +66,7 @@ class Selector:
         few = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
         if few:
             return self._smallest(data, group, few)
-        scalings = {name: SCALINGS[name].clone() for name in self.scalings if scalable}
+        scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable}
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
         }
@@ -90,7 +74,7 @@ class Selector:
             pairs,
             documents,
             lambda number: group(grouping_of(number)),
-            {method: METHODS[method] for method in self.methods},
+            self.methods,
             self.numbers,
             n_folds=self.n_folds,
             scaled=[ScaledScores(name, every[name][kept], one.size(), one.biased) for name, one in scalings.items()],
@@ -98,7 +82,7 @@ class Selector:
         chosen = found.chosen
         return Chosen(
             grouping_of(chosen.n_groups),
-            METHODS[chosen.method][0].clone(),
+            {NOTHING: Identity(), **self.methods}[chosen.method].clone(),
             TagOffsets() if chosen.pooled else None,
             scalings.get(chosen.scaling),
             every.get(chosen.scaling, data.pairs.scores),
@@ -113,29 +97,17 @@ class Selector:
         kept = data.kept
         pairs, documents = data.pairs.take(kept), data.documents[kept]
         units = documents if len(np.unique(documents)) > 1 else pairs.rows
-        chosen = Candidate(1, "identity", False)
+        safe: dict[str, Recalibrator] = {NOTHING: Identity(), Temperature.short: Temperature()}
+        chosen = Candidate(1, NOTHING, False)
         if len(np.unique(units)) > 1:
-            both = {name: METHODS[name] for name in ("identity", "temperature")}
-            groups = [1]
             found = select(
-                pairs, units, lambda number: group(grouping_of(number)), both, groups, n_folds=self.n_folds, offsets=False
+                pairs, units, lambda number: group(grouping_of(number)), safe, [1], n_folds=self.n_folds, offsets=False
             )
             chosen = found.chosen
         table = {"chosen": str(chosen), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}
-        return Chosen(grouping_of(1), METHODS[chosen.method][0].clone(), None, None, data.pairs.scores, table)
+        return Chosen(grouping_of(1), safe[chosen.method].clone(), None, None, data.pairs.scores, table)
 
 
 def grouping_of(number: int | None) -> Grouping:
     """Tag frequency groups of this number; None gives each tag a group of its own."""
     return one_group_per_tag if number is None else partial(tag_frequency_groups, n_groups=number)
-
-
-def make_selector(
-    n_folds: int = 5,
-    n_groups: list[int] = [1, 3, 5, 12],  # noqa: B006  (the config's default; never changed)
-    one_vs_rest: bool = True,
-    methods: list[str] = ["temperature", "platt", "beta", "isotonic"],  # noqa: B006
-    scalings: list[str] = ["matrix"],  # noqa: B006
-) -> Selector:
-    """Registered as spacy-calib.Auto.v1. See Selector."""
-    return Selector(n_folds, n_groups, one_vs_rest, methods, scalings)

@@ -27,6 +27,10 @@ _FARTHEST = 1.5
 _MOST_GROUPS_AFTER_SCALING = 5
 
 
+# The name of the map that changes nothing.
+NOTHING = Identity.short
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One way to calibrate.
@@ -43,7 +47,7 @@ class Candidate:
     @property
     def mapped(self) -> bool:
         """Whether it changes the scores that it is given."""
-        return self.method != "identity" or self.pooled
+        return self.method != NOTHING or self.pooled
 
     def __str__(self) -> str:
         groups = "one-vs-rest" if self.n_groups is None else f"TFG-{self.n_groups}"
@@ -142,7 +146,7 @@ def select(
     pairs: Pairs,
     documents: Ints,
     make_groups: Callable[[int | None], Groups],
-    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    prototypes: Mapping[str, Recalibrator],
     numbers_of_groups: Sequence[int | None],
     *,
     n_folds: int = 5,
@@ -157,7 +161,7 @@ def select(
     difference, the smallest. (A scaling is drawn to one that changes nothing as far as held-out documents say, and needs no such rule.)
 
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
-    prototypes: Name -> (prototype, its free numbers). pooling (TagOffsets | None): Its prototype; the strength is learned by default.
+    prototypes: Name -> prototype of a map. pooling (TagOffsets | None): Its prototype; the strength is learned by default.
     scaled (Sequence[ScaledScores]): After each of them the same maps are tried (and none) with few groups, offsets where it is not biased.
     offsets (bool): False tries no tag offsets without a scaling.
     RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
@@ -180,7 +184,7 @@ def select(
         n_candidates = len(first)
     trials = comparison.trials(entries, index, wanted)
     if not trials:
-        fewest = min(prototype.min_pairs for prototype, _ in prototypes.values())
+        fewest = min(prototype.min_pairs for prototype in prototypes.values())
         raise calib_error("C006", n_pairs=comparison.fewest_outside(index), what="every method", wanted=fewest)
     n_folds, n_documents = comparison.folds(index).max() + 1, len(np.unique(documents[index]))
     dropped = 0 if wanted is None else n_candidates - len(trials)
@@ -195,7 +199,7 @@ def choose(trials: Sequence[Trial]) -> Candidate:
 
 
 def _entries(
-    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    prototypes: Mapping[str, Recalibrator],
     numbers_of_groups: Sequence[int | None],
     make_groups: Callable[[int | None], Groups],
     scaled: ScaledScores,
@@ -210,23 +214,24 @@ def _entries(
         if layout in tried:
             continue
         tried.add(layout)
-        for method, (prototype, size) in prototypes.items():
+        for method, prototype in prototypes.items():
             candidate = Candidate(number, method, False, scaled.name)
-            found.append(_Entry(candidate, pooled, prototype, groups, scaled, scaled.size + size * len(groups)))
+            size = scaled.size + prototype.n_parameters * len(groups)
+            found.append(_Entry(candidate, pooled, prototype, groups, scaled, size))
     return found
 
 
 def _entries_after(
     scaled: ScaledScores,
-    prototypes: Mapping[str, tuple[Recalibrator, int]],
+    prototypes: Mapping[str, Recalibrator],
     numbers_of_groups: Sequence[int | None],
     make_groups: Callable[[int | None], Groups],
 ) -> list[_Entry]:
     """Nothing more, or maps of few groups."""
     few = [number for number in numbers_of_groups if number is not None and number <= _MOST_GROUPS_AFTER_SCALING]
-    maps = {name: both for name, both in prototypes.items() if name != "identity"}
+    maps = {name: prototype for name, prototype in prototypes.items() if name != NOTHING}
     # Groups do not bear on identity: as many as there may be, for those who want to judge by them.
-    nothing = _entries({"identity": (Identity(), 0)}, [max(few, default=1)], make_groups, scaled, pooled=False)
+    nothing = _entries({NOTHING: Identity()}, [max(few, default=1)], make_groups, scaled, pooled=False)
     return [*nothing, *_entries(maps, few or [1], make_groups, scaled, pooled=not scaled.biased)]
 
 

@@ -19,12 +19,12 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib import CalibError
-from spacy_calib.calibration.auto import SCALINGS
 from spacy_calib.calibration.scaling import VectorScaling
 from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.cli.info import describe
 from spacy_calib.pipe import saved
+from spacy_calib.pipe.registered import scalings
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
 from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens, fit_data
@@ -597,7 +597,7 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     assert all(None not in value for doc in expected for value in doc)
     # It was fitted on all that reaches its floor, and what is promised keeps to the groups of the settings.
     data = fit_data(draw_tokens(1000, 1), 0.01, VectorScaling.floor)
-    expected = SCALINGS[chosen["scaling"]].clone()
+    expected = scalings()[chosen["scaling"]]
     expected.cross_fit(data.pairs, data.documents, len(LABELS))
     assert calib.calibration.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert len(calib.maps.groups) == chosen["groups"]

@@ -25,10 +25,16 @@ class Recalibrator(ABC):
     """A map score -> probability. Settings are constructor arguments; what was learned ends in an underscore.
 
     registered (str): Name in the registry `calib_recalibrators`, by which a saved map finds its class.
+    short (str): What it is called on the command line and in the settings of `auto`; "" for one that is called by its registered name.
+    n_parameters (int): About how many free numbers a fit has: of maps that are equally good, `auto` takes the one with fewest.
+    tried_by_auto (bool): Whether `auto` tries it where its settings name no methods.
     monotone (bool): Whether the map never falls as the score rises.
     """
 
     registered: ClassVar[str]
+    short: ClassVar[str] = ""
+    n_parameters: ClassVar[int] = 20
+    tried_by_auto: ClassVar[bool] = False
     monotone: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = ()
     # The saved form of what was learned; None for one array of finite numbers each.

@@ -12,6 +12,9 @@ class Beta(LogisticMap):
     """sigmoid(a * log q - b * log(1 - q) + c), a and b at least 0 (Kull, Silva Filho and Flach 2017, equation 4)."""
 
     registered = "spacy-calib.Beta.v1"
+    short = "beta"
+    n_parameters = 3
+    tried_by_auto = True
     slopes = 2
     unchanged = (1.0, 1.0, 0.0)
 

@@ -46,6 +46,8 @@ class HistogramBinning(Recalibrator):
     """
 
     registered = "spacy-calib.Histogram.v1"
+    short = "histogram"
+    n_parameters = 10  # one for each bin, of the default number of bins
     monotone = False
     _learned = ("edges_", "values_")
     learned_form = BINS

@@ -13,6 +13,8 @@ class Identity(Recalibrator):
     """Gives every score back as it is: a baseline, and the map of a pipe that is not fitted."""
 
     registered = "spacy-calib.Identity.v1"
+    short = "identity"
+    n_parameters = 0
 
     @property
     def min_pairs(self) -> int:

@@ -12,6 +12,9 @@ class Platt(LogisticMap):
     """sigmoid(a * log(q / (1 - q)) + c), a at least 0 (Platt 1999, on the log-odds of the score)."""
 
     registered = "spacy-calib.Platt.v1"
+    short = "platt"
+    n_parameters = 2
+    tried_by_auto = True
     slopes = 1
     unchanged = (1.0, 0.0)
 

@@ -26,6 +26,8 @@ class ScalingBinning(Recalibrator):
     """
 
     registered = "spacy-calib.ScalingBinning.v1"
+    short = "scaling-binning"
+    n_parameters = 10  # one for each bin, of the default number of bins
     _learned = ("edges_", "values_")
     learned_form = BINS
     edges_: Floats

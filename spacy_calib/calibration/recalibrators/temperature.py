@@ -10,6 +10,9 @@ class Temperature(LogisticMap):
     """sigmoid(a * log(q / (1 - q))), a = 1 / temperature at least 0 (Guo et al. 2017, of a binary score)."""
 
     registered = "spacy-calib.Temperature.v1"
+    short = "temperature"
+    n_parameters = 1
+    tried_by_auto = True
     slopes = 1
     unchanged = (1.0,)
 

@@ -32,6 +32,8 @@ class VennAbers(Recalibrator):
     """
 
     registered = "spacy-calib.VennAbers.v1"
+    short = "venn-abers"
+    n_parameters = 40  # two isotonic maps, each of about 20 steps
     _learned = ("low_x_", "low_", "high_x_", "high_")
     learned_form = record(
         {

@@ -65,7 +65,8 @@ class Scaling:
     their least penalized log loss, which is a convex problem. The inverse temperature is pulled to 1 by next to nothing, which decides
     only where the data leave it open (every likeliest tag is right).
 
-    registered (str): Name in the registry `calib_scalings`. biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a
+    registered (str): Name in the registry `calib_scalings`. short (str): What it is called on the command line and in the settings of `auto`.
+    tried_by_auto (bool): Whether `auto` tries it where its settings name no scalings. biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a
         tag: "none", "self" (vector scaling), "all" (matrix scaling).
     ridge (float | None): Penalty on each weight between tags, ridge / 2 times its square: the inverse variance of the weights, which is
         much the same for few data and for many. None lets `cross_fit` choose among RIDGES. bias_ridge (float | None): That on each bias;
@@ -77,6 +78,8 @@ class Scaling:
     """
 
     registered: ClassVar[str]
+    short: ClassVar[str] = ""
+    tried_by_auto: ClassVar[bool] = False
     biased: ClassVar[bool] = True
     pairwise: ClassVar[str] = "none"
     floor: ClassVar[float] = FLOOR
@@ -381,6 +384,7 @@ class TemperatureScaling(Scaling):
     """One factor for all log-probabilities (Guo et al. 2017, section 4.2)."""
 
     registered = "spacy-calib.TemperatureScaling.v1"
+    short = "temperature"
     biased = False
 
     def __init__(self) -> None:
@@ -394,6 +398,7 @@ class VectorScaling(Scaling):
     """A factor and a bias for each tag, pulled towards one factor for all and no bias (Guo et al. 2017, section 4.2, with a ridge)."""
 
     registered = "spacy-calib.VectorScaling.v1"
+    short = "vector"
     pairwise = "self"
 
 
@@ -403,6 +408,8 @@ class MatrixScaling(Scaling):
     """
 
     registered = "spacy-calib.MatrixScaling.v1"
+    short = "matrix"
+    tried_by_auto = True
     pairwise = "all"
 
     def __init__(self, ridge: float | None = None, bias_ridge: float | None = None):

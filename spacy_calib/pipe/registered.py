@@ -1,0 +1,77 @@
+"""What stands in the registries, by the short names of the command line and of the settings; and the selection that asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from ..calibration.auto import Selector
+from ..calibration.recalibrators import Recalibrator
+from ..calibration.scaling import Scaling
+from ..errors import calib_error
+from ..registry import classes, prototypes
+
+Prototype = TypeVar("Prototype", Recalibrator, Scaling)
+
+
+def recalibrators() -> dict[str, Recalibrator]:
+    """Short name -> prototype, those with the fewest free numbers first; `prototype.registered` is its full name.
+
+    RAISES C185: two of them have one short name.
+    """
+    found = _by_short("calib_recalibrators")
+    return dict(sorted(found.items(), key=lambda named: (named[1].n_parameters, named[0])))
+
+
+def scalings() -> dict[str, Scaling]:
+    """Short name -> prototype. RAISES C185: two of them have one short name."""
+    return _by_short("calib_scalings")
+
+
+def metrics() -> dict[str, Any]:
+    """Short name -> metric. RAISES C185: two of them have one short name."""
+    return _by_short("calib_metrics")
+
+
+def sources() -> dict[str, type]:
+    """Registered name -> class of a source: what can be said of it before it has its settings."""
+    return classes("calib_sources")
+
+
+def _by_short(registry: str) -> dict[str, Any]:
+    """What has no short name is called by its registered one. RAISES C185: two of them have one short name."""
+    found: dict[str, Any] = {}
+    owner: dict[str, str] = {}
+    for name, made in prototypes(registry).items():
+        short = getattr(made, "short", "") or name
+        if short in found:
+            raise calib_error("C185", short=short, registry=registry, first=owner[short], second=name)
+        found[short], owner[short] = made, name
+    return found
+
+
+def make_selector(
+    n_folds: int = 5,
+    n_groups: list[int] = [1, 3, 5, 12],  # noqa: B006  (the config's default; never changed)
+    one_vs_rest: bool = True,
+    methods: list[str] | None = None,
+    scalings: list[str] | None = None,
+) -> Selector:
+    """Registered as spacy-calib.Auto.v1. See Selector.
+
+    methods, scalings (list[str] | None): Short names; None tries every registered one whose class says `tried_by_auto`.
+    RAISES C001: a setting out of range. C185: two registered things have one short name.
+    """
+    maps: dict[str, Recalibrator] = _named("methods", methods, recalibrators())
+    before: dict[str, Scaling] = _named("scalings", scalings, _by_short("calib_scalings"))
+    return Selector(maps, before, n_folds, n_groups, one_vs_rest)
+
+
+def _named(setting: str, names: Sequence[str] | None, known: Mapping[str, Prototype]) -> dict[str, Prototype]:
+    """Those of these names, in their order; None for those that `auto` tries by itself. RAISES C001: a name that is not known."""
+    if names is None:
+        return {name: prototype for name, prototype in known.items() if prototype.tried_by_auto}
+    unknown = [name for name in names if name not in known]
+    if unknown or (setting == "methods" and not names):
+        raise calib_error("C001", name=setting, wanted=f"some of {', '.join(known)}", given=unknown or "none")
+    return {name: known[name] for name in names}

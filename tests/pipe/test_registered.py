@@ -1,0 +1,152 @@
+"""What other packages register is found by its short name, and tried by `auto` where its class says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import catalogue
+import numpy as np
+import pytest
+
+from spacy_calib import CalibError
+from spacy_calib.calibration.recalibrators import Platt, Recalibrator
+from spacy_calib.calibration.scaling import TemperatureScaling
+from spacy_calib.pipe.registered import make_selector, metrics, recalibrators, scalings, sources
+from spacy_calib.pipe.saved import load_part
+from spacy_calib.registry import registry
+from spacy_calib.sources.base import Source
+
+from ..tokens import LABELS, draw_tokens, fit_data
+
+Register = Callable[[str, str, Callable[..., Any]], None]
+
+
+@pytest.fixture
+def register() -> Iterator[Register]:
+    """(registry, name, function): registered as another package would, until the test ends."""
+    before = dict(catalogue.REGISTRY)
+    yield lambda kind, name, function: getattr(registry, kind).register(name, func=function)
+    catalogue.REGISTRY.clear()
+    catalogue.REGISTRY.update(before)
+
+
+class Halved(Recalibrator):
+    """Half of every score."""
+
+    registered = "elsewhere.Halved.v1"
+    short = "halved"
+    n_parameters = 0
+    tried_by_auto = True
+
+    def _fit(self, scores, hits, weights):
+        pass
+
+    def _predict(self, scores):
+        return scores / 2
+
+
+class Mild(TemperatureScaling):
+    registered = "elsewhere.Mild.v1"
+    short = "mild"
+    tried_by_auto = True
+
+
+def group(grouping):
+    return grouping(LABELS, dict.fromkeys(LABELS, 10))
+
+
+def test_each_kind_is_listed_by_its_short_names():
+    assert list(recalibrators()) == [
+        "identity", "temperature", "platt", "beta", "histogram", "scaling-binning", "isotonic", "venn-abers",
+    ]  # fmt: skip
+    assert set(scalings()) == {"temperature", "vector", "matrix"}
+    assert {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.DocTensor.v1"} <= set(sources())
+    assert all(issubclass(one, Source) for one in sources().values())
+    assert metrics()
+    assert all(callable(one) for one in metrics().values())
+
+
+@pytest.mark.parametrize("kind", ["calib_recalibrators", "calib_scalings"])
+def test_the_name_on_the_class_is_the_one_it_is_registered_by(kind):
+    listed = {"calib_recalibrators": recalibrators, "calib_scalings": scalings}[kind]()
+    assert {made.registered for made in listed.values()} == set(getattr(registry, kind).get_all())
+    assert all(made.short == short for short, made in listed.items())
+
+
+def test_auto_tries_by_default_what_it_always_tried():
+    selector = make_selector()
+    assert list(selector.methods) == ["temperature", "platt", "beta", "isotonic"]
+    assert [one.n_parameters for one in selector.methods.values()] == [1, 2, 3, 20]
+    assert list(selector.scalings) == ["matrix"]
+
+
+def test_what_another_package_registers_is_tried_by_auto(register):
+    register("calib_recalibrators", "elsewhere.Halved.v1", Halved)
+    register("calib_scalings", "elsewhere.Mild.v1", Mild)
+    selector = make_selector(n_folds=2, n_groups=[1], one_vs_rest=False)
+    assert list(selector.methods) == ["halved", "temperature", "platt", "beta", "isotonic"]
+    assert set(selector.scalings) == {"matrix", "mild"}
+    selector.scalings.pop("matrix")  # takes its time
+    trials = selector(fit_data(draw_tokens(600, 1), lowest=1e-4), group).table["trials"]
+    assert {"halved", "isotonic"} <= {trial["method"] for trial in trials}
+    assert {trial["scaling"] for trial in trials} == {"", "mild"}
+    assert {trial["size"] for trial in trials if trial["candidate"] == "TFG-1 halved"} == {0}
+    assert type(make_selector(methods=["halved"]).methods["halved"]) is Halved
+    state = Halved().fit(np.array([0.5]), np.array([1])).state()
+    assert load_part(state, name="calib").predict([0.5]).tolist() == [0.25]
+
+
+def test_what_does_not_ask_to_be_tried_is_tried_only_where_it_is_named(register):
+    class Shy(Halved):
+        registered = "elsewhere.Shy.v1"
+        short = "shy"
+        tried_by_auto = False
+
+    register("calib_recalibrators", "elsewhere.Shy.v1", Shy)
+    assert "shy" in recalibrators()
+    assert "shy" not in make_selector().methods
+    assert list(make_selector(methods=["shy", "platt"]).methods) == ["shy", "platt"]
+
+
+def test_what_has_no_short_name_goes_by_its_registered_one(register):
+    class Plain(Platt):
+        registered = "elsewhere.Plain.v1"
+        short = ""
+
+    register("calib_recalibrators", "elsewhere.Plain.v1", Plain)
+    assert recalibrators()["elsewhere.Plain.v1"].registered == "elsewhere.Plain.v1"
+
+
+def test_a_function_that_needs_arguments_has_no_prototype(register):
+    def make(strength: float) -> Halved:
+        raise AssertionError("called")
+
+    register("calib_recalibrators", "elsewhere.Needy.v1", make)
+    assert not [one for one in recalibrators().values() if one.registered == "elsewhere.Needy.v1"]
+
+
+def test_two_of_one_short_name_are_refused_by_both_names(register):
+    class Rival(Platt):
+        registered = "elsewhere.Rival.v1"
+
+    register("calib_recalibrators", "elsewhere.Rival.v1", Rival)
+    with pytest.raises(CalibError, match=r"\[C185\].*'platt'.*elsewhere\.Rival\.v1 and spacy-calib\.Platt\.v1"):
+        recalibrators()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"scalings": ["platt"]}, r"scalings must be some of matrix, temperature, vector, but \['platt'\]"),
+        ({"methods": []}, "methods must be some of identity, temperature"),
+        ({"methods": ["vector"]}, "methods must be some of"),
+    ],
+)
+def test_names_that_nothing_has_are_refused(settings, sentence):
+    with pytest.raises(CalibError, match=rf"C001.*{sentence}"):
+        make_selector(**settings)
+
+
+def test_no_scalings_at_all_can_be_asked_for():
+    assert make_selector(scalings=[]).scalings == {}
