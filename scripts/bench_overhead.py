@@ -155,7 +155,7 @@ def main() -> int:
     if options.profile:
         profile(nlp, calib, texts)
         return 0
-    print(f"{where}: {len(texts):,} texts, {options.runs} runs, {calib.fit_info['pairs']:,} pairs to fit\n")
+    print(f"{where}: {len(texts):,} texts, {options.runs} runs, {calib.fit_info.pairs:,} pairs to fit\n")
     print("| pipeline | % of the rest, median | quartiles | lowest to highest | us a token | the rest | target | |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     reached = measure("whole", nlp, calib, texts, options.runs)

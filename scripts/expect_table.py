@@ -173,7 +173,7 @@ def _some(given: Labelled, index: Ints) -> Labelled:
 
 def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:
     """Run the pipeline over a file."""
-    annotation, gold = get_annotation(pipe.fit_info["layer"]), []
+    annotation, gold = get_annotation(pipe.fit_info.layer), []
 
     def counted() -> Iterator[Any]:
         for example in stream_examples(nlp, file):

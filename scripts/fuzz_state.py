@@ -174,7 +174,7 @@ class Fuzzer:
             json.dumps(facts, allow_nan=False)
             if facts:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    show(self.pipe.name, facts, True)
+                    show(self.pipe, facts, True)
             self.pipe.from_bytes(self.pipe.to_bytes())
         except CalibError as error:
             return "" if error.code not in WHEN_LOADED else f"cannot be saved: {error}"

@@ -121,7 +121,7 @@ def evaluate(
     if not any(table["tokens"] for table in result.values()):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
-        raise calib_error("C030", layer=plain_name(pipes[0].fit_info["layer"]), component=component)
+        raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
 
     def show_all() -> None:
         for name, table in result.items():
@@ -148,7 +148,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
         judging = scorer.judging(own, names)
         table = calibration_table(judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit)
         # Edit trees do not name the lemma that they give.
-        never = [] if pipe.fit_info["layer"] == "lemma" else never_right(judged.pairs, judged.calibrated, names)
+        never = [] if pipe.fit_info.layer == "lemma" else never_right(judged.pairs, judged.calibrated, names)
         return {"bins": scorer.n_bins, **table, "never_right": never}
 
     judged = judge(done, pipe.attr, labels)

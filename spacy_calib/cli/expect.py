@@ -120,7 +120,7 @@ def expect(
     from ..doc.annotations import get_annotation
     from ..expect.summary import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values, without_trust
 
-    annotation = get_annotation(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info.layer)
     gold: list[int] = []
     watch = watch_for(pipe)
     examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key), annotation, gold))

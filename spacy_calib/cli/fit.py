@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..calibration.sufficiency import HeldOut
     from ..pipe.component import Calibrator
+    from ..pipe.fit_info import FitInfo, FitRow
 
 
 def fit_cli(
@@ -199,7 +201,7 @@ def fit(
     if component and component not in nlp.pipe_names and not silent:
         warn(f"Component '{component}' is disabled in this pipeline: without it tokens get no score; see nlp.enable_pipe.")
     if not silent and format == "json":
-        print_json({"output": str(output), "pipe": name, **calib.fit_info})
+        print_json({"output": str(output), "pipe": name, **calib.fit_info.to_dict()})
     elif not silent:
         if own is not None:
             msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own[0]}'")
@@ -282,39 +284,39 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     from .shared.screen import msg
 
     info = calib.fit_info
-    msg.good(f"Calibrated {info['component'] or 'the source'} on {info['tokens']:,} tokens ({info['pairs']:,} pairs): {output}")
-    why = " (no --train-data was given)" if info["counted_on"] == "the fit data" else ""
-    msg.info(f"Tag frequencies were counted on {info['counted_on']}{why}")
-    if info["unknown"] is not None:
-        msg.warn(unknown_sentence(info["unknown"], info["component"] or "the source"))
+    msg.good(f"Calibrated {info.component or 'the source'} on {info.tokens:,} tokens ({info.pairs:,} pairs): {output}")
+    why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
+    msg.info(f"Tag frequencies were counted on {info.counted_on}{why}")
+    if info.unknown is not None:
+        msg.warn(unknown_sentence(info.unknown, info.component or "the source"))
     warn_of_promises(info)
-    warn_of_held_out(info["held_out"])
-    if info.get("selection"):
-        say_what_was_chosen(info["selection"])
+    warn_of_held_out(info.held_out)
+    if info.selection:
+        say_what_was_chosen(info.selection)
     print_fit_tables(info)
 
 
 def check_held_out(calib: Calibrator) -> None:
     """RAISES C130: by cross-validation the calibrated scores are clearly worse than the raw ones."""
-    held = calib.fit_info["held_out"]
-    if held["verdict"] == "worse":
-        method = calib.fit_info["method"].split(".")[-2]
-        raise calib_error("C130", method=method, tokens=held["tokens"], raw=held["raw"], calibrated=held["calibrated"])
+    held = calib.fit_info.held_out
+    if held is not None and held.verdict == "worse":
+        method = calib.fit_info.method.split(".")[-2]
+        raise calib_error("C130", method=method, tokens=held.tokens, raw=held.raw, calibrated=held.calibrated)
 
 
-def warn_of_held_out(held: dict[str, Any]) -> None:
+def warn_of_held_out(held: HeldOut | None) -> None:
     """Say where calibrated scores are not clearly better than raw ones."""
     from .shared.screen import msg
 
-    if held["verdict"] == "unclear":
+    if held is not None and held.verdict == "unclear":
         msg.warn(
-            f"On held-out parts of these {held['tokens']:,} tokens calibrated scores are not clearly better than raw ones: log loss "
-            f"{number(held['calibrated'])}, raw {number(held['raw'])} (standard error of the difference {number(held['error'])}); "
+            f"On held-out parts of these {held.tokens:,} tokens calibrated scores are not clearly better than raw ones: log loss "
+            f"{number(held.calibrated)}, raw {number(held.raw)} (standard error of the difference {number(held.error)}); "
             "more data would help, or the raw scores are true already"
         )
 
 
-def say_what_was_chosen(selection: dict[str, Any]) -> None:
+def say_what_was_chosen(selection: Mapping[str, Any]) -> None:
     """The candidate, and among how many; or why there was no choice."""
     from .shared.screen import msg
 
@@ -327,32 +329,32 @@ def say_what_was_chosen(selection: dict[str, Any]) -> None:
     msg.info(f"Chosen among {n}: {selection['chosen']} (`spacy calib info` shows the table)")
 
 
-def print_fit_tables(info: dict[str, Any]) -> None:
+def print_fit_tables(info: FitInfo) -> None:
     """The rows of `summarize_fit`, and of `summarize_span_fit` where there are spans."""
     from .shared.screen import msg
 
-    print_fit_table(info["table"], "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
-    spans = info.get("spans")
-    if spans:
-        msg.text(f"{spans['spans']:,} predicted entities, {spans['right']:,} right (event: {spans['event']})")
-        if spans["fallback"]:
-            msg.warn(f"Entity scores are passed through as they are: {spans['fallback']}")
-        print_fit_table(spans["table"], "The same for whole entities")
+    print_fit_table(info.table, "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
+    spans = info.spans
+    if spans is not None:
+        msg.text(f"{spans.spans:,} predicted entities, {spans.right:,} right (event: {spans.event})")
+        if spans.fallback:
+            msg.warn(f"Entity scores are passed through as they are: {spans.fallback}")
+        print_fit_table(spans.table, "The same for whole entities")
 
 
-def print_fit_table(table: list[dict[str, Any]], title: str) -> None:
+def print_fit_table(table: list[FitRow], title: str) -> None:
     """One table under a title."""
     from .shared.screen import msg
 
     rows = [
         (
-            row["group"],
-            f"{row['tags']:,}",
-            number(None if row["share"] is None else 100 * row["share"], 1),
-            f"{row['pairs']:,}",
-            number(row["raw"]),
-            number(row["calibrated"]),
-            row["fallback"] or "own",
+            row.group,
+            f"{row.tags:,}",
+            number(None if row.share is None else 100 * row.share, 1),
+            f"{row.pairs:,}",
+            number(row.raw),
+            number(row.calibrated),
+            row.fallback or "own",
         )
         for row in table
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,11 +61,12 @@ def info(
     check_format(format)
     check_files(wanted_output(output), force, inputs=[code], model=model)
     import_user_code(code)
-    result = {pipe.name: describe(pipe) for pipe in fitted_pipes(load_pipeline(model))}
+    pipes = fitted_pipes(load_pipeline(model))
+    result = {pipe.name: describe(pipe) for pipe in pipes}
 
     def show_all() -> None:
-        for name, held in result.items():
-            show(name, held, everything)
+        for pipe in pipes:
+            show(pipe, result[pipe.name], everything)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
     return result
@@ -76,12 +78,12 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
     assert groups is not None
     held = [
         {
-            "group": row["group"],
-            "fallback": row["fallback"],
-            "pairs": row["pairs"],
+            "group": row.group,
+            "fallback": row.fallback,
+            "pairs": row.pairs,
             "tags": {pipe.fitted_labels[i]: int(groups.counts[i]) for i in groups.tags_in(index)},
         }
-        for index, row in enumerate(pipe.fit_info["table"][1:])
+        for index, row in enumerate(pipe.fit_info.table[1:])
     ]
     settings = {
         "attr": pipe.attr,
@@ -90,39 +92,40 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "weights_changed": pipe.weights_changed(),
         "cutoffs": None if pipe.cutoffs is None else pipe.cutoffs.to_dict(),
     }
-    return {**settings, **pipe.fit_info, "groups": held}
+    return {**settings, **pipe.fit_info.to_dict(), "groups": held}
 
 
-def show(name: str, held: dict[str, Any], everything: bool) -> None:
-    """Print what one pipe holds."""
+def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
+    """Print what one pipe holds. held (dict): What `describe` gave."""
     from ..doc.annotations import plain_name
-    from ..pairs.documents import DOCUMENT, counted
+    from ..pairs.documents import counted
     from .shared.screen import msg
 
-    msg.divider(name)
+    info = pipe.fit_info
+    msg.divider(pipe.name)
     facts = {
-        "Component": f"{held['component'] or '-'} ({plain_name(held['layer'])})"
+        "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
         + ("" if held["source_found"] else ", not in the pipeline"),
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
             held["weights_changed"]
         ],
-        "Attributes": f"Token._.{held['attr']}_score, _raw, _scores, _interval, _set; Doc._.{held['attr']}"
-        + (f"; Span._.{held['attr']}_score, _raw, _accept" if held.get("spans") else ""),
-        "Labels called": ", ".join(f"{label}={other}" for label, other in (held.get("label_map") or {}).items())
+        "Attributes": f"Token._.{pipe.attr}_score, _raw, _scores, _interval, _set; Doc._.{pipe.attr}"
+        + (f"; Span._.{pipe.attr}_score, _raw, _accept" if info.spans else ""),
+        "Labels called": ", ".join(f"{label}={other}" for label, other in (info.label_map or {}).items())
         or "as in the component",
-        "Scaling": _scaling_line(held.get("scaling")),
-        "Method": held["method"],
-        "Tag offsets": _offsets_line(held.get("pooling")),
-        "Threshold": held["threshold"],
-        "Normalized": {False: "no", True: "yes"}.get(held["normalize"], held["normalize"]),
-        "Intervals": "Venn-Abers" if held.get("intervals") else "none",
-        "Sets": _sets_line(held.get("sets")),
-        "Fitted on": f"{counted(held.get('unit', DOCUMENT), held['docs'])}, {held['tokens']:,} tokens, {held['pairs']:,} pairs",
-        "Frequencies": f"counted on {held['counted_on']}",
-        "Versions": ", ".join(f"{package} {version}" for package, version in held["versions"].items()),
+        "Scaling": _scaling_line(info.scaling),
+        "Method": info.method,
+        "Tag offsets": _offsets_line(info.pooling),
+        "Threshold": info.threshold,
+        "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
+        "Intervals": "Venn-Abers" if info.intervals else "none",
+        "Sets": _sets_line(info.sets),
+        "Fitted on": f"{counted(info.unit, info.docs)}, {info.tokens:,} tokens, {info.pairs:,} pairs",
+        "Frequencies": f"counted on {info.counted_on}",
+        "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
-    if held.get("spans"):
-        facts["Entities"] = f"{held['spans']['spans']:,} found, event: {held['spans']['event']}"
+    if info.spans:
+        facts["Entities"] = f"{info.spans.spans:,} found, event: {info.spans.event}"
         facts["Cut-offs"] = _cutoffs_line(held["cutoffs"])
     print_table(facts)
     for group in held["groups"]:
@@ -130,12 +133,12 @@ def show(name: str, held: dict[str, Any], everything: bool) -> None:
         shown = tags if everything else tags[:_TAGS_SHOWN]
         more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
         msg.text(f"Group {group['group']} ({len(tags)} tag{'s' if len(tags) != 1 else ''}): {' · '.join(shown)}{more}")
-    if held.get("selection"):
-        show_selection(held["selection"], everything)
-    print_fit_tables(held)
+    if info.selection:
+        show_selection(info.selection, everything)
+    print_fit_tables(info)
 
 
-def show_selection(selection: dict[str, Any], everything: bool) -> None:
+def show_selection(selection: Mapping[str, Any], everything: bool) -> None:
     """Print what a method was chosen from: the best candidates and the chosen one, or all of them."""
     from .shared.screen import msg
 
@@ -165,19 +168,19 @@ def show_selection(selection: dict[str, Any], everything: bool) -> None:
     )
 
 
-def _offsets_line(pooling: dict[str, float | None] | None) -> str:
+def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
     if pooling is None:
         return "none"
     return "of no use here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
 
 
-def _scaling_line(scaling: dict[str, Any] | None) -> str:
+def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
     if scaling is None:
         return "none"
     return f"{scaling['name']} (temperature {scaling['temperature']:.3g}, {scaling['size']:,} numbers)"
 
 
-def _sets_line(sets: dict[str, Any] | None) -> str:
+def _sets_line(sets: Mapping[str, Any] | None) -> str:
     if sets is None:
         return "none"
     what = f"{100 * (1 - sets['alpha']):g} % of tokens, coverage: {sets['coverage']}"
@@ -185,7 +188,7 @@ def _sets_line(sets: dict[str, Any] | None) -> str:
         what += f"; no promise for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
     elif sets["out_of_reach"]:
         what += f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
-    if sets.get("empty"):  # pipes fitted before they were counted do not say it
+    if sets["empty"]:
         held = "hold the likeliest tag alone" if sets["nonempty"] else "are empty"
         what += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit tokens {held}"
     return what

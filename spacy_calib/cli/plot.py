@@ -229,7 +229,7 @@ def judge_unit(
     from ..doc.annotations import get_annotation
     from ..pipe.scorer import judge, judge_spans
 
-    annotation = get_annotation(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info.layer)
     judged = judge(done, pipe.attr, labels) if unit == "tokens" else judge_spans(done, pipe.attr, labels)
     if unit == "tokens":
         has_gold = judged.pairs.n_units > 0

@@ -177,7 +177,7 @@ def rank(
 
 def _labels_of(pipe: Calibrator, corpus: ScoredCorpus, kind: str) -> Sequence[str]:
     """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
-    if pipe.fit_info["layer"] == "lemma":
+    if pipe.fit_info.layer == "lemma":
         return list(dict.fromkeys(corpus.names[tag] for tag in corpus.tags.tolist()))
     return pipe.source_span_labels() if pipe.span_maps is not None and kind != "token" else pipe.source_labels()
 

@@ -130,7 +130,7 @@ def report(
         from ..doc.annotations import plain_name
 
         raise calib_error(
-            "C030", layer=plain_name(pipes[0].fit_info["layer"]), component=pipes[0].source.component or "the source"
+            "C030", layer=plain_name(pipes[0].fit_info.layer), component=pipes[0].source.component or "the source"
         )
     tell_apart(views)
     name = f"{nlp.meta['lang']}_{nlp.meta['name']}"
@@ -250,9 +250,9 @@ def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
         "pipe": pipe.name,
         "attr": pipe.attr,
         "component": pipe.source.component,
-        "layer": plain_name(pipe.fit_info["layer"]),
+        "layer": plain_name(pipe.fit_info.layer),
         "event": pipe.event if pipe.span_maps is not None else None,
-        "counted_on": Path(pipe.fit_info["counted_on"]).name,
+        "counted_on": Path(pipe.fit_info.counted_on).name,
     }
 
 
@@ -284,15 +284,14 @@ def _documents_line(views: list[dict[str, Any]]) -> str:
 
 
 def _fit_line(pipe: Calibrator) -> str:
-    from ..pairs.documents import DOCUMENT, counted
+    from ..pairs.documents import counted
 
     info = pipe.fit_info
-    scaling = info.get("scaling")
     parts = [
-        f"calibrates {info['component'] or 'scores on the Doc'}",
-        f"method {info['method']}" + (f" after {scaling['name']}" if scaling else ""),
-        f"fitted on {counted(info.get('unit', DOCUMENT), info['docs'])}, {info['tokens']:,} tokens",
-        f"scores from {info['threshold']:g}",
+        f"calibrates {info.component or 'scores on the Doc'}",
+        f"method {info.method}" + (f" after {info.scaling['name']}" if info.scaling else ""),
+        f"fitted on {counted(info.unit, info.docs)}, {info.tokens:,} tokens",
+        f"scores from {info.threshold:g}",
     ]
     if pipe.span_maps is not None:
         parts.append(f"an entity is right by the event {pipe.event}")

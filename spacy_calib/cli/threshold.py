@@ -176,7 +176,7 @@ def find_rows(
             nlp, examples, order[: order.index(pipe.name) + 1], silent=silent, what="Scoring entities", n_process=n_process
         )
     )
-    annotation = get_annotation(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info.layer)
     if not any(annotation.known_tokens(example.reference).any() for example in done):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_examples(pipe, done, silent)

@@ -50,7 +50,9 @@ from ..sources.home import Home
 from ..sources.mapped import map_of, with_map
 from ..types import Groups, Ints, Marginals, Spans
 from . import saved
-from .fit_data import FitData, collect_fit_data, span_pairs, summarize_fit, summarize_span_fit
+from .fit_data import FitData, collect_fit_data, span_pairs
+from .fit_info import FitInfo, SpanFitInfo
+from .fit_table import summarize_fit, summarize_span_fit
 from .performance import held_out_performance, set_performance
 from .scorer import JudgedPairs
 from .state import PipeState
@@ -86,7 +88,7 @@ class Calibrator(Pipe):
     span_maps (tuple | None): (map of the spans on the Doc, map of candidates); None before the fit and for sources without spans.
     weights (str): Fingerprint of the source's component at the fit; "" where none was taken.
     cutoffs (Cutoffs | None): Score cut-offs of the spans, set by `spacy calib threshold`.
-    fit_info (dict): What it was fitted on: see `fit`.
+    fit_info (FitInfo): What it was fitted on, with which steps, and the errors.
     record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
     seen (SeenTexts | None): Digests of the fit documents, to tell when they are judged again; likewise.
     RAISES C001: a setting out of range. C025: another pipe or package uses the attribute prefix. C112, C113: a prefix or a name that spaCy
@@ -135,7 +137,7 @@ class Calibrator(Pipe):
         self._sourced = False
         self.weights = ""
         self._weight_watch = WeightWatch()
-        self.fit_info: dict[str, Any] = {}
+        self.fit_info = FitInfo()
         self.record: FitRecord | None = None
         self.seen: SeenTexts | None = None
         self._warned: set[str] = set()
@@ -441,34 +443,34 @@ class Calibrator(Pipe):
         self.fitted_labels = labels
         self.weights = "" if nlp is None else fingerprint(nlp, pipe)
         self.fitted_kind = self.source.kind(pipe)
-        self.fit_info = {
-            "component": self.source.component,
-            "layer": self.source.annotation(pipe).name,
-            "threshold": self.threshold,
-            "docs": data.n_docs,
-            "unit": data.unit,
-            "tokens": data.pairs.n_units,
-            "unknown_gold": data.n_unknown,
-            "unknown": data.unknown.words() if data.n_unknown else None,
-            "label_map": map_of(self.source),
-            "pairs": len(kept),
-            "counted_on": counted_on if tag_counts is not None else "the fit data",
-            "scaling": None if chosen.scaling is None else chosen.scaling.describe(),
-            "method": chosen.prototype.registered,
-            "pooling": None if calibration.maps.pooling is None else calibration.maps.pooling.describe(),
-            "intervals": self.intervals,
-            "sets": None if calibration.sets is None else calibration.sets.describe(labels),
-            "selection": chosen.table or None,
-            "table": summarize_fit(data.pairs.take(kept), learned.scores, calibration.maps, own, n_bins),
-            "held_out": judge_held_out(data.pairs.take(kept), held_out, data.documents[kept]).to_dict(),
-            "spans": span_info,
-            "versions": {
+        self.fit_info = FitInfo(
+            component=self.source.component,
+            layer=self.source.annotation(pipe).name,
+            threshold=self.threshold,
+            docs=data.n_docs,
+            unit=data.unit,
+            tokens=data.pairs.n_units,
+            unknown_gold=data.n_unknown,
+            unknown=data.unknown.words() if data.n_unknown else None,
+            label_map=map_of(self.source),
+            pairs=len(kept),
+            counted_on=counted_on if tag_counts is not None else "the fit data",
+            scaling=None if chosen.scaling is None else chosen.scaling.describe(),
+            method=chosen.prototype.registered,
+            pooling=None if calibration.maps.pooling is None else calibration.maps.pooling.describe(),
+            intervals=self.intervals,
+            sets=None if calibration.sets is None else calibration.sets.describe(labels),
+            selection=chosen.table or None,
+            table=summarize_fit(data.pairs.take(kept), learned.scores, calibration.maps, own, n_bins),
+            held_out=judge_held_out(data.pairs.take(kept), held_out, data.documents[kept]),
+            spans=span_info,
+            versions={
                 "spacy-calib": __version__,
                 "spacy": spacy.__version__,
                 "numpy": np.__version__,
                 "python": platform.python_version(),
             },
-        }
+        )
         return self
 
     def _lowest(self, annotation: Annotation) -> float:
@@ -498,7 +500,7 @@ class Calibrator(Pipe):
 
     def _fit_spans(
         self, pipe: Any, data: FitData, counts: Mapping[str, int] | None, n_bins: int
-    ) -> tuple[tuple[SpanRecalibrator, SpanRecalibrator] | None, dict[str, Any] | None]:
+    ) -> tuple[tuple[SpanRecalibrator, SpanRecalibrator] | None, SpanFitInfo | None]:
         """(the maps of spans and candidates, what `info` shows of them); None for a source without spans."""
         if data.spans is None:
             return None, None
@@ -507,15 +509,15 @@ class Calibrator(Pipe):
         grouping = informed(self.grouping, span_pairs(data.spans, raw, data.span_hits)[0], labels)
         groups = group_beside(grouping, labels, data.span_counts if counts is None else counts)
         maps = fit_spans(groups, data.spans, data.span_hits)
-        info = {
-            "event": self.event,
-            "labels": list(labels),
-            "spans": maps[0].n_spans_,
-            "right": maps[0].n_hits_,
-            "candidates": maps[1].n_spans_,
-            "fallback": maps[0].fallback_,
-            "table": summarize_span_fit(data.spans, raw, data.span_hits, maps[0], n_bins),
-        }
+        info = SpanFitInfo(
+            event=self.event,
+            labels=list(labels),
+            spans=maps[0].n_spans_,
+            right=maps[0].n_hits_,
+            candidates=maps[1].n_spans_,
+            fallback=maps[0].fallback_,
+            table=summarize_span_fit(data.spans, raw, data.span_hits, maps[0], n_bins),
+        )
         return maps, info
 
     def _span_fit(self, data: FitData) -> SpanFit | None:
@@ -571,7 +573,8 @@ class Calibrator(Pipe):
         """The labels of the spans that the source has now; those fitted where its component is missing; () for a source without."""
         pipe = self.source_pipe()
         if pipe is None and self.source.component:
-            return tuple((self.fit_info.get("spans") or {}).get("labels", ()))
+            spans = self.fit_info.spans
+            return () if spans is None else tuple(spans.labels)
         return self.source.span_labels(pipe)
 
     def source_labels(self) -> tuple[str, ...]:
@@ -594,7 +597,7 @@ class Calibrator(Pipe):
     def _load_state(self, data: bytes, path: str) -> Calibrator:
         """Take over a saved state, all of it or (where it is refused) nothing."""
         held = saved.read(data, name=self.name, path=path, normalize=self.normalize)
-        source = with_map(self.source, held.fit_info.get("label_map"))
+        source = with_map(self.source, held.fit_info.label_map)
         added = 0
         if not held.fault and held.calibration.maps is not None:
             added = check_loaded(self._home, source, Fitted(held.kind, held.labels))

@@ -11,84 +11,14 @@ from ..calibration.spans import SPAN_MAP, SpanRecalibrator
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..expect.record import RECORD, FitRecord
 from ..expect.seen import SEEN, SeenTexts
-from ..pairs.documents import DOCUMENT
-from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
+from ..schema import listed, maybe, optional, record, text
 from ..types import GROUPS, Groups
-
-_SHARE = maybe(number(0.0, 1.0))
-_ROW = record(
-    {
-        "group": text, "tags": whole(), "share": _SHARE, "pairs": whole(), "hits": whole(), "raw": _SHARE, "calibrated": _SHARE,
-        "fallback": text,
-    }
-)  # fmt: skip
-_TRIAL = record(
-    {
-        "candidate": text, "scaling": text, "groups": maybe(whole(1)), "method": text, "pooled": flag, "loss": number(),
-        "difference": number(), "error": number(), "size": whole(),
-    }
-)  # fmt: skip
-_SELECTION = record(
-    {
-        "chosen": text, "too_few": optional(text, ""), "dropped": optional(whole(), 0), "folds": whole(), "pairs": whole(),
-        "documents": whole(), "trials": listed(_TRIAL),
-    }
-)  # fmt: skip
-_SCALING = record(
-    {
-        "name": text,
-        "biased": optional(maybe(flag)),
-        "temperature": number(0.0, FAR),
-        "ridge": optional(number()),
-        "size": whole(),
-    }
-)
-_OFFSETS = record({"strength": maybe(number(0.0)), "group_strength": maybe(number(0.0))})
-_SETS = record(
-    {
-        "alpha": number(0.0, 1.0), "coverage": text, "nonempty": optional(flag, False), "tokens": whole(),
-        "tags": optional(maybe(whole())), "out_of_reach": number(0.0, 1.0), "empty": optional(number(0.0, 1.0), 0.0),
-        "unreached": listed(text),
-    }
-)  # fmt: skip
-_SPANS = record(
-    {
-        "event": text, "labels": listed(text), "spans": whole(), "right": whole(), "candidates": whole(), "fallback": text,
-        "table": listed(_ROW),
-    }
-)  # fmt: skip
-_HELD_OUT = record({"raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text})
-# What `info` shows of the fit.
-_FIT_INFO = record(
-    {
-        "component": text,
-        "layer": text,
-        "threshold": number(0.0, 1.0),
-        "docs": whole(),
-        "unit": optional(text, DOCUMENT),
-        "tokens": whole(),
-        "unknown_gold": optional(whole(), 0),
-        "unknown": optional(maybe(keyed(text))),
-        "label_map": optional(maybe(keyed(text))),
-        "pairs": whole(),
-        "counted_on": text,
-        "scaling": optional(maybe(_SCALING)),
-        "method": text,
-        "pooling": optional(maybe(_OFFSETS)),
-        "intervals": optional(flag, False),
-        "sets": optional(maybe(_SETS)),
-        "selection": optional(maybe(_SELECTION)),
-        "table": listed(_ROW),
-        "held_out": optional(maybe(_HELD_OUT)),
-        "spans": optional(maybe(_SPANS)),
-        "versions": keyed(text),
-    }
-)
+from .fit_info import FIT_INFO, FitInfo
 
 
 def _fit_info(value: Any, where: str) -> dict[str, Any]:
     """{} before the fit."""
-    return {} if value == {} else _FIT_INFO(value, where)
+    return {} if value == {} else FIT_INFO(value, where)
 
 
 def _parts_agree(held: dict[str, Any]) -> str:
@@ -144,7 +74,7 @@ class PipeState:
     cutoffs: Cutoffs | None = None
     record: FitRecord | None = None
     seen: SeenTexts | None = None
-    fit_info: dict[str, Any] = field(default_factory=dict)
+    fit_info: FitInfo = field(default_factory=FitInfo)
     fault: str = ""
     weights: str = ""
     judged_by: Groups | None = None
@@ -155,7 +85,7 @@ class PipeState:
         return {
             "labels": list(self.labels),
             "kind": self.kind,
-            "fit_info": self.fit_info,
+            "fit_info": {} if self.calibration.maps is None else self.fit_info.to_dict(),
             **self.calibration.state(),
             "span_maps": None if self.span_maps is None else [one.state() for one in self.span_maps],
             "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
@@ -184,7 +114,7 @@ class PipeState:
             None if cutoffs is None else Cutoffs.from_dict(cutoffs),
             None if fitted is None else FitRecord.from_state(fitted),
             None if seen is None else SeenTexts.from_state(seen),
-            held["fit_info"],
+            FitInfo.from_dict(held["fit_info"]) if held["fit_info"] else FitInfo(),
             held["fault"],
             held["weights"],
             None if held["judged_by"] is None else Groups.from_state(held["judged_by"]),

@@ -29,15 +29,14 @@ def facts(pipe: Any) -> dict[str, str]:
     """What a Calibrator holds, in a few words each."""
     info = pipe.fit_info
     source = pipe.source.component or "scores on the Doc"
-    if not info:
+    if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
-    scaling = info.get("scaling")
     return {
         "Name": pipe.name,
-        "Calibrates": f"{source} ({info['layer']})",
+        "Calibrates": f"{source} ({info.layer})",
         "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info['tokens']:,} tokens of {info['docs']:,} documents",
-        "Method": str(info["method"]) + (f" after {scaling['name']}" if scaling else ""),
+        "Fitted": f"on {info.tokens:,} tokens of {info.docs:,} documents",
+        "Method": info.method + (f" after {info.scaling['name']}" if info.scaling else ""),
     }
 
 

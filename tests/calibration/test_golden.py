@@ -67,7 +67,7 @@ SCW = {"@calib_groupings": "spacy-calib.SCW.v1"}
 
 def test_tfg_isotonic_on_ewt(nlp, ewt):
     calib = fit_on_dev(nlp, ewt, TFG)
-    assert calib.fit_info["pairs"] == 32_087
+    assert calib.fit_info.pairs == 32_087
     assert calib.maps.groups.sizes == [2, 3, 4, 7, 34]
     scores, judged = evaluate(nlp, ewt)
     pairs = judged.pairs

@@ -42,7 +42,7 @@ def test_force_replaces_a_pipeline_whole(model, test_file, old):
     assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert not (old / "left_over.txt").exists()
-    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+    assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
 
 
 def test_force_may_fill_an_empty_folder(model, test_file, tmp_path):
@@ -82,7 +82,7 @@ def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):
 
 def test_force_may_replace_the_pipeline_that_is_read(model, test_file, old):
     assert calib("fit", old, test_file, old, "--force", "--silent").code == 0
-    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+    assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
     assert [file.name for file in old.parent.iterdir()] == ["old"]
 
 
@@ -128,7 +128,7 @@ def test_an_output_through_a_link_replaces_what_the_link_names(model, test_file,
     assert calib("fit", model, test_file, link, "--force", "--silent").code == 0
     assert sorted(file.name for file in old.parent.iterdir()) == ["link", "old"]
     assert link.is_symlink()
-    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+    assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
 
 
 def test_the_output_may_be_the_empty_working_folder(model, test_file, tmp_path, monkeypatch):
@@ -229,7 +229,7 @@ def test_a_run_that_is_killed_midway(model, test_file, old, calibrated):
     # What the dead run left goes with the next one.
     assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
     assert [file.name for file in old.parent.iterdir()] == ["old"]
-    assert spacy.load(old).get_pipe("calib").fit_info["docs"] == 80
+    assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
 
 
 @pytest.mark.parametrize("command", ["evaluate", "info"])

@@ -748,7 +748,7 @@ def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
     assert calib("fit", path, data, tmp_path / "done", "-C", "ner", "--silent").code == 0
     pipe = spacy.load(tmp_path / "done").get_pipe("calib")
     assert "TOOL" in pipe.labels
-    assert pipe.fit_info["unknown_gold"] == 0
+    assert pipe.fit_info.unknown_gold == 0
 
 
 def test_a_ruler_that_is_added_after_the_fit_brings_a_new_type(calibrated_ner, entity_test, tmp_path):

@@ -54,7 +54,7 @@ def test_the_other_commands_count_them_too(calibrated, articles, model, tmp_path
     fitted = calib("fit", model, articles, tmp_path / "fitted", "--method", "isotonic", "--doc-key", "article", "--silent")
     assert fitted.code == 0, fitted.text
     pipe = spacy.load(tmp_path / "fitted").get_pipe("calib")
-    assert (pipe.fit_info["docs"], pipe.fit_info["unit"]) == (N_ARTICLES, "document")
+    assert (pipe.fit_info.docs, pipe.fit_info.unit) == (N_ARTICLES, "document")
     assert f"{N_ARTICLES} documents" in calib("info", tmp_path / "fitted").text
 
     wrong = calib("evaluate", calibrated, articles, "--doc-key", "chapter")

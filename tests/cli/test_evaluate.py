@@ -197,7 +197,7 @@ def test_a_document_of_100000_tokens(model, tmp_path):
     sentence = [("the", "DET"), ("old", "ADJ"), ("dog", "NOUN"), ("saw", "VERB"), (".", "PUNCT")]
     long = save_docs(tmp_path / "long.spacy", [gold_doc(spacy.blank("xx").vocab, sentence * 20_000)])
     assert calib("fit", model, long, tmp_path / "out", "--silent").code == 0
-    assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info["tokens"] == 100_000
+    assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info.tokens == 100_000
     assert calib("evaluate", tmp_path / "out", long, "--silent", "-o", tmp_path / "table.json").code == 0
     result = figures(tmp_path / "table.json")["calib"]
     assert result["tokens"] == 100_000

@@ -94,7 +94,7 @@ def test_fit_options_reach_the_pipe(model, dev, tmp_path):
 def test_fit_methods(method, registered, model, dev, tmp_path):
     assert calib("fit", model, dev, tmp_path / "out", "-m", method, "--silent").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.fit_info["method"] == pipe.maps.prototype.registered == registered
+    assert pipe.fit_info.method == pipe.maps.prototype.registered == registered
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_
     assert outcome.code == 0
     assert f"Calibrated {component}" in outcome.text
     nlp = loaded(tmp_path / "out")
-    assert nlp.get_pipe("calib").fit_info["layer"] == layer
+    assert nlp.get_pipe("calib").fit_info.layer == layer
     docs = list(nlp.pipe(some_docs(nlp)))
     assert any(token._.calib_score is not None for doc in docs for token in doc)
 
@@ -117,7 +117,7 @@ def test_train_data_gives_the_frequencies(model, dev, tmp_path):
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     counts = dict(zip(pipe.labels, pipe.maps.groups.counts.tolist(), strict=True))
     assert counts == {"DET": 3, "ADJ": 1, "NOUN": 0, "VERB": 0, "PUNCT": 0}
-    assert pipe.fit_info["counted_on"] == "odd.spacy"
+    assert pipe.fit_info.counted_on == "odd.spacy"
 
 
 def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
@@ -130,7 +130,7 @@ def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
     assert calib("fit", model, dev, tmp_path / "one", "--silent").code == 0
     assert calib("fit", model, folder, tmp_path / "two", "--silent").code == 0
     one, two = (loaded(tmp_path / name).get_pipe("calib") for name in ("one", "two"))
-    assert one.fit_info["docs"] == two.fit_info["docs"] == 120
+    assert one.fit_info.docs == two.fit_info.docs == 120
     assert one.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist() == two.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist()
 
 
@@ -144,8 +144,8 @@ def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
     for name, given, *options in (("split", data, "--gold-preproc"), ("alone", alone), ("whole", data)):
         assert calib("fit", model, given, tmp_path / name, "-m", "isotonic", *options, "--silent").code == 0
         infos.append(loaded(tmp_path / name).get_pipe("calib").fit_info)
-    assert [info["docs"] for info in infos] == [20, 40, 20]
-    split, as_docs, whole = ([row["raw"] for row in info["table"]] for info in infos)
+    assert [info.docs for info in infos] == [20, 40, 20]
+    split, as_docs, whole = ([row.raw for row in info.table] for info in infos)
     assert split == pytest.approx(as_docs)
     assert split != pytest.approx(whole)
 
@@ -228,7 +228,7 @@ def test_code_brings_a_method_of_ones_own(model, dev, tmp_path):
     (tmp_path / "own.py").write_text(CODE)
     options = ["--code", tmp_path / "own.py", "-m", "spacy-calib-tests.Own.v1"]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
-    assert loaded(tmp_path / "out").get_pipe("calib").fit_info["method"] == "spacy-calib-tests.Own.v1"
+    assert loaded(tmp_path / "out").get_pipe("calib").fit_info.method == "spacy-calib-tests.Own.v1"
     assert "spacy-calib-tests.Own.v1" in calib("info", tmp_path / "out", "--code", tmp_path / "own.py").text
 
 
@@ -237,14 +237,14 @@ def test_fitting_the_same_component_again_replaces_its_pipe(calibrated, gold, tm
     assert outcome.code == 0
     nlp = loaded(tmp_path / "again")
     assert nlp.pipe_names.count("calib") == 1
-    assert nlp.get_pipe("calib").fit_info["docs"] == 80
-    assert nlp.get_pipe("calib").fit_info["method"] == "spacy-calib.Histogram.v1"
+    assert nlp.get_pipe("calib").fit_info.docs == 80
+    assert nlp.get_pipe("calib").fit_info.method == "spacy-calib.Histogram.v1"
 
 
 def test_a_pipeline_can_be_fitted_in_place(calibrated_copy, gold):
     refuses(calib("fit", calibrated_copy, gold / "test.spacy", calibrated_copy), "exists already")
     assert calib("fit", calibrated_copy, gold / "test.spacy", calibrated_copy, "--force").code == 0
-    assert loaded(calibrated_copy).get_pipe("calib").fit_info["docs"] == 80
+    assert loaded(calibrated_copy).get_pipe("calib").fit_info.docs == 80
 
 
 def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):

@@ -124,11 +124,11 @@ def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
     assert f"{n_entities:,} predicted entities, {right:,} right (event: exact)" in outcome.text
     assert "The same for whole entities" in outcome.text
     info = nlp.get_pipe("calib").fit_info
-    assert (info["layer"], info["tokens"], info["docs"]) == ("ner", n_tokens, N_DOCS)
-    assert (info["spans"]["spans"], info["spans"]["right"]) == (n_entities, right)
-    table = {row["group"]: row for row in info["spans"]["table"]}
-    assert table["all"]["pairs"] == n_entities == sum(row["pairs"] for group, row in table.items() if group != "all")
-    assert table["all"]["calibrated"] < table["all"]["raw"]
+    assert (info.layer, info.tokens, info.docs) == ("ner", n_tokens, N_DOCS)
+    assert (info.spans.spans, info.spans.right) == (n_entities, right)
+    table = {row.group: row for row in info.spans.table}
+    assert table["all"].pairs == n_entities == sum(row.pairs for group, row in table.items() if group != "all")
+    assert table["all"].calibrated < table["all"].raw
 
 
 def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, tmp_path):
@@ -169,7 +169,7 @@ def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_pa
     types = {label.partition("-")[2] for label in pipe.labels} - {""}
     assert set(pipe.labels) == {"O", *(f"{prefix}-{label}" for prefix in "BILU" for label in types)}
     assert types == set(nlp.get_pipe("ner").labels)
-    assert pipe.fit_info["layer"] == "biluo"
+    assert pipe.fit_info.layer == "biluo"
     _, by_type = run(calibrated_ner, entity_test)
     assert entities_of(docs) == entities_of(by_type)
     for doc, other in zip(docs, by_type, strict=True):
@@ -203,7 +203,7 @@ def test_beam_marginals_and_candidates(ner_model, calibrated_ner, entity_dev, en
             (one.score for one in doc._.calib.candidates), reverse=True
         )
     assert not any(doc._.calib.candidates for doc in greedy)
-    assert nlp.get_pipe("calib").fit_info["spans"]["candidates"] > 0
+    assert nlp.get_pipe("calib").fit_info.spans.candidates > 0
     assert any(
         a._.calib_raw != b._.calib_raw for one, two in zip(docs, greedy, strict=True) for a, b in zip(one, two, strict=True)
     )
@@ -228,7 +228,7 @@ def test_each_event_counts_the_entities_for_which_it_holds(ner_model, entity_dev
         outcome = calib("fit", ner_model, entity_dev, tmp_path / event, "-C", "ner", "--event", event)
         assert outcome.code == 0
         nlp = spacy.load(tmp_path / event)
-        right[event] = nlp.get_pipe("calib").fit_info["spans"]["right"]
+        right[event] = nlp.get_pipe("calib").fit_info.spans.right
         assert right[event] == sum(holds(ent, own) for doc, own in zip(docs, gold, strict=True) for ent in doc.ents)
         assert f"{right[event]:,} right (event: {event})" in outcome.text
         assert config_of(tmp_path / event)["components"]["calib"]["event"] == event
@@ -247,7 +247,7 @@ def test_train_data_gives_the_frequencies_of_tokens_and_entities(ner_model, enti
     assert dict(zip(pipe.labels, pipe.maps.groups.counts.tolist(), strict=True)) == tokens
     assert dict(zip(pipe.source_span_labels(), pipe.span_maps[0].groups.counts.tolist(), strict=True)) == entities
     # The same without --train-data: of the fit data.
-    assert pipe.fit_info["counted_on"] == "train.spacy"
+    assert pipe.fit_info.counted_on == "train.spacy"
 
 
 @pytest.mark.parametrize("component", ["ner", "spancat"])
@@ -290,12 +290,12 @@ def test_gold_preproc_splits_documents_into_sentences(ner_model, entity_dev, tmp
     for name, data, *options in (("split", entity_dev, "--gold-preproc"), ("alone", alone), ("whole", entity_dev)):
         assert calib("fit", ner_model, data, tmp_path / name, "-C", "ner", "-m", "isotonic", *options, "--silent").code == 0
         infos.append(spacy.load(tmp_path / name).get_pipe("calib").fit_info)
-    assert [info["docs"] for info in infos] == [N_DOCS, 2 * N_DOCS, N_DOCS]
-    assert [info["tokens"] for info in infos] == [sum(map(len, docs))] * 3
-    split, as_docs, whole = ([row["raw"] for row in info["table"]] for info in infos)
+    assert [info.docs for info in infos] == [N_DOCS, 2 * N_DOCS, N_DOCS]
+    assert [info.tokens for info in infos] == [sum(map(len, docs))] * 3
+    split, as_docs, whole = ([row.raw for row in info.table] for info in infos)
     assert split == pytest.approx(as_docs)
     assert split != pytest.approx(whole)
-    assert infos[0]["spans"]["spans"] > 100
+    assert infos[0].spans.spans > 100
 
 
 # Pipelines that were calibrated before
@@ -307,7 +307,7 @@ def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity
     nlp, docs = run(tmp_path / "out", entity_test)
     assert nlp.pipe_names == ["tok2vec", "tagger", "ner", "calib"]
     assert config_of(tmp_path / "out")["components"]["ner"]["factory"] == "calib_ner"
-    assert nlp.get_pipe("calib").fit_info["tokens"] == sum(map(len, docs))
+    assert nlp.get_pipe("calib").fit_info.tokens == sum(map(len, docs))
     assert nlp.get_pipe("calib").event == "overlap"
     assert entities_of(docs) == entities_of(run(ner_model, entity_test)[1])
     # Its settings are those of the calib pipe that was there, but what was fitted has no part in it: the same as a fit of the stock pipeline.
@@ -323,7 +323,7 @@ def test_fitting_again_in_place(calibrated_ner, entity_test, tmp_path):
     place = tmp_path / "place"
     spacy.load(calibrated_ner).to_disk(place)
     assert calib("fit", place, entity_test, place, "-C", "ner", "--force", "--silent").code == 0
-    assert spacy.load(place).get_pipe("calib").fit_info["docs"] == N_DOCS
+    assert spacy.load(place).get_pipe("calib").fit_info.docs == N_DOCS
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
 
 
@@ -384,7 +384,7 @@ def test_span_categorizers(factory, span_gold, tmp_path):
     old, new = files_of(model), files_of(tmp_path / "out")
     assert old[f"{factory}/model"] == new[f"{factory}/model"]
     (_, plain), (nlp, docs) = run(model, test), run(tmp_path / "out", test)
-    assert nlp.get_pipe("calib").fit_info["layer"] == f"spans:{SPANS_KEY}"
+    assert nlp.get_pipe("calib").fit_info.layer == f"spans:{SPANS_KEY}"
     for one, other in zip(plain, docs, strict=True):
         group, stock = other.spans[SPANS_KEY], one.spans[SPANS_KEY]
         assert [(s.start, s.end, s.label_) for s in group] == [(s.start, s.end, s.label_) for s in stock]
@@ -394,7 +394,7 @@ def test_span_categorizers(factory, span_gold, tmp_path):
         assert [span._.calib_score for span in group] == scores.tolist()
         assert [span._.calib_raw for span in group] == pytest.approx(np.asarray(stock.attrs["scores"]).ravel().tolist())
     n_spans = sum(len(doc.spans[SPANS_KEY]) for doc in run(tmp_path / "out", dev)[1])
-    assert n_spans == nlp.get_pipe("calib").fit_info["spans"]["spans"]
+    assert n_spans == nlp.get_pipe("calib").fit_info.spans.spans
     assert f"{n_spans:,} predicted entities" in outcome.text
     assert all(token._.calib_score is not None for doc in docs for token in doc)
 
@@ -437,9 +437,9 @@ def test_tokens_without_entity_gold_are_left_out(ner_model, entity_dev, tmp_path
     for name, file in (("part", data), ("rest", rest)):
         assert calib("fit", ner_model, file, tmp_path / name, "-C", "ner", "--silent").code == 0
     part, rest = (spacy.load(tmp_path / name).get_pipe("calib").fit_info for name in ("part", "rest"))
-    assert part["tokens"] == rest["tokens"]
-    assert part["pairs"] == rest["pairs"]
-    assert (part["spans"]["spans"], part["spans"]["right"]) == (rest["spans"]["spans"], rest["spans"]["right"])
+    assert part.tokens == rest.tokens
+    assert part.pairs == rest.pairs
+    assert (part.spans.spans, part.spans.right) == (rest.spans.spans, rest.spans.right)
 
 
 def test_a_recognizer_that_finds_nothing_passes_entity_scores_through_and_says_so(ner_model, tmp_path):

@@ -58,7 +58,7 @@ def test_scalings(short, model, dev, tmp_path):
     registered = f"spacy-calib.{SCALINGS[short]}.v1"
     assert calib("fit", model, dev, tmp_path / "out", "-S", short, "--silent").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.calibration.scaling.registered == pipe.fit_info["scaling"]["name"] == registered
+    assert pipe.calibration.scaling.registered == pipe.fit_info.scaling["name"] == registered
     assert loaded(tmp_path / "out").config["components"]["calib"]["scaling"]["@calib_scalings"] == registered
     assert all(token._.calib_interval is None and token._.calib_set is None for token in tokens_of(tmp_path / "out", 3))
 
@@ -112,7 +112,7 @@ def test_sets_hold_what_they_promise_of_other_sentences(coverage, model, dev, tm
         token._.calib_set is None or tag in token._.calib_set
         for token, tag in zip(tokens_of(tmp_path / "out", 150), gold, strict=True)
     ]
-    n_fit = pipe.fit_info["sets"]["tokens"]
+    n_fit = pipe.fit_info.sets["tokens"]
     # The probabilities have few values, so that a set that takes one in takes in many: more may be held than promised, not less.
     assert sum(held) / len(held) > 0.8 - 4 * (0.16 * (1 / len(held) + 1 / n_fit)) ** 0.5
 
@@ -227,7 +227,7 @@ def test_a_set_of_all_tags_keeps_any_promise(model, dev, tmp_path):
 def test_fit_says_what_it_fitted(whole):
     outcome, path = whole
     info = loaded(path).get_pipe("calib").fit_info
-    assert f"({info['pairs']:,} pairs)" in outcome.text
+    assert f"({info.pairs:,} pairs)" in outcome.text
     assert "Group Tags % gold Pairs Raw Calibrated Map" in outcome.text
     assert "promise nothing" not in outcome.text
     assert "Chosen among" not in outcome.text
@@ -237,7 +237,7 @@ def test_info_on_all_of_them(whole):
     _, path = whole
     outcome = calib("info", path)
     assert outcome.code == 0
-    scaling = loaded(path).get_pipe("calib").fit_info["scaling"]
+    scaling = loaded(path).get_pipe("calib").fit_info.scaling
     for part in (
         "Attributes Token._.calib_score, _raw, _scores, _interval, _set; Doc._.calib",
         f"Scaling spacy-calib.VectorScaling.v1 (temperature {scaling['temperature']:.3g}",
@@ -489,7 +489,7 @@ def test_what_is_not_for_labels_that_may_overlap(spancat_model, span_gold, tmp_p
     assert not (tmp_path / "out").exists()
     assert calib("fit", spancat_model, data, tmp_path / "out", *options, "-m", "auto", "--intervals").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert {trial["scaling"] for trial in pipe.fit_info["selection"]["trials"]} == {""}
+    assert {trial["scaling"] for trial in pipe.fit_info.selection["trials"]} == {""}
 
 
 def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
@@ -498,7 +498,7 @@ def test_entities_can_be_scaled(ner_model, entity_dev, tmp_path):
     nlp = loaded(tmp_path / "out")
     doc = nlp("Ann lives in New York .")
     assert all(token._.calib_set and token._.calib_interval for token in doc)
-    assert nlp.get_pipe("calib").fit_info["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
+    assert nlp.get_pipe("calib").fit_info.scaling["name"] == "spacy-calib.VectorScaling.v1"
     shown = calib("info", tmp_path / "out").text
     assert "Sets 90 % of tokens, coverage: marginal" in shown
     assert "Entities" in shown

@@ -347,10 +347,10 @@ def test_extension_of_somebody_else_is_refused():
 
 def test_fit_records_what_it_was_fitted_on(fitted):
     info = fitted.get_pipe("calib").fit_info
-    assert info["docs"] == 80
-    assert info["pairs"] == info["table"][0]["pairs"] == sum(row["pairs"] for row in info["table"][1:])
-    assert info["versions"]["spacy"] == spacy.__version__
-    assert [row["group"] for row in info["table"]] == ["all", "1", "2"]
+    assert info.docs == 80
+    assert info.pairs == info.table[0].pairs == sum(row.pairs for row in info.table[1:])
+    assert info.versions["spacy"] == spacy.__version__
+    assert [row.group for row in info.table] == ["all", "1", "2"]
 
 
 def test_fit_without_gold(nlp):

@@ -287,7 +287,7 @@ def test_tokens_without_gold_take_no_part_in_sets():
     without = np.random.default_rng(0).random(400) < 0.5
     nlp = unfitted({"sets": sets()})
     nlp.get_pipe("calib").fit(examples_of(nlp, Tokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold))))
-    assert nlp.get_pipe("calib").fit_info["sets"]["tokens"] == np.count_nonzero(~without)
+    assert nlp.get_pipe("calib").fit_info.sets["tokens"] == np.count_nonzero(~without)
 
 
 def test_gold_that_the_model_does_not_know_is_left_to_others():
@@ -296,7 +296,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
     nlp = unfitted({"normalize": "other", "sets": sets(0.4)})
     strange = Tokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
     nlp.get_pipe("calib").fit(examples_of(nlp, strange))
-    assert nlp.get_pipe("calib").fit_info["unknown_gold"] == np.count_nonzero(unknown)
+    assert nlp.get_pipe("calib").fit_info.unknown_gold == np.count_nonzero(unknown)
     left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, draw_tokens(800, 2)))]
     assert np.mean(left) == pytest.approx(0.31, abs=0.06)  # one in a hundred is below the threshold besides
 
@@ -530,14 +530,14 @@ def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     assert not calib.scaling.fitted
     assert calib.sets.pooled_ is None
     info = calib.fit_info
-    assert info["scaling"]["name"] == VECTOR["@calib_scalings"]
-    assert info["scaling"]["size"] == calib.calibration.scaling.size()
-    assert info["sets"] == calib.calibration.sets.describe(LABELS)
-    assert (info["sets"]["alpha"], info["sets"]["tokens"], info["sets"]["out_of_reach"]) == (0.2, 300, 0.0)
-    assert info["intervals"] is True
+    assert info.scaling["name"] == VECTOR["@calib_scalings"]
+    assert info.scaling["size"] == calib.calibration.scaling.size()
+    assert info.sets == calib.calibration.sets.describe(LABELS)
+    assert (info.sets["alpha"], info.sets["tokens"], info.sets["out_of_reach"]) == (0.2, 300, 0.0)
+    assert info.intervals is True
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
-    assert info["pairs"] == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info["table"][0]["pairs"]
-    assert json.loads(json.dumps(info)) == info
+    assert info.pairs == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info.table[0].pairs
+    assert json.loads(json.dumps(info.to_dict())) == info.to_dict()
 
 
 def test_a_failed_fit_leaves_all_parts(nlp):
@@ -588,10 +588,10 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     nlp = pipeline({"selection": selection, "sets": sets(), "normalize": "other", "intervals": True}, n=1000)
     calib = nlp.get_pipe("calib")
     chosen = next(
-        trial for trial in calib.fit_info["selection"]["trials"] if trial["candidate"] == calib.fit_info["selection"]["chosen"]
+        trial for trial in calib.fit_info.selection["trials"] if trial["candidate"] == calib.fit_info.selection["chosen"]
     )
     assert chosen["scaling"] in ("temperature", "vector")
-    assert calib.fit_info["scaling"]["name"].lower() == f"spacy-calib.{chosen['scaling']}scaling.v1"
+    assert calib.fit_info.scaling["name"].lower() == f"spacy-calib.{chosen['scaling']}scaling.v1"
     expected = [values(doc) for doc in run(nlp, FRESH)]
     assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
     assert all(None not in value for doc in expected for value in doc)
@@ -628,7 +628,7 @@ def test_every_head_has_scores_intervals_and_sets(head, heads):
     attr = f"{head}_calib"
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(20, 7)]
     single = [values(heads(text), attr) for text in texts]
-    layer = heads.get_pipe(attr).fit_info["layer"]
+    layer = heads.get_pipe(attr).fit_info.layer
     assert heads.get_pipe(attr).calibration.scaling.fitted
     some = 0
     for one, doc in zip(single, heads.pipe(texts, batch_size=8), strict=True):
@@ -703,7 +703,7 @@ def test_preset_tokens_have_no_set_and_take_no_part_in_the_fit():
         run_upstream(nlp, examples)
     calib = nlp.get_pipe("calib").fit(examples)
     n_tokens = sum(len(example.predicted) for example in examples)
-    assert calib.fit_info["sets"]["tokens"] == n_tokens - len(examples)
+    assert calib.fit_info.sets["tokens"] == n_tokens - len(examples)
     (doc,) = nlp.pipe(preset_first(nlp, bare_docs(nlp, entity_docs(1, 52, nlp.vocab))))
     assert (doc[0]._.calib_score, doc[0]._.calib_interval, doc[0]._.calib_set) == (None, None, None)
     assert all(token._.calib_set is not None for token in doc[1:])
@@ -721,7 +721,7 @@ def test_labels_that_may_overlap_cannot_be_scaled_normalized_or_held_by_sets():
         nlp.remove_pipe("calib")
     auto = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1], "methods": ["platt", "beta"]}
     calib = nlp.add_pipe("calib", config={"source": source, "selection": auto, "intervals": True}).fit(examples)
-    assert {trial["scaling"] for trial in calib.fit_info["selection"]["trials"]} == {""}
+    assert {trial["scaling"] for trial in calib.fit_info.selection["trials"]} == {""}
     (doc,) = nlp.pipe(bare_docs(nlp, entity_docs(1, 52, nlp.vocab)))
     assert all(token._.calib_interval is not None for token in doc)
 

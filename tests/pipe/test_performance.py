@@ -43,9 +43,7 @@ def test_a_fit_tells_the_pipeline_which_tells_the_readme_of_its_package(fitted, 
     meta = spacy.util.load_meta(tmp_path / "calibrated" / "meta.json")
     performance = meta["performance"]
     assert performance["calib_smce"] < performance["calib_smce_raw"]
-    assert (
-        sum(row["pairs"] for row in performance["calib_gmce_per_group"].values()) == fitted.get_pipe("calib").fit_info["pairs"]
-    )
+    assert sum(row["pairs"] for row in performance["calib_gmce_per_group"].values()) == fitted.get_pipe("calib").fit_info.pairs
     readme = sys.modules["spacy.cli.package"].generate_readme(meta)
     assert f"| `CALIB_SMCE` | {100 * performance['calib_smce']:.2f} |" in readme
 

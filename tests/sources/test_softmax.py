@@ -32,7 +32,7 @@ def test_fit_annotate_and_score(nlp, component):
             assert token._.calib_scores[label] == token._.calib_score
         assert label == "" or token._.calib_scores
     assert sum(t._.calib_score is not None for t in doc) >= len(doc) - 1
-    assert calib.fit_info["layer"] == KINDS[component]
+    assert calib.fit_info.layer == KINDS[component]
     assert sum(calib.maps.groups.counts) > 0
     scores = nlp.evaluate(examples_for(nlp, 40, seed=6))
     assert 0 <= scores["calib_brier"] <= 1

@@ -159,18 +159,18 @@ def test_several_documents_read_as_one_batch(fitted):
 
 def test_the_fit_learns_spans_and_tokens(fitted):
     calib = fitted.get_pipe("calib")
-    spans = calib.fit_info["spans"]
+    spans = calib.fit_info.spans
     assert calib.fitted_labels == ("O", *fitted.get_pipe("spancat").labels)
-    assert spans["labels"] == list(fitted.get_pipe("spancat").labels)
-    assert spans["event"] == "exact"
-    assert spans["fallback"] == ""
-    assert spans["spans"] > 100
-    assert 0 < spans["right"] < spans["spans"]
-    assert spans["candidates"] == 0
-    table = spans["table"]
-    assert [row["group"] for row in table] == ["all", *calib.span_maps[0].groups.names]
-    assert sum(row["pairs"] for row in table[1:]) == table[0]["pairs"] == spans["spans"]
-    assert table[0]["calibrated"] < table[0]["raw"]
+    assert spans.labels == list(fitted.get_pipe("spancat").labels)
+    assert spans.event == "exact"
+    assert spans.fallback == ""
+    assert spans.spans > 100
+    assert 0 < spans.right < spans.spans
+    assert spans.candidates == 0
+    table = spans.table
+    assert [row.group for row in table] == ["all", *calib.span_maps[0].groups.names]
+    assert sum(row.pairs for row in table[1:]) == table[0].pairs == spans.spans
+    assert table[0].calibrated < table[0].raw
     assert calib.maps.groups.names[0] == "O"
     assert calib.maps.groups.alone == 1
 
@@ -391,8 +391,8 @@ def test_other_events(trained, event):
             covered = {t for start, end, label in gold if label == span.label_ for t in range(start, end)}
             tokens = set(range(span.start, span.end))
             right += tokens <= covered if event == "type" else bool(tokens & covered)
-    assert calib.fit_info["spans"]["event"] == event
-    assert calib.fit_info["spans"]["right"] == right
+    assert calib.fit_info.spans.event == event
+    assert calib.fit_info.spans.right == right
     assert {e.event for e in nlp(TEXT)._.calib.ents} == {event}
 
 

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...calibration.sufficiency import tokens_for_sets
 from ...errors import calib_error
 from ..shared.screen import number
 
+if TYPE_CHECKING:
+    from ...pipe.fit_info import FitInfo
+
 _TAGS_NAMED = 8
 
 
-def warn_of_promises(info: dict[str, Any]) -> None:
-    """Say what is not promised, and what was of no use.
-
-    info (dict): The pipe's `fit_info`.
-    """
-    if info.get("sets"):
-        warn_of_sets(info["sets"])
-    if info.get("pooling") and info["pooling"]["strength"] is info["pooling"]["group_strength"] is None:
-        warn_of_offsets(info["scaling"])
+def warn_of_promises(info: FitInfo) -> None:
+    """Say what is not promised, and what was of no use."""
+    if info.sets:
+        warn_of_sets(info.sets)
+    if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
+        warn_of_offsets(info.scaling)
 
 
-def check_sets(info: dict[str, Any]) -> None:
-    """RAISES C131: there are so few tokens that no set short of all tags keeps the promise.
-
-    info (dict): The pipe's `fit_info`.
-    """
-    sets = info.get("sets")
+def check_sets(info: FitInfo) -> None:
+    """RAISES C131: there are so few tokens that no set short of all tags keeps the promise."""
+    sets = info.sets
     if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
         alpha, n = sets["alpha"], sets["tokens"]
         reached = ceil(1000 / (n + 1)) / 1000
         raise calib_error("C131", alpha=alpha, tokens=n, least=tokens_for_sets(alpha)[0], reached=reached)
 
 
-def warn_of_sets(sets: dict[str, Any]) -> None:
+def warn_of_sets(sets: Mapping[str, Any]) -> None:
     """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty."""
     from ..shared.screen import msg
 
@@ -70,7 +68,7 @@ def warn_of_sets(sets: dict[str, Any]) -> None:
         )
 
 
-def warn_of_offsets(scaling: dict[str, Any] | None) -> None:
+def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
     """Say that tag offsets were asked for and are all 0."""
     from ..shared.screen import msg
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Why a pipe gave none of these Docs a score, as far as the first one that it ought to have read tells."""
     from ...doc.annotations import get_annotation
 
-    annotation = get_annotation(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info.layer)
     source = pipe.source_pipe()
     doc = next((doc for doc in docs if len(doc) > annotation.first), None)
     if doc is None:
@@ -52,7 +52,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
 
     from ...doc.annotations import get_annotation, label_hashes
 
-    annotation = get_annotation(pipe.fit_info["layer"])
+    annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in done)
     labels = pipe.source_labels()
     known = label_hashes(labels)
@@ -85,7 +85,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
         know) -> tokens. silent (bool): Whether not to warn.
     RAISES C151: the component knows none of them, tokens outside of entities left out.
     """
-    if pipe.fit_info["layer"] == "lemma":  # edit trees do not name the lemma that they give
+    if pipe.fit_info.layer == "lemma":  # edit trees do not name the lemma that they give
         return
     labels = pipe.source_labels()
     named: list[Any] = sorted(set(gold) - {OUTSIDE})
@@ -104,7 +104,7 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")
 
 
-def unknown_sentence(words: dict[str, Any], component: str) -> str:
+def unknown_sentence(words: Mapping[str, Any], component: str) -> str:
     """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`."""
     return (
         f"{words['n']} tokens ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "

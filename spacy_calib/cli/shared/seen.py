@@ -17,7 +17,7 @@ def watch_for(pipe: Calibrator) -> TextWatch:
     from ...doc.annotations import get_annotation
     from ...doc.texts import TextWatch
 
-    return TextWatch(get_annotation(pipe.fit_info["layer"]))
+    return TextWatch(get_annotation(pipe.fit_info.layer))
 
 
 def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:

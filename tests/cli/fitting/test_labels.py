@@ -80,7 +80,7 @@ def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped,
 
 def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_test):
     plain, other = spacy.load(calibrated_ner), spacy.load(mapped)
-    assert other.get_pipe("calib").fit_info["label_map"] == RENAMED
+    assert other.get_pipe("calib").fit_info.label_map == RENAMED
     words = [[token.text for token in doc] for doc in DocBin().from_disk(entity_test).get_docs(plain.vocab)][:20]
     entities = 0
     for text in words:

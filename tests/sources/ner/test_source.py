@@ -369,8 +369,8 @@ def test_two_pipes_over_one_recognizer():
     types = fit_on(nlp, add_calib(nlp, "calib"))
     biluo = fit_on(nlp, add_calib(nlp, "other", granularity="biluo"))
     doc = nlp(WORDS)
-    assert types.fit_info["layer"] == "ner"
-    assert biluo.fit_info["layer"] == "biluo"
+    assert types.fit_info.layer == "ner"
+    assert biluo.fit_info.layer == "biluo"
     assert set(doc[2]._.calib_scores) == {"O", "PER", "LOC"}
     assert {"B-PER", "U-PER", "O"} <= set(doc[2]._.other_scores)
     label = doc[2].ent_type_

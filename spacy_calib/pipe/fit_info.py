@@ -1,0 +1,172 @@
+"""What a fitted pipe says of its fit: on what it was fitted, with which steps, and the errors before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..calibration.sufficiency import HeldOut
+from ..pairs.documents import DOCUMENT
+from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
+
+_SHARE = maybe(number(0.0, 1.0))
+_ROW = record(
+    {
+        "group": text, "tags": whole(), "share": _SHARE, "pairs": whole(), "hits": whole(), "raw": _SHARE, "calibrated": _SHARE,
+        "fallback": text,
+    }
+)  # fmt: skip
+_TRIAL = record(
+    {
+        "candidate": text, "scaling": text, "groups": maybe(whole(1)), "method": text, "pooled": flag, "loss": number(),
+        "difference": number(), "error": number(), "size": whole(),
+    }
+)  # fmt: skip
+_SELECTION = record(
+    {
+        "chosen": text, "too_few": optional(text, ""), "dropped": optional(whole(), 0), "folds": whole(), "pairs": whole(),
+        "documents": whole(), "trials": listed(_TRIAL),
+    }
+)  # fmt: skip
+_SCALING = record(
+    {
+        "name": text,
+        "biased": optional(maybe(flag)),
+        "temperature": number(0.0, FAR),
+        "ridge": optional(number()),
+        "size": whole(),
+    }
+)
+_OFFSETS = record({"strength": maybe(number(0.0)), "group_strength": maybe(number(0.0))})
+_SETS = record(
+    {
+        "alpha": number(0.0, 1.0), "coverage": text, "nonempty": optional(flag, False), "tokens": whole(),
+        "tags": optional(maybe(whole())), "out_of_reach": number(0.0, 1.0), "empty": optional(number(0.0, 1.0), 0.0),
+        "unreached": listed(text),
+    }
+)  # fmt: skip
+_SPANS = record(
+    {
+        "event": text, "labels": listed(text), "spans": whole(), "right": whole(), "candidates": whole(), "fallback": text,
+        "table": listed(_ROW),
+    }
+)  # fmt: skip
+_HELD_OUT = record({"raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text})
+# The saved form of FitInfo.
+FIT_INFO = record(
+    {
+        "component": text,
+        "layer": text,
+        "threshold": number(0.0, 1.0),
+        "docs": whole(),
+        "unit": optional(text, DOCUMENT),
+        "tokens": whole(),
+        "unknown_gold": optional(whole(), 0),
+        "unknown": optional(maybe(keyed(text))),
+        "label_map": optional(maybe(keyed(text))),
+        "pairs": whole(),
+        "counted_on": text,
+        "scaling": optional(maybe(_SCALING)),
+        "method": text,
+        "pooling": optional(maybe(_OFFSETS)),
+        "intervals": optional(flag, False),
+        "sets": optional(maybe(_SETS)),
+        "selection": optional(maybe(_SELECTION)),
+        "table": listed(_ROW),
+        "held_out": optional(maybe(_HELD_OUT)),
+        "spans": optional(maybe(_SPANS)),
+        "versions": keyed(text),
+    }
+)
+
+
+@dataclass(frozen=True)
+class FitRow:
+    """A row of the fit table: all pairs, or those of one group.
+
+    group (str): Its name, or "all". tags (int): How many. share (float | None): Of the gold labels; None where none was counted.
+    pairs, hits (int): That its map was fitted on. raw, calibrated (float | None): Calibration error on these same pairs; None without pairs.
+    fallback (str): Which map takes the place of its own, and why; "" where it has one.
+    """
+
+    group: str
+    tags: int
+    share: float | None
+    pairs: int
+    hits: int
+    raw: float | None
+    calibrated: float | None
+    fallback: str
+
+
+@dataclass(frozen=True)
+class SpanFitInfo:
+    """The same of spans (entities).
+
+    event (str): When one counts as right. labels (list[str]): Of the spans. spans, right, candidates (int): Spans on the Docs whose gold
+    is known, right ones among them, candidates besides. fallback (str): Why raw scores are passed through, "" if they are not.
+    """
+
+    event: str
+    labels: list[str]
+    spans: int
+    right: int
+    candidates: int
+    fallback: str
+    table: list[FitRow]
+
+
+@dataclass(frozen=True)
+class FitInfo:
+    """What a pipe was fitted on, and with which steps; the default values are those of a pipe that is not fitted.
+
+    component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
+    docs (int), unit (str): Documents, and what they are. tokens (int): With gold. unknown_gold (int): Those whose gold label the component
+        does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
+    pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
+    method (str): Registered name of the recalibrator. scaling, pooling, sets (Mapping | None): What these steps say of themselves, None
+        without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
+    table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
+    spans (SpanFitInfo | None): None for a source of token labels alone. versions (Mapping): Package -> version.
+    """
+
+    component: str = ""
+    layer: str = ""
+    threshold: float = 0.0
+    docs: int = 0
+    unit: str = DOCUMENT
+    tokens: int = 0
+    unknown_gold: int = 0
+    unknown: Mapping[str, str] | None = None
+    label_map: Mapping[str, str] | None = None
+    pairs: int = 0
+    counted_on: str = ""
+    scaling: Mapping[str, Any] | None = None
+    method: str = ""
+    pooling: Mapping[str, Any] | None = None
+    intervals: bool = False
+    sets: Mapping[str, Any] | None = None
+    selection: Mapping[str, Any] | None = None
+    table: list[FitRow] = field(default_factory=list)
+    held_out: HeldOut | None = None
+    spans: SpanFitInfo | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data of the form FIT_INFO, as commands write it to JSON."""
+        return {**asdict(self), "held_out": None if self.held_out is None else self.held_out.to_dict()}
+
+    @classmethod
+    def from_dict(cls, held: Mapping[str, Any]) -> FitInfo:
+        """Rebuild from what FIT_INFO has read."""
+        spans, judged = held["spans"], held["held_out"]
+        if spans is not None:
+            spans = SpanFitInfo(**{**spans, "table": _rows(spans["table"])})
+        if judged is not None:
+            judged = HeldOut(**{name: value for name, value in judged.items() if name != "verdict"})
+        return cls(**{**held, "table": _rows(held["table"]), "spans": spans, "held_out": judged})
+
+
+def _rows(table: list[dict[str, Any]]) -> list[FitRow]:
+    return [FitRow(**row) for row in table]

@@ -1,0 +1,80 @@
+"""What a pipe says of its fit: attributes, and the plain form that is saved and written to JSON."""
+
+import pytest
+
+from spacy_calib.calibration.sufficiency import HeldOut
+from spacy_calib.pipe.fit_info import FIT_INFO, FitInfo, FitRow, SpanFitInfo
+from spacy_calib.schema import Misfit
+
+ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
+ENTITIES = SpanFitInfo("exact", ["PER"], 4, 3, 1, "", [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")])
+INFO = FitInfo(
+    component="ner",
+    layer="ner",
+    threshold=0.01,
+    docs=2,
+    tokens=12,
+    pairs=10,
+    counted_on="train.spacy",
+    method="spacy-calib.Isotonic.v1",
+    table=[ROW],
+    held_out=HeldOut(0.5, 0.25, 0.0625, 200),
+    spans=ENTITIES,
+    versions={"spacy": "3"},
+)
+# Keys that pipelines saved by version 0.1.0 may lack, and what is read in their place.
+LATER = {
+    "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "intervals": False,
+    "sets": None, "selection": None, "held_out": None, "spans": None,
+}  # fmt: skip
+
+
+def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
+    plain = INFO.to_dict()
+    assert list(plain) == [
+        "component",
+        "layer",
+        "threshold",
+        "docs",
+        "unit",
+        "tokens",
+        "unknown_gold",
+        "unknown",
+        "label_map",
+        "pairs",
+        "counted_on",
+        "scaling",
+        "method",
+        "pooling",
+        "intervals",
+        "sets",
+        "selection",
+        "table",
+        "held_out",
+        "spans",
+        "versions",
+    ]
+    assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, "verdict": "better"}
+    assert list(plain["table"][0].items()) == [
+        ("group", "all"), ("tags", 3), ("share", 1.0), ("pairs", 10), ("hits", 7), ("raw", 0.125), ("calibrated", 0.0625), ("fallback", ""),
+    ]  # fmt: skip
+    assert plain["spans"]["table"][0]["fallback"] == "too few pairs"
+
+
+@pytest.mark.parametrize("info", [INFO, FitInfo()])
+def test_what_was_written_is_read_as_the_same(info):
+    assert FitInfo.from_dict(FIT_INFO(info.to_dict(), "fit_info")) == info
+
+
+def test_what_older_versions_did_not_save_has_default_values():
+    plain = {key: value for key, value in INFO.to_dict().items() if key not in LATER}
+    read = FitInfo.from_dict(FIT_INFO(plain, "fit_info"))
+    assert {key: getattr(read, key) for key in LATER} == LATER
+    assert read.table == [ROW]
+
+
+def test_a_row_that_is_not_whole_is_refused():
+    plain = INFO.to_dict()
+    del plain["table"][0]["pairs"]
+    with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
+        FIT_INFO(plain, "fit_info")
