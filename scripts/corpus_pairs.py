@@ -38,12 +38,12 @@ def corpus_pairs(corpus: ScoredCorpus, threshold: float = 0.01) -> CorpusPairs:
     corpus (ScoredCorpus): With gold. threshold (float): Not below that of the calib pipe, which would miss pairs.
     RAISES CalibError: there is no place with gold and scores.
     """
-    singles, calibrated, _ = corpus.pairs()
-    singles = replace(singles, tags=corpus.tags[corpus.hits != UNKNOWN])
+    judged = corpus.pairs()
+    singles = replace(judged.pairs, tags=corpus.tags[corpus.hits != UNKNOWN])
     events = product_pairs(singles, places_of(corpus), max(1, len(corpus.names)), threshold)
     if not len(events.pairs):
         raise no_places(threshold)
-    return CorpusPairs(corpus.names, singles, calibrated, events)
+    return CorpusPairs(corpus.names, singles, judged.calibrated, events)
 
 
 def no_places(threshold: object) -> CalibError:

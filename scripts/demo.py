@@ -34,7 +34,8 @@ from spacy_calib.cli.fit import fit
 from spacy_calib.cli.fitting.names import METHODS
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics.proper import accuracy
-from spacy_calib.pipe.scorer import JudgedPairs, judge
+from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
 from spacy_calib.report.plots import compare_reliability
 from spacy_calib.report.tables import calibration_table
@@ -121,7 +122,8 @@ def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
     """Run the calibrated pipeline over gold; pairs of (token, label), with the raw and the calibrated score."""
     pipe: Any = nlp.get_pipe("calib")
     examples = read_examples(nlp, path, gold_preproc=False)
-    return judge(run_pipes(nlp, examples, nlp.pipe_names, silent=False, what=path.stem), pipe.attr, pipe.fitted_labels)
+    done = list(run_pipes(nlp, examples, nlp.pipe_names, silent=False, what=path.stem))
+    return corpus_of(done, pipe.attr, pipe.fitted_labels).pairs()
 
 
 def fit_maps(pairs: Pairs, by_frequency: Groups, labels: tuple[str, ...]) -> list[Map]:

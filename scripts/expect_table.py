@@ -41,9 +41,10 @@ from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.expect.drift import Labelled
 from spacy_calib.expect.estimates import expected_accuracy, token_sums
-from spacy_calib.expect.record import FitRecord, Judged, record_fit
+from spacy_calib.expect.record import FitRecord, record_fit
 from spacy_calib.expect.summary import expectations, spans_of, tokens_of
 from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.types import Ints, Pairs
 
 SIZES = (10, 30, 100)
@@ -245,7 +246,7 @@ def held_of_splits(pipe: Any, pairs: Pairs, documents: Ints, n_fit: int, draws: 
         calibration = TokenCalibration.fit(data, way, pipe.maps.groups)
         kept = data.kept
         record = record_fit(
-            Judged(own.take(kept), calibration.held_out(data, way), data.documents[kept]), n_docs, pipe.fitted_labels
+            JudgedPairs(own.take(kept), calibration.held_out(data, way), data.documents[kept]), n_docs, pipe.fitted_labels
         )
         new = pairs.take(test_part)
         top = np.sort(top_pairs(new))
@@ -262,8 +263,8 @@ def split_row(nlp: Any, pipe: Any, files: list[Path], title: str, draws: int) ->
     parts, n_docs = [], [0]
     for file in files:
         corpus = score(nlp, pipe, stream_examples(nlp, file), silent=False, what=f"{title}, to be split")
-        pairs, _, documents = corpus.pairs()
-        parts.append((pairs, documents + sum(n_docs), len(corpus)))
+        judged = corpus.pairs()
+        parts.append((judged.pairs, judged.documents + sum(n_docs), len(corpus)))
         n_docs.append(corpus.n_docs)
     (one, first, length), (other, second, _) = parts
     joined = Pairs(

@@ -169,7 +169,7 @@ def study(options: argparse.Namespace) -> list[Row]:
     examples = stream_examples(nlp, options.data)
     corpus = score(nlp, pipe, examples, sentences=True, n_process=options.n_process, silent=options.silent, what="Scoring")
     given = corpus_pairs(corpus, options.threshold)
-    rows = rows_of_corpus(given, corpus.pairs()[2], bins)
+    rows = rows_of_corpus(given, corpus.pairs().documents, bins)
     beam = None if options.beam_width is None else run_beam(nlp, pipe, options)
     rows += [] if beam is None else rows_of_beam(beam, bins)
     if options.output is not None:

@@ -46,6 +46,7 @@ def corpus_of(docs: list[list[list[Token]]], spans: list[tuple[int, int, int, st
         spans=ScoredSpans(
             *(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)),
             right=np.full(len(spans), -1, dtype=np.int8),
+            accept=np.full(len(spans), -1, dtype=np.int8),
         ),
     )
 

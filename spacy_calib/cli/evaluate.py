@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ..calibration.cutoffs import Cutoffs
+    from ..corpus.scored import ScoredSpans
+    from ..pairs.judged import JudgedPairs
     from ..pipe.component import Calibrator
-    from ..pipe.scorer import JudgedPairs, JudgedSpans
     from ..types import Groups
 
 
@@ -136,7 +137,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     done (list[Example]): Whose predicted Docs the pipe has read. RAISES C005: more bins were asked for than there are pairs.
     """
-    from ..pipe.scorer import judge, judge_spans, scorer_like
+    from ..pipe.scorer import corpus_of, scorer_like
     from ..report.never_right import never_right
     from ..report.tables import calibration_table
 
@@ -151,9 +152,10 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
         never = [] if pipe.fit_info.layer == "lemma" else never_right(judged.pairs, judged.calibrated, names)
         return {"bins": scorer.n_bins, **table, "never_right": never}
 
-    judged = judge(done, pipe.attr, labels)
-    if len(judged.pairs):
-        check_bins(len(judged.pairs), bins, pipe.threshold)
+    corpus = corpus_of(done, pipe.attr, labels)
+    judged = corpus.pairs()
+    if len(judged):
+        check_bins(len(judged), bins, pipe.threshold)
     result = {
         "component": pipe.source.component,
         "seen": seen_in(pipe, done),
@@ -161,19 +163,24 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
         **table_of(judged, pipe.groups, labels),
     }
     if pipe.span_maps is not None:
-        found = judge_spans(done, pipe.attr, span_labels)
-        accepted = None if pipe.cutoffs is None else accepted_entities(found, pipe.cutoffs)
-        table = table_of(found, pipe.span_maps[0].groups, span_labels)
+        accepted = None if pipe.cutoffs is None else accepted_entities(corpus.spans, pipe.cutoffs)
+        table = table_of(corpus.span_pairs(span_labels), pipe.span_maps[0].groups, span_labels)
         result["entities"] = {"event": pipe.event, "accepted": accepted, **table}
     return result
 
 
-def accepted_entities(found: JudgedSpans, cutoffs: Cutoffs) -> dict[str, Any]:
+def accepted_entities(spans: ScoredSpans, cutoffs: Cutoffs) -> dict[str, Any]:
     """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have."""
-    kept = int((found.accept == 1).sum())
-    right = int(found.pairs.hits[found.accept == 1].sum())
-    share = kept / len(found.pairs) if len(found.pairs) else None
-    return {"wanted": cutoffs.precision, "kept": kept, "share": share, "precision": right / kept if kept else None}
+    right = spans.right[spans.right >= 0]
+    right_of_kept = right[spans.accept[spans.right >= 0] == 1]
+    kept = len(right_of_kept)
+    share = kept / len(right) if len(right) else None
+    return {
+        "wanted": cutoffs.precision,
+        "kept": kept,
+        "share": share,
+        "precision": int(right_of_kept.sum()) / kept if kept else None,
+    }
 
 
 def show_table(name: str, table: dict[str, Any]) -> None:

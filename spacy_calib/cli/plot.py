@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..pairs.judged import JudgedPairs
     from ..pipe.component import Calibrator
-    from ..pipe.scorer import JudgedPairs
     from ..types import Groups
 
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
@@ -227,10 +227,11 @@ def judge_unit(
     RAISES C030: the data has no gold for them. C075: there are no scores. C005: there are fewer pairs than bins.
     """
     from ..doc.annotations import get_annotation
-    from ..pipe.scorer import judge, judge_spans
+    from ..pipe.scorer import corpus_of
 
     annotation = get_annotation(pipe.fit_info.layer)
-    judged = judge(done, pipe.attr, labels) if unit == "tokens" else judge_spans(done, pipe.attr, labels)
+    corpus = corpus_of(done, pipe.attr, pipe.source_labels())
+    judged = corpus.pairs() if unit == "tokens" else corpus.span_pairs(labels)
     if unit == "tokens":
         has_gold = judged.pairs.n_units > 0
     else:
@@ -238,7 +239,7 @@ def judge_unit(
     if not has_gold:
         check_scored(nlp, pipe, done)
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")
-    check_bins(len(judged.pairs), n_bins, pipe.threshold)
+    check_bins(len(judged), n_bins, pipe.threshold)
     return judged
 
 

@@ -166,7 +166,7 @@ def find_rows(
     from ..calibration.cutoffs import keys_of
     from ..calibration.thresholds import find_thresholds
     from ..doc.annotations import get_annotation
-    from ..pipe.scorer import judge_spans
+    from ..pipe.scorer import corpus_of
 
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     check_has_gold(examples, pipe)
@@ -181,7 +181,7 @@ def find_rows(
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_examples(pipe, done, silent)
     labels = pipe.source_span_labels()
-    judged = judge_spans(done, pipe.attr, labels)
+    judged = corpus_of(done, pipe.attr, pipe.source_labels()).span_pairs(labels)
     assert pipe.span_maps is not None
     groups = pipe.span_maps[0].groups
     keys = keys_of(per, judged.pairs.tags, labels, groups)

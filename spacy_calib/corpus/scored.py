@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..pairs.documents import DOCUMENT
+from ..pairs.judged import JudgedPairs
 from ..types import Floats, Ints, Pairs
 
 # Right, wrong, and nothing known.
@@ -23,6 +24,7 @@ class ScoredSpans:
 
     docs (Ints): Number of the Doc. starts, ends (Ints): First token in the Doc, and the one after the last. labels (Ints): In `names`.
     raw, calibrated (Floats): Probability before and after calibration. right (NDArray[int8]): 1 or 0, -1 where the gold is not known.
+    accept (NDArray[int8]): 1 or 0 whether it reaches its cut-off, -1 where the pipe has no cut-offs.
     """
 
     docs: Ints
@@ -32,6 +34,7 @@ class ScoredSpans:
     raw: Floats
     calibrated: Floats
     right: NDArray[np.int8]
+    accept: NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -136,17 +139,17 @@ class ScoredCorpus:
         """Whether the gold label of any counted token is known."""
         return bool((self.right[self.counted] != UNKNOWN).any())
 
-    def pairs(self) -> tuple[Pairs, Floats, Ints]:
-        """(pairs, calibrated score of each, document of each): the scores of tokens with gold (DESIGN section 2)."""
+    def pairs(self) -> JudgedPairs:
+        """The scores of tokens with gold (DESIGN section 2)."""
         keep = self.hits != UNKNOWN
         known = np.zeros(len(self), dtype=bool)
         known[self.rows[keep]] = True
         rows = self.rows[keep]
         pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(known.sum()))
-        return pairs, self.tag_calibrated[keep], self.documents[rows]
+        return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
-    def span_pairs(self, labels: Sequence[str]) -> tuple[Pairs, Floats, Ints]:
-        """The same for the spans with gold, each a unit of its own.
+    def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
+        """The spans with gold, each a unit of its own.
 
         labels (Sequence[str]): Of the spans of the source, as columns.
         """
@@ -155,7 +158,7 @@ class ScoredCorpus:
         of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
         tags = of_name[spans.labels[keep]]
         pairs = Pairs(np.arange(len(keep)), tags, spans.raw[keep], spans.right[keep] == RIGHT, len(keep))
-        return pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep])
+        return JudgedPairs(pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep]), self.unit)
 
     def text(self, first: int, last: int) -> str:
         """The text of the tokens from `first` to before `last`, without white space at its ends."""

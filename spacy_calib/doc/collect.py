@@ -63,9 +63,9 @@ _SCORES = {
 }  # fmt: skip
 _SPANS = {
     "docs": np.intp, "starts": np.intp, "ends": np.intp, "labels": np.intp, "raw": np.float64, "calibrated": np.float64,
-    "right": np.int8,
+    "right": np.int8, "accept": np.int8,
 }  # fmt: skip
-_Columns = dict[str, NDArray[Any]]
+_Columns = dict[str, Any]
 
 
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
@@ -188,8 +188,13 @@ def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
 
 def _spans_of(number: int, example: Example, view: DocCalib, annotation: Annotation, names: _Names) -> _Columns:
     keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
-    columns = list(
-        zip(*((span.start, span.end, names.number(span.label), span.raw, span.score) for span in view.ents), strict=True)
-    )
-    found: dict[str, Any] = dict(zip(("starts", "ends", "labels", "raw", "calibrated"), columns, strict=True))
-    return {**found, "docs": np.full(len(keys), number), "right": span_hits(example, annotation, keys, view.ents[0].event)}
+    return {
+        "docs": np.full(len(keys), number),
+        "starts": [span.start for span in view.ents],
+        "ends": [span.end for span in view.ents],
+        "labels": [names.number(span.label) for span in view.ents],
+        "raw": [span.raw for span in view.ents],
+        "calibrated": [span.score for span in view.ents],
+        "right": span_hits(example, annotation, keys, view.ents[0].event),
+        "accept": [UNKNOWN if span.accept is None else int(span.accept) for span in view.ents],
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..calibration.spans import SpanRecalibrator
 from ..pairs.build import top_pairs
 from ..pairs.folds import contiguous_folds
+from ..pairs.judged import JudgedPairs
 from ..schema import maybe, number, record
 from ..types import OUTSIDE, Floats, Groups, Ints, Pairs, Spans
 from .drift import PROFILE, DriftProfile, Labelled
@@ -77,34 +78,29 @@ class FitRecord:
         return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile)
 
 
-class Judged(NamedTuple):
-    """Pairs of some tokens with what a map says of them.
-
-    pairs (Pairs): Above the threshold. calibrated (Floats): Score of each. documents (Ints): Of each.
-    """
-
-    pairs: Pairs
-    calibrated: Floats
-    documents: Ints
-
-    def labelled(self, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
-        """(the likeliest pair of each token, in the order of the text; the index of these pairs)."""
-        top = np.sort(top_pairs(self.pairs))
-        names = np.array([*labels, ""], dtype=object)[:-1][self.pairs.tags[top]]
-        return Labelled(self.documents[top], n_docs, names.tolist(), self.pairs.scores[top], self.calibrated[top]), top
+def _labelled(judged: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
+    """(the likeliest pair of each token, in the order of the text; the index of these pairs)."""
+    top = np.sort(top_pairs(judged.pairs))
+    names = np.array([*labels, ""], dtype=object)[:-1][judged.pairs.tags[top]]
+    raw, calibrated = judged.pairs.scores[top], judged.calibrated[top]
+    return Labelled(judged.documents[top], n_docs, names.tolist(), raw, calibrated), top
 
 
 def record_fit(
-    judged: Judged, n_docs: int, labels: Sequence[str], found: SpanFit | None = None, unjudged: Judged | None = None
+    judged: JudgedPairs,
+    n_docs: int,
+    labels: Sequence[str],
+    found: SpanFit | None = None,
+    unjudged: JudgedPairs | None = None,
 ) -> FitRecord | None:
     """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
 
-    judged (Judged): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
-    unjudged (Judged | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
+    judged (JudgedPairs): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
+    unjudged (JudgedPairs | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
     RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
     """
     pairs = judged.pairs
-    tokens, top = judged.labelled(n_docs, labels)
+    tokens, top = _labelled(judged, n_docs, labels)
     if len(np.unique(tokens.documents)) < 2:
         return None
     sums = token_sums(tokens.calibrated, tokens.documents, n_docs)
@@ -115,12 +111,12 @@ def record_fit(
         spans = Labelled(found.documents[known], n_docs, None, found.raw[known], found.held_out)
         n_right = sum_by(found.documents[known], found.hits[known] == 1, n_docs)
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.gold.astype(np.float64))
-    every = tokens if unjudged is None else _all_tokens(judged, unjudged).labelled(n_docs, labels)[0]
+    every = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
     profile = DriftProfile.of(every, None if found is None else _all_spans(found, n_docs))
     return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile)
 
 
-def _all_tokens(one: Judged, other: Judged) -> Judged:
+def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:
     """Both, in the order of the text."""
     ours, theirs = one.pairs, other.pairs
     pairs = Pairs(
@@ -132,7 +128,7 @@ def _all_tokens(one: Judged, other: Judged) -> Judged:
     )
     order = np.argsort(pairs.rows, kind="stable")
     calibrated, documents = np.concatenate([one.calibrated, other.calibrated]), np.concatenate([one.documents, other.documents])
-    return Judged(pairs.take(order), calibrated[order], documents[order])
+    return JudgedPairs(pairs.take(order), calibrated[order], documents[order])
 
 
 def _all_spans(found: SpanFit, n_docs: int) -> Labelled:

@@ -40,8 +40,9 @@ from ..doc.names import check_attr, check_pipe_name
 from ..doc.texts import TextWatch
 from ..doc.write import CalibratedBatch, CalibratedSpans, CarriedLabels, build_blocks
 from ..errors import WARNINGS, calib_error
-from ..expect.record import FitRecord, Judged, SpanFit, record_fit
+from ..expect.record import FitRecord, SpanFit, record_fit
 from ..expect.seen import SeenTexts
+from ..pairs.judged import JudgedPairs
 from ..pairs.marginals import Scores, check_threshold
 from ..sources.base import Source
 from ..sources.find import Fitted, Found, check_loaded, find_component, look_for_fault, look_up
@@ -54,7 +55,6 @@ from .fit_data import FitData, collect_fit_data, span_pairs
 from .fit_info import FitInfo, SpanFitInfo
 from .fit_table import summarize_fit, summarize_span_fit
 from .performance import held_out_performance, set_performance
-from .scorer import JudgedPairs
 from .state import PipeState
 from .summary import html_table, note_meta, one_line
 
@@ -433,9 +433,8 @@ class Calibrator(Pipe):
         judged = JudgedPairs(data.pairs.take(kept), held_out, data.documents[kept], data.unit)
         found = self._span_fit(data)
         bare, calibrated = calibration.calibrate_pairs(data.unjudged, self.threshold)
-        unjudged = Judged(data.unjudged.take(bare), calibrated, data.unjudged_documents[bare])
-        with_gold = Judged(judged.pairs, held_out, judged.documents)
-        self.record = record_fit(with_gold, data.n_docs, labels, found, unjudged)
+        unjudged = JudgedPairs(data.unjudged.take(bare), calibrated, data.unjudged_documents[bare])
+        self.record = record_fit(judged, data.n_docs, labels, found, unjudged)
         if nlp is not None and self.record is not None:  # else nothing was held out
             figures = held_out_performance(self.attr, judged, calibration.maps.groups, found, n_bins)
             set_performance(nlp, self.attr, figures)

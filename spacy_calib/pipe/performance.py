@@ -8,13 +8,9 @@ import numpy as np
 from spacy.language import Language
 
 from ..expect.record import SpanFit
-from ..pairs.documents import DOC
+from ..pairs.judged import JudgedPairs, no_pairs
 from ..types import Groups, Pairs
-from .scorer import JudgedPairs, calib_scores
-
-_NONE = np.zeros(0, dtype=np.intp)
-# What has every figure by its name, and no value.
-_NOTHING = JudgedPairs(Pairs(_NONE, _NONE, np.zeros(0), np.zeros(0, dtype=bool), 0), np.zeros(0), _NONE, DOC)
+from .scorer import calib_scores
 
 
 def held_out_performance(
@@ -47,7 +43,7 @@ def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
 def drop_performance(nlp: Language, attr: str) -> None:
     """Take out the figures of a pipe, and what held nothing else."""
     performance = nlp.meta.get("performance", {})
-    own = [name for prefix in (attr, f"{attr}_ent") for name in calib_scores(_NOTHING, None, prefix) if name in performance]
+    own = [name for prefix in (attr, f"{attr}_ent") for name in calib_scores(no_pairs(), None, prefix) if name in performance]
     for name in own:
         del performance[name]
     if own and not performance:

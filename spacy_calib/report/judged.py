@@ -67,20 +67,22 @@ def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], groups: Groups, n
 
     labels (Sequence[str]): Of the source; the names of the corpus begin with them.
     """
-    pairs, calibrated, documents = corpus.pairs()
+    found = corpus.pairs()
+    pairs = found.pairs
     tags = corpus.tags[corpus.hits >= 0]
     named = bool((pairs.tags == tags)[pairs.tags >= 0].all())
-    return Judged("tokens", pairs, calibrated, documents, labels, groups, n_bins, seed, pairs.rows, pairs.rows + 1, named)
+    starts, ends = pairs.rows, pairs.rows + 1
+    return Judged("tokens", pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends, named)
 
 
 def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], groups: Groups, n_bins: int = 10, seed: int = 0) -> Judged:
     """The scores of entities (or categorized spans) with gold. labels (Sequence[str]): Of the spans of the source."""
-    pairs, calibrated, documents = corpus.span_pairs(labels)
+    found = corpus.span_pairs(labels)
     spans = corpus.spans
     keep = np.flatnonzero(spans.right >= 0)
     first = corpus.doc_starts[spans.docs[keep]]
     starts, ends = first + spans.starts[keep], first + spans.ends[keep]
-    return Judged("entities", pairs, calibrated, documents, labels, groups, n_bins, seed, starts, ends)
+    return Judged("entities", found.pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends)
 
 
 class Context(NamedTuple):

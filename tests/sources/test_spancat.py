@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.scorer import judge, judge_spans
+from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
 from spacy_calib.sources.find import find_component
 from spacy_calib.sources.spancat import SpancatSource, make_spancat_source
@@ -246,7 +246,7 @@ def test_each_gold_label_of_a_token_is_a_hit(fitted):
     example.predicted.spans[KEY].attrs["scores"] = np.array([0.6, 0.8])
     example.predicted = calib(example.predicted)
     labels = ("O", *pipe.labels)
-    pairs = judge([example], "calib", labels).pairs
+    pairs = corpus_of([example], "calib", labels).pairs().pairs
     found = {(row, labels[tag], score, hit) for row, tag, score, hit in zip(
         pairs.rows.tolist(), pairs.tags.tolist(), pairs.scores.round(6).tolist(), pairs.hits.tolist(), strict=True
     )}  # fmt: skip
@@ -256,7 +256,7 @@ def test_each_gold_label_of_a_token_is_a_hit(fitted):
         == {(0, "NP", 0.6, True), (0, "O", 0.4, False), (1, "NP", 0.6, True), (1, "N", 0.8, True), (1, "O", 0.2, False)}
         | outside
     )
-    judged = judge_spans([example], "calib", pipe.labels)
+    judged = corpus_of([example], "calib", labels).span_pairs(pipe.labels)
     assert judged.pairs.scores.tolist() == [0.6, 0.8]
     assert judged.pairs.hits.tolist() == [True, True]
     assert judged.documents.tolist() == [0, 0]
@@ -272,7 +272,7 @@ def test_missing_gold_takes_no_part(fitted):
     run_pipeline(fitted, with_missing)
     labels = fitted.get_pipe("spancat").labels
     n = sum(row["pairs"] for row in whole["calib_ent_gmce_per_group"].values())
-    assert len(judge_spans(with_missing, "calib", labels).pairs) == n
+    assert len(corpus_of(with_missing, "calib", ("O", *labels)).span_pairs(labels)) == n
 
 
 def only_warning(caught, words) -> None:

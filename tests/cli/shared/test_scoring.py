@@ -14,28 +14,31 @@ from spacy.training import Example
 from spacy_calib.cli.shared.scoring import open_pipeline, pipes_to_run, score
 from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
 from spacy_calib.doc.annotations import get_annotation
+from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.collect import ORIGIN, scored_corpus
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.scorer import judge_spans
 from tests.cli.conftest import bare_docs, entity_docs, save_gold
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
 
 
-def test_entities_are_those_that_the_scorer_judges(calibrated_ner):
+def test_entities_meet_the_gold_of_their_doc(calibrated_ner):
     nlp = spacy.load(calibrated_ner)
     gold = entity_docs(25, 8, nlp.vocab)
     examples = [Example(doc, ref) for doc, ref in zip(nlp.pipe(bare_docs(nlp, gold)), gold, strict=True)]
     labels = nlp.get_pipe("calib").source_span_labels()
     corpus = scored_corpus(examples, "calib", get_annotation("ner"), nlp.get_pipe("calib").source_labels())
-    judged = judge_spans(examples, "calib", labels)
-    pairs, calibrated, documents = corpus.span_pairs(labels)
-    assert len(pairs) > 5
-    np.testing.assert_array_equal(pairs.scores, judged.pairs.scores)
-    np.testing.assert_array_equal(pairs.tags, judged.pairs.tags)
-    np.testing.assert_array_equal(pairs.hits, judged.pairs.hits)
-    np.testing.assert_array_equal(calibrated, judged.calibrated)
-    np.testing.assert_array_equal(documents, judged.documents)
+    judged = corpus.span_pairs(labels)
+    views = [doc_view(example.predicted, "calib").ents for example in examples]
+    gold = [{(ent.start, ent.end, ent.label_) for ent in example.reference.ents} for example in examples]
+    found = [(number, ent) for number, ents in enumerate(views) for ent in ents]
+    assert len(judged) == len(found) > 5
+    assert judged.pairs.scores.tolist() == [ent.raw for _, ent in found]
+    assert judged.calibrated.tolist() == [ent.score for _, ent in found]
+    assert [labels[tag] for tag in judged.pairs.tags] == [ent.label for _, ent in found]
+    assert judged.pairs.hits.tolist() == [ent[:3] in gold[number] for number, ent in found]
+    assert judged.documents.tolist() == [number for number, _ in found]
+    assert corpus.spans.accept.tolist() == [-1] * len(found)
     ents = [ent for example in examples for ent in example.predicted.ents]
     texts = [
         corpus.text(first + start, first + end)
