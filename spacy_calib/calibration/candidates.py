@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..metrics.proper import log_losses
-from ..pairs.folds import contiguous_folds, thin_out
+from ..pairs.folds import cross_fit, folds_of, thin_out
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .recalibrators import Identity, Recalibrator
@@ -244,7 +244,7 @@ class _Comparison:
     def folds(self, index: Ints, most: int | None = None) -> Ints:
         """The fold of each of these pairs. most (int | None): Folds, where it should be fewer than usual."""
         of_pair = self.documents[index]
-        return contiguous_folds(of_pair, min(most or self.n_folds, self.n_folds, len(np.unique(of_pair))))
+        return folds_of(of_pair, min(most or self.n_folds, self.n_folds))
 
     def fewest_outside(self, index: Ints) -> int:
         """How many pairs stand outside the largest fold."""
@@ -285,17 +285,19 @@ def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, pooling: Ta
     """[scores without, and scores with tag offsets if there is a pooling] of every pair by maps that did not see its fold; [] where they
     cannot be fitted.
     """
-    found = [np.empty(len(pairs)) for _ in range(1 if pooling is None else 2)]
-    for fold in range(int(folds.max()) + 1):
-        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+    if len(pairs) - int(np.bincount(folds).max()) < max(1, blank.prototype.min_pairs):
+        return []
+
+    def score(outside: Ints, inside: Ints) -> Floats:
         learned = pairs.take(outside)
-        if len(learned) < max(1, blank.prototype.min_pairs):
-            return []
         maps = GroupedRecalibrator(blank.prototype, blank.groups).fit(learned)
-        found[0][inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
+        scores, tags = pairs.scores[inside], pairs.tags[inside]
+        found = [maps.predict(scores, tags)]
         if pooling is not None:
-            found[1][inside] = maps.pool(learned, pooling).predict(pairs.scores[inside], pairs.tags[inside])
-    return found
+            found.append(maps.pool(learned, pooling).predict(scores, tags))
+        return np.stack(found)
+
+    return list(cross_fit(folds, score))
 
 
 def _compare(candidates: list[tuple[Candidate, int]], losses: list[Floats], documents: Ints) -> list[Trial]:

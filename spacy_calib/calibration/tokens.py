@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..pairs.folds import contiguous_folds
+from ..pairs.folds import cross_fit, folds_of
 from ..pairs.marginals import Scores
 from ..schema import Form, Misfit, Optional, maybe, optional, registered
 from ..types import Floats, Grouping, Groups, Ints, Marginals, Pairs
@@ -178,18 +178,15 @@ class TokenCalibration:
         pairs, documents = replace(data.pairs.take(kept), scores=chosen.scaled[kept]), data.documents[kept]
         if len(np.unique(documents)) < 2:
             documents = pairs.rows  # blocks of tokens, then
-        n_documents = len(np.unique(documents))
-        if n_documents < 2:
-            return self._normalized(pairs.rows, pairs.scores, self.maps.predict(pairs.scores, pairs.tags))
-        folds = contiguous_folds(documents, min(_FOLDS, n_documents))
-        mapped = np.empty(len(pairs))
-        for fold in range(int(folds.max()) + 1):
-            inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            learned = pairs.take(outside)
-            blank = GroupedRecalibrator(chosen.prototype, self.maps.groups, chosen.pooling)
-            maps = self.maps if len(learned) < blank.prototype.min_pairs else blank.fit(learned)
-            mapped[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
-        return self._normalized(pairs.rows, pairs.scores, mapped)
+        own = self.maps
+
+        def score(outside: Ints, inside: Ints) -> Floats:
+            maps = own
+            if 0 < len(outside) >= own.prototype.min_pairs:
+                maps = GroupedRecalibrator(chosen.prototype, own.groups, chosen.pooling).fit(pairs.take(outside))
+            return maps.predict(pairs.scores[inside], pairs.tags[inside])
+
+        return self._normalized(pairs.rows, pairs.scores, cross_fit(folds_of(documents, _FOLDS), score))
 
     # Applying
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..calibration.spans import SpanRecalibrator
 from ..pairs.build import top_pairs
-from ..pairs.folds import contiguous_folds
+from ..pairs.folds import cross_fit, folds_of
 from ..pairs.judged import JudgedPairs
 from ..schema import maybe, number, record
 from ..types import OUTSIDE, Floats, Groups, Ints, Pairs, Spans
@@ -143,16 +143,14 @@ def cross_fit_spans(found: SpanFit, known: Ints) -> Floats:
     known (Ints): Their indices, ascending.
     """
     spans, raw, hits, documents = found.spans.take(known), found.raw[known], found.hits[known], found.documents[known]
-    scores = raw.copy()
-    n_documents = len(np.unique(documents))
-    if n_documents < 2:
-        return scores
-    folds = contiguous_folds(documents, min(_FOLDS, n_documents))
-    for fold in np.unique(folds).tolist():
-        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+    if len(np.unique(documents)) < 2:
+        return raw
+
+    def score(outside: Ints, inside: Ints) -> Floats:
         learned = SpanRecalibrator(found.groups).fit(spans.take(outside), hits[outside])
-        scores[inside] = learned.predict(spans.take(inside), raw[inside])
-    return scores
+        return learned.predict(spans.take(inside), raw[inside])
+
+    return cross_fit(folds_of(documents, _FOLDS), score)
 
 
 def entity_sums(tokens: Labelled, spans: Labelled) -> EntitySums:

@@ -1,10 +1,12 @@
-"""Whole documents into folds, and documents left out at equal distances."""
+"""Whole documents into folds, scores by models that did not see the fold, and documents left out at equal distances."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..types import Ints
+from ..types import Floats, Ints
 
 
 def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
@@ -19,6 +21,29 @@ def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
     of_document = np.minimum((middle * n_folds / max(1, len(documents))).astype(np.intp), n_folds - 1)
     _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
     return of_document[codes]
+
+
+def folds_of(documents: Ints, n_folds: int) -> Ints:
+    """As `contiguous_folds`, with no more folds than there are documents."""
+    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))))
+
+
+def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats]) -> Floats:
+    """The score of each pair by a model that did not see its fold.
+
+    folds (Ints): Of n pairs, n > 0: 0 up to the number of folds, each with a pair.
+    score (Callable): (index of the pairs outside of a fold, to learn from; index of those inside) -> scores of those inside, shape
+        (..., their number).
+    RETURNS (Floats): Shape (..., n).
+    """
+    scores = np.empty(0)
+    for fold in range(int(folds.max()) + 1):
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        found = score(outside, inside)
+        if fold == 0:
+            scores = np.empty((*found.shape[:-1], len(folds)))
+        scores[..., inside] = found
+    return scores
 
 
 def thin_out(documents: Ints, most: float) -> Ints:

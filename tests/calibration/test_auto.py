@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.auto import Selector
-from spacy_calib.calibration.candidates import Candidate, ScaledScores, _compare, select
+from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, _compare, choose, select
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
@@ -170,6 +170,18 @@ def test_the_chosen_one_is_the_smallest_within_one_standard_error():
         assert chosen in near
         assert chosen.size == min(trial.size for trial in near)
         assert chosen.loss == min(trial.loss for trial in near if trial.size == chosen.size)
+
+
+def test_of_those_near_the_best_only_those_with_its_scaling_are_taken():
+    """A scaling that does best stays, though maps without any come near it with fewer numbers: it changes nothing where data do not ask for it."""
+
+    def trial(scaling: str, difference: float, size: int) -> Trial:
+        return Trial(Candidate(1, "platt", False, scaling), 0.2 + difference, difference, 0.05, size)
+
+    best, near, far = trial("matrix", 0.0, 900), trial("matrix", 0.04, 500), trial("matrix", 0.06, 3)
+    bare, other = trial("", 0.01, 2), trial("vector", 0.02, 20)
+    assert choose([best, bare, other, near, far]) is near.candidate
+    assert choose([bare, best, other, near, far]) is bare.candidate
 
 
 def test_of_many_pairs_few_are_looked_at_for_candidates_far_behind(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.pairs.folds import contiguous_folds, thin_out
+from spacy_calib.pairs.folds import contiguous_folds, cross_fit, folds_of, thin_out
 
 
 def documents_of(*sizes: int) -> np.ndarray:
@@ -15,6 +15,25 @@ def documents_of(*sizes: int) -> np.ndarray:
 
 
 # Folds
+
+
+def test_no_more_folds_than_documents():
+    assert folds_of(documents_of(2, 1, 1), 5).tolist() == [0, 0, 1, 2]
+    assert folds_of(documents_of(3), 5).tolist() == [0, 0, 0]
+
+
+def test_every_pair_is_scored_once_by_what_was_learned_outside_of_its_fold():
+    folds = np.array([0, 1, 0, 2, 1, 2])
+
+    def score(outside, inside):
+        assert sorted([*outside, *inside]) == list(range(6))
+        assert not set(folds[outside]) & set(folds[inside])
+        return np.stack([inside + 0.5, np.full(len(inside), float(len(outside)))])
+
+    both = cross_fit(folds, score)
+    assert both[0].tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
+    assert both[1].tolist() == [4.0] * 6
+    assert cross_fit(folds, lambda outside, inside: outside[:1] + 0.0).shape == (6,)
 
 
 def test_folds_worked_by_hand():

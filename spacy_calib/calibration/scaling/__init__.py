@@ -1,5 +1,9 @@
-"""Scalings of a token's log-probabilities, before its tags are cut off at the threshold."""
+"""Scalings of a token's log-probabilities, before its tags are cut off at the threshold. One file per method; all share the contract in `base`."""
 
-from .log_linear import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from .base import FLOOR, Scaling
+from .log_linear import LogLinearScaling
+from .matrix import MatrixScaling
+from .temperature import TemperatureScaling
+from .vector import VectorScaling
 
-__all__ = ["FLOOR", "MatrixScaling", "Scaling", "TemperatureScaling", "VectorScaling"]
+__all__ = ["FLOOR", "LogLinearScaling", "MatrixScaling", "Scaling", "TemperatureScaling", "VectorScaling"]

@@ -20,19 +20,18 @@ from spacy_calib.calibration.recalibrators.logistic import PRIOR
 from spacy_calib.calibration.scaling import (
     FLOOR,
     MatrixScaling,
-    Scaling,
     TemperatureScaling,
     VectorScaling,
     apply,
+    base,
     entries,
-    log_linear,
 )
-from spacy_calib.calibration.scaling.log_linear import (
-    RIDGES,
-    make_matrix_scaling,
-    make_temperature_scaling,
-    make_vector_scaling,
-)
+from spacy_calib.calibration.scaling import LogLinearScaling as Scaling
+from spacy_calib.calibration.scaling.matrix import make_matrix_scaling
+from spacy_calib.calibration.scaling.objective import Objective
+from spacy_calib.calibration.scaling.ridge import RIDGES
+from spacy_calib.calibration.scaling.temperature import make_temperature_scaling
+from spacy_calib.calibration.scaling.vector import make_vector_scaling
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.folds import contiguous_folds
 from spacy_calib.types import Pairs
@@ -304,7 +303,7 @@ def test_loss_and_gradient_are_those_of_the_dense_model(kind):
     pairs, _ = drawn(60, 3, seed=1)
     dense = dense_of(pairs, 3)
     scaling = kind() if kind is TemperatureScaling else kind(ridge=7.0, bias_ridge=0.3)
-    problem = log_linear._Problem(scaling, scaling._entries(pairs.rows, pairs.tags, pairs.scores, 3), pairs.hits)
+    problem = scaling.objective(pairs, 3)
     rng = np.random.default_rng(2)
     for _ in range(3):
         values = rng.normal(0, 0.3, len(problem.units))
@@ -609,8 +608,8 @@ def test_beginning_elsewhere_ends_at_the_same(kind):
 def test_beginning_at_the_end_takes_few_steps(kind, monkeypatch):
     pairs, _ = drawn(300, 4, seed=46, truth=distortion(4, seed=47))
     asked = []
-    loss = log_linear._Problem.loss
-    monkeypatch.setattr(log_linear._Problem, "loss", lambda self, values: asked.append(1) or loss(self, values))
+    loss = Objective.loss
+    monkeypatch.setattr(Objective, "loss", lambda self, values: asked.append(1) or loss(self, values))
     fitted = kind().fit(pairs, 4)
     steps = len(asked)
     asked.clear()
@@ -765,7 +764,7 @@ def watch(monkeypatch, kind: type[Scaling]) -> list[tuple[set[float], set[float]
 @pytest.mark.parametrize("most", [10_000, 400])
 def test_what_is_scaled_was_not_fitted_on(most, monkeypatch):
     pairs, _ = drawn(300, 5, seed=62)
-    monkeypatch.setattr(log_linear, "MOST_PAIRS", most)
+    monkeypatch.setattr(base, "MOST_PAIRS", most)
     seen = watch(monkeypatch, TemperatureScaling)
     scaled = TemperatureScaling().cross_fit(pairs, documents_of_rows(pairs, 10), 5)
     assert len(seen) == 5
@@ -778,7 +777,7 @@ def test_what_is_scaled_was_not_fitted_on(most, monkeypatch):
 def test_documents_left_out_leave_none_that_is_fitted_on_itself(monkeypatch):
     """Of two short documents and a very long one, thinning kept the short ones; these stood in one fold, and were fitted on themselves."""
     pairs, _ = drawn(200, 5, seed=63)
-    monkeypatch.setattr(log_linear, "MOST_PAIRS", 100)
+    monkeypatch.setattr(base, "MOST_PAIRS", 100)
     seen = watch(monkeypatch, TemperatureScaling)
     documents = np.searchsorted([10, 20], pairs.rows, side="right")
     TemperatureScaling().cross_fit(pairs, documents, 5)

@@ -1,0 +1,161 @@
+"""The contract of a scaling: the probabilities of all tags of a token in, other probabilities of the same tags out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import calib_error
+from ...pairs.folds import cross_fit, folds_of, thin_out
+from ...types import Floats, Ints, Pairs, as_probabilities
+
+# A scaling looks at the tags of a token that have at least this probability.
+FLOOR = 1e-4
+# A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
+MOST_PAIRS = 500_000
+
+
+class Scaling(ABC):
+    """Weighs the tags of a token anew, beside one another, before the threshold cuts them off.
+
+    Settings are constructor arguments; what was learned ends in an underscore.
+
+    registered (str): Name in the registry `calib_scalings`, by which a saved scaling finds its class.
+    short (str): What it is called on the command line and in the settings of `auto`; "" for one that is called by its registered name.
+    tried_by_auto (bool): Whether `auto` tries it where its settings name no scalings.
+    biased (bool): Whether it moves each tag by a number of its own; `auto` tries no tag offsets after it then.
+    floor (float): Tags of a token with a lower probability take no part, but together as one more outcome.
+    """
+
+    registered: ClassVar[str]
+    short: ClassVar[str] = ""
+    tried_by_auto: ClassVar[bool] = False
+    biased: ClassVar[bool] = True
+    floor: ClassVar[float] = FLOOR
+
+    @property
+    @abstractmethod
+    def fitted(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def n_tags(self) -> int:
+        """Number of tags that it was fitted to; 0 before."""
+
+    def clone(self) -> Scaling:
+        """A new one with the same settings, not fitted."""
+        return type(self)(**self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor arguments, as plain data."""
+        return {}
+
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers were fitted. RAISES C004: not fitted."""
+
+    def describe(self) -> dict[str, Any]:
+        """Name, whether each tag has a bias, and number of fitted numbers, for `info`. RAISES C004: not fitted."""
+        return {"name": self.registered, "biased": self.biased, "size": self.size()}
+
+    # Fitting
+
+    @abstractmethod
+    def fit(self, pairs: Pairs, n_tags: int) -> Scaling:
+        """Learn from the pairs that reach the floor.
+
+        pairs (Pairs): A token without a hit above the floor has its gold tag below it. n_tags (int): Number of tags.
+        RETURNS (Scaling): Itself. RAISES C003: no pairs.
+        """
+
+    def cross_fit(self, pairs: Pairs, documents: Ints, n_tags: int, n_folds: int = 5) -> Floats:
+        """Fit this one on all pairs. RETURNS (Floats): The scaled score of each pair by a scaling that did not see its document.
+
+        With a single document there is nothing to hold out: this one's own scores are given.
+
+        documents (Ints): Of the pairs, ascending.
+        RAISES C003: no pairs.
+        """
+        self._fit_documents(pairs, documents, n_tags)
+        if len(np.unique(documents)) < 2:
+            return self.scale_pairs(pairs)
+        return held_out(pairs, documents, n_folds, lambda some: self._refit(some, n_tags))
+
+    def scale_pairs(self, pairs: Pairs) -> Floats:
+        """The scaled score of each pair. pairs (Pairs): All of their tokens that reach the floor, and perhaps further ones."""
+        return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= self.floor)
+
+    def _fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
+        self.fit(within_limit(pairs, documents), n_tags)
+
+    def _refit(self, pairs: Pairs, n_tags: int) -> Scaling:
+        """Another one of this kind, fitted on some of the pairs that this one was fitted on."""
+        return self.clone().fit(pairs, n_tags)
+
+    # Applying
+
+    def scale(self, rows: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None = None) -> Floats:
+        """The scaled probabilities of n entries; those of a token depend on one another and on no other token.
+
+        rows (Ints): Token of each entry. tags (Ints), scores (Floats): All tags of the token that reach the floor.
+        counted (NDArray[bool] | None): False for a further entry below the floor, of which the probability is asked too.
+        RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
+        """
+        self._check_fitted()
+        given = as_probabilities("scores", scores)
+        for name, array in (("row", rows), ("tag", tags), ("flag", given if counted is None else counted)):
+            if len(array) != len(given):
+                raise calib_error(
+                    "C002", what=type(self).__name__, first=name, second="score", n_first=len(array), n_second=len(given)
+                )
+        if not len(given):
+            return np.zeros(0)
+        ascending = bool((rows[1:] >= rows[:-1]).all())
+        order = slice(None) if ascending else np.argsort(rows, kind="stable")
+        flags = None if counted is None else np.asarray(counted)[order]
+        scaled = np.empty(len(given))
+        scaled[order] = self._scale(rows[order], tags[order], given[order], flags)
+        return scaled
+
+    @abstractmethod
+    def _scale(self, rows: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
+        """As `scale`, of entries token by token, one at least."""
+
+    def _check_fitted(self) -> None:
+        if not self.fitted:
+            raise calib_error("C004", what=type(self).__name__)
+
+    # Saving
+
+    def state(self) -> dict[str, Any]:
+        """Name, settings and learned arrays: what `load_learned` needs."""
+        return {"@calib_scalings": self.registered, "settings": self.settings(), "learned": self._learned()}
+
+    @abstractmethod
+    def _learned(self) -> dict[str, Any]:
+        """What was learned, as plain data and arrays, copied."""
+
+    @abstractmethod
+    def load_learned(self, learned: dict[str, Any]) -> Scaling:
+        """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
+
+
+def within_limit(pairs: Pairs, documents: Ints) -> Pairs:
+    """The pairs, or those of some of their documents where there are more than MOST_PAIRS. documents (Ints): Of the pairs."""
+    return pairs if len(pairs) <= MOST_PAIRS else pairs.take(thin_out(documents, MOST_PAIRS))
+
+
+def held_out(pairs: Pairs, documents: Ints, n_folds: int, learn: Callable[[Pairs], Scaling]) -> Floats:
+    """The scaled score of each pair by a scaling that did not see its document.
+
+    documents (Ints): Of the pairs, two at least. learn (Callable): Pairs of other documents -> a scaling fitted on them.
+    """
+
+    def score(outside: Ints, inside: Ints) -> Floats:
+        return learn(within_limit(pairs.take(outside), documents[outside])).scale_pairs(pairs.take(inside))
+
+    return cross_fit(folds_of(documents, n_folds), score)

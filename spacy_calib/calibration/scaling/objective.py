@@ -1,0 +1,152 @@
+"""What the weights of a log-linear scaling are chosen by, their penalized log loss, and the search for its minimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Floats, Ints
+from ..recalibrators.logistic import PRIOR
+from .entries import Entries, number_codes
+
+_MOST_STEPS = 300
+# Pairs of steps and gradients that L-BFGS keeps.
+_MEMORY = 20
+
+
+class Weights(NamedTuple):
+    """factor (Floats): Factor of log p, shape (1,). biases (Floats): Per tag, the rest, and tags past the end. codes (Ints), weights (Floats):
+    Pairs of tags as in `Entries.codes`, ascending, and the weight of each.
+    """
+
+    factor: Floats
+    biases: Floats
+    codes: Ints
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which weights there are, and what holds them near 0.
+
+    biased (bool): Whether each tag has a bias. pairwise (str): Which tags bear on a tag: "none", "self" (each on itself), "all".
+    ridge (float), bias_penalty (float): Penalty on each weight and each bias: half of it times the square.
+    """
+
+    biased: bool
+    pairwise: str
+    ridge: float
+    bias_penalty: float
+
+
+class Objective:
+    """Penalized log loss of some tokens as a function of one vector: factor, biases, weights.
+
+    The vector is given in units of its own curvature, without which the search would take several times as many steps.
+    """
+
+    def __init__(self, model: Model, entries: Entries, hits: NDArray[np.bool_]):
+        from scipy.sparse import csr_matrix
+
+        self.model, self.entries = model, entries
+        self.n_biases = entries.n_tags + 2 if model.biased else 0
+        self.gold = _gold_entries(entries, hits)
+        codes, targets, inputs = _bearing(model.pairwise, entries)
+        self.codes, which = number_codes(codes, (entries.n_tags + 2) ** 2)
+        self.design = csr_matrix((inputs, (targets, which)), (len(entries), len(self.codes)))
+        self.penalty = np.concatenate(
+            [np.full(1, PRIOR), np.full(self.n_biases, model.bias_penalty), np.full(len(self.codes), model.ridge)]
+        )
+        chance = np.exp(entries.logs)
+        variance = chance * (1.0 - chance)
+        curvature = self._gather(variance, entries.logs**2, self.design.power(2)) + self.penalty
+        curvature[0] += 1.0  # never 0, whatever the data are like
+        self.units = 1.0 / np.sqrt(curvature)
+
+    def minimize(self, start: Weights | None, tolerance: float) -> Weights:
+        """The weights of least loss.
+
+        start (Weights | None): Where the search begins; None begins with what changes nothing. tolerance (float): It ends with a step
+            that lowers the loss by less than this share of it.
+        """
+        from scipy.optimize import minimize
+        from threadpoolctl import threadpool_limits
+
+        # The vectors are short: threads would wait for one another for most of the time.
+        with threadpool_limits(1):
+            found = minimize(
+                self.loss,
+                self.start(start),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": _MOST_STEPS, "ftol": tolerance, "gtol": 1e-3, "maxcor": _MEMORY},
+            )
+        return self.unpack(found.x * self.units)
+
+    def start(self, given: Weights | None) -> Floats:
+        """The vector of these weights, in its units; pairs of tags that they do not know have weight 0."""
+        values = np.zeros(len(self.units))
+        values[0] = 1.0
+        if given is not None:
+            values[0] = given.factor[0]
+            values[1 : 1 + self.n_biases] = given.biases[: self.n_biases]
+            values[1 + self.n_biases :] = _weights_of(given, self.codes)
+        return values / self.units
+
+    def unpack(self, values: Floats) -> Weights:
+        """The weights of a vector that is not in its units."""
+        biases = values[1 : 1 + self.n_biases] if self.model.biased else np.zeros(self.entries.n_tags + 2)
+        return Weights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
+
+    def loss(self, scaled: Floats) -> tuple[float, Floats]:
+        """(loss, gradient) at a vector in its units."""
+        values = scaled * self.units
+        held = self.unpack(values)
+        margins = held.factor[0] * self.entries.logs + held.biases[self.entries.tags]
+        if len(held.weights):
+            margins += self.design @ held.weights
+        logs = margins - _log_sums(self.entries, margins)[self.entries.tokens]
+        residuals = np.exp(logs) - self.gold
+        moved = values.copy()
+        moved[0] -= 1.0
+        gradient = self._gather(residuals, self.entries.logs, self.design) + self.penalty * moved
+        return float(-logs[self.gold].sum() + 0.5 * (self.penalty * moved**2).sum()), gradient * self.units
+
+    def _gather(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
+        """Sums of the residuals times what each value multiplies."""
+        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.model.biased else np.zeros(0)
+        return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
+
+
+def _gold_entries(entries: Entries, hits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether each entry is what was right of its token: its rest, where none of its pairs hits."""
+    is_hit = np.zeros(len(entries), dtype=bool)
+    own = entries.origin >= 0
+    is_hit[own] = hits[entries.origin[own]]
+    held = np.add.reduceat(is_hit, entries.starts) > 0
+    return is_hit | ((entries.origin < 0) & ~held[entries.tokens])
+
+
+def _bearing(pairwise: str, entries: Entries) -> tuple[Ints, Ints, Floats]:
+    """Which weight bears on which entry: (code of the weight, the entry, what the weight is multiplied with)."""
+    if pairwise == "all":
+        return entries.codes, entries.targets, entries.inputs[entries.sources]
+    n = len(entries) if pairwise == "self" else 0
+    return (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
+
+
+def _weights_of(given: Weights, codes: Ints) -> Floats:
+    """The weight of each pair of tags; 0 for those that never met in the fit."""
+    if not len(given.codes):
+        return np.zeros(len(codes))
+    at = np.minimum(np.searchsorted(given.codes, codes), len(given.codes) - 1)
+    return np.where(given.codes[at] == codes, given.weights[at], 0.0)
+
+
+def _log_sums(entries: Entries, margins: Floats) -> Floats:
+    """Log of the summed exponentials of each token's entries, shape (n_tokens,)."""
+    highest = np.maximum.reduceat(margins, entries.starts)
+    return highest + np.log(np.add.reduceat(np.exp(margins - highest[entries.tokens]), entries.starts))

@@ -1,0 +1,19 @@
+"""Vector scaling: a factor and a bias for each tag."""
+
+from __future__ import annotations
+
+from .log_linear import LogLinearScaling
+from .ridge import DEFAULT_RIDGE
+
+
+class VectorScaling(LogLinearScaling):
+    """A factor and a bias for each tag, pulled towards one factor for all and no bias (Guo et al. 2017, section 4.2, with a ridge)."""
+
+    registered = "spacy-calib.VectorScaling.v1"
+    short = "vector"
+    pairwise = "self"
+
+
+def make_vector_scaling(ridge: float | None = DEFAULT_RIDGE, bias_ridge: float | None = None) -> VectorScaling:
+    """Registered as spacy-calib.VectorScaling.v1. See VectorScaling."""
+    return VectorScaling(ridge, bias_ridge)
