@@ -125,6 +125,8 @@ _MESSAGES = {
     "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
     # Sources
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
+    # Metrics
+    "C190": "The metric '{name}' has the short name '{short}', which is that of another figure of the calibration table; give it another one (the attribute `short`).",
     # Report
     "C080": "The report needs Altair and vl-convert, which are not installed; run `pip install spacy-calib[report]`.",
     # Pictures and text

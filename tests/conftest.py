@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import catalogue
 import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
+
+from spacy_calib.registry import registry
 
 WORDS = {
     "DET": ["the", "a", "this", "every"],
@@ -118,3 +123,12 @@ def shared_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("SPACY_CALIB_DATA does not name the folder of real data sets")
     return Path(folder)
+
+
+@pytest.fixture
+def register() -> Iterator[Callable[[str, str, Callable[..., Any]], None]]:
+    """(registry, name, function): registered as another package would, until the test ends."""
+    before = dict(catalogue.REGISTRY)
+    yield lambda kind, name, function: getattr(registry, kind).register(name, func=function)
+    catalogue.REGISTRY.clear()
+    catalogue.REGISTRY.update(before)

@@ -137,17 +137,20 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     done (list[Example]): Whose predicted Docs the pipe has read. RAISES C005: more bins were asked for than there are pairs.
     """
+    from ..pipe.registered import metrics
     from ..pipe.scorer import corpus_of, scorer_like
     from ..report.never_right import never_right
     from ..report.tables import calibration_table
 
     assert pipe.groups is not None
-    scorer = scorer_like(pipe.scorer, bins, groups)
+    scorer, known = scorer_like(pipe.scorer, bins, groups), metrics()
     labels, span_labels = pipe.source_labels(), pipe.source_span_labels()
 
     def table_of(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(own, names)
-        table = calibration_table(judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit)
+        table = calibration_table(
+            judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit, known
+        )
         # Edit trees do not name the lemma that they give.
         never = [] if pipe.fit_info.layer == "lemma" else never_right(judged.pairs, judged.calibrated, names)
         return {"bins": scorer.n_bins, **table, "never_right": never}
@@ -229,6 +232,8 @@ def _show_accepted(accepted: dict[str, Any] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str) -> None:
+    from ..metrics.metric import title_of
+    from ..pipe.registered import metrics
     from ..report.never_right import warning_of
     from ..report.verdict import worse_of
     from .shared.screen import msg
@@ -249,7 +254,7 @@ def _show_errors(table: dict[str, Any], ece: str) -> None:
     ]
     header = ("Group", "Tags", "Pairs", "Raw", "Calibrated", "Debiased", "95 % interval", "Floor", "Floor 95 %")
     print_table(rows, header, ("l", *"rrrrrrrr"))
-    names = {"ece": ece, "brier": "Brier", "nll": "Log loss"}
+    names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
     scores = [
         (names[key], number(row["raw"]), number(row["calibrated"]), *_change(table["change"].get(key)))
         for key, row in table["scores"].items()

@@ -227,19 +227,20 @@ def judged_units(
     pipe: Calibrator, corpus: ScoredCorpus, bins: int | None, n_groups: int | None, seed: int
 ) -> dict[str, Judged]:
     """ "tokens", behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
+    from ..pipe.registered import metrics
     from ..pipe.scorer import scorer_like
     from ..report.judged import judged_entities, judged_tokens
 
     assert pipe.groups is not None
     scorer = scorer_like(pipe.scorer, bins, n_groups)
-    n_bins, judging = scorer.n_bins, scorer.judging
+    n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
     labels = pipe.source_labels()
-    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, seed)
+    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, seed, known)
     if pipe.span_maps is None:
         return {"tokens": tokens}
     span_labels = pipe.source_span_labels()
     groups = judging(pipe.span_maps[0].groups, span_labels)
-    return {"entities": judged_entities(corpus, span_labels, groups, n_bins, seed), "tokens": tokens}
+    return {"entities": judged_entities(corpus, span_labels, groups, n_bins, seed, known), "tokens": tokens}
 
 
 def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
@@ -311,10 +312,9 @@ def show(contents: dict[str, Any], path: Path | None) -> None:
             msg.warn(sentence)
         for sentence in view["verdict"]["more"]:
             msg.text(sentence)
-        names = {"smce": "SMCE", "gmce": "Mean GMCE", "ece": "ECE (top label)", "nll": "Log loss", "brier": "Brier"}
         rows = [
             (
-                names[row["name"]],
+                row["title"],
                 number(row["raw"]),
                 number(row["calibrated"]),
                 number(row["debiased"]),

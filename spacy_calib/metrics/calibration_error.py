@@ -5,8 +5,8 @@ Each takes the scores that are judged and their hits. No pairs give None: there 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from ..errors import calib_error
 from ..pairs.bins import Binner, bin_table, check_count, make_binner
 from ..pairs.build import top_pairs
-from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities
+from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
+from .metric import Metric
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
@@ -142,17 +143,57 @@ def debiased_calibration_error(
     return float(np.sqrt(max(0.0, np.sum(table.counts * squared) / table.counts.sum())))
 
 
-Metric = Callable[[Floats, Floats], "float | None"]
+@dataclass(frozen=True)
+class CalibrationError(Metric):
+    """`calibration_error` as a metric. n_bins (int), bin_size (int | None), norm (str): See there.
+
+    RAISES C001: a setting out of range.
+    """
+
+    registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
+    short: ClassVar[str] = "smce"
+    title: ClassVar[str] = "SMCE"
+    listed: ClassVar[bool] = False
+    n_bins: int = 10
+    bin_size: int | None = None
+    norm: str = "l2"
+
+    def __post_init__(self) -> None:
+        make_binner(self.n_bins, self.bin_size)
+        check_norm(self.norm)
+
+    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+        """See `calibration_error`."""
+        return calibration_error(scores, hits, self.n_bins, self.bin_size, self.norm)
 
 
-def make_calibration_error(n_bins: int = 10, bin_size: int | None = None, norm: str = "l2") -> Metric:
+@dataclass(frozen=True)
+class DebiasedCalibrationError(Metric):
+    """`debiased_calibration_error` as a metric. n_bins (int), bin_size (int | None): See there.
+
+    RAISES C001: a setting out of range.
+    """
+
+    registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"
+    short: ClassVar[str] = "debiased"
+    title: ClassVar[str] = "Debiased SMCE"
+    listed: ClassVar[bool] = False
+    n_bins: int = 10
+    bin_size: int | None = None
+
+    def __post_init__(self) -> None:
+        make_binner(self.n_bins, self.bin_size)
+
+    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+        """See `debiased_calibration_error`."""
+        return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size)
+
+
+def make_calibration_error(n_bins: int = 10, bin_size: int | None = None, norm: str = "l2") -> CalibrationError:
     """Registered as spacy-calib.CalibrationError.v1."""
-    make_binner(n_bins, bin_size)
-    check_norm(norm)
-    return partial(calibration_error, n_bins=n_bins, bin_size=bin_size, norm=norm)
+    return CalibrationError(n_bins, bin_size, norm)
 
 
-def make_debiased_calibration_error(n_bins: int = 10, bin_size: int | None = None) -> Metric:
+def make_debiased_calibration_error(n_bins: int = 10, bin_size: int | None = None) -> DebiasedCalibrationError:
     """Registered as spacy-calib.DebiasedCalibrationError.v1."""
-    make_binner(n_bins, bin_size)
-    return partial(debiased_calibration_error, n_bins=n_bins, bin_size=bin_size)
+    return DebiasedCalibrationError(n_bins, bin_size)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..pairs.build import top_pairs
 from ..types import Floats, Pairs, as_hits, as_probabilities
+from .metric import MeanLoss
 
 # DESIGN section 2: log loss clips probabilities to this distance from 0 and 1.
 CLIP = 1e-6
@@ -48,11 +47,39 @@ def accuracy(pairs: Pairs) -> float | None:
     return float(np.count_nonzero(pairs.hits[top_pairs(pairs)]) / pairs.n_units) if pairs.n_units else None
 
 
-def make_brier() -> Callable[[Floats, Floats], float | None]:
+class Brier(MeanLoss):
+    """`brier` as a metric. Registered as spacy-calib.Brier.v1."""
+
+    registered = "spacy-calib.Brier.v1"
+    short = "brier"
+    title = "Brier"
+
+    def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
+        """See `squared_losses`."""
+        return squared_losses(scores, hits)
+
+
+class LogLoss(MeanLoss):
+    """`log_loss` as a metric. Registered as spacy-calib.LogLoss.v1."""
+
+    registered = "spacy-calib.LogLoss.v1"
+    short = "nll"
+    title = "Log loss"
+
+    def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
+        """See `log_losses`."""
+        return log_losses(scores, hits)
+
+
+# What tables show where no metrics are handed in.
+PROPER: dict[str, MeanLoss] = {metric.short: metric for metric in (Brier(), LogLoss())}
+
+
+def make_brier() -> Brier:
     """Registered as spacy-calib.Brier.v1."""
-    return brier
+    return Brier()
 
 
-def make_log_loss() -> Callable[[Floats, Floats], float | None]:
+def make_log_loss() -> LogLoss:
     """Registered as spacy-calib.LogLoss.v1."""
-    return log_loss
+    return LogLoss()

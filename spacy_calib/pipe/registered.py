@@ -42,7 +42,9 @@ def _by_short(registry: str) -> dict[str, Any]:
     """What has no short name is called by its registered one. RAISES C185: two of them have one short name."""
     found: dict[str, Any] = {}
     owner: dict[str, str] = {}
-    for name, made in prototypes(registry).items():
+    # Those of this package in front: what is registered elsewhere adds rows behind.
+    made_by = sorted(prototypes(registry).items(), key=lambda named: not named[0].startswith("spacy-calib."))
+    for name, made in made_by:
         short = getattr(made, "short", "") or name
         if short in found:
             raise calib_error("C185", short=short, registry=registry, first=owner[short], second=name)

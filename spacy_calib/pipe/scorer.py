@@ -14,10 +14,11 @@ from ..doc.annotations import get_annotation
 from ..doc.attributes import doc_view
 from ..doc.collect import scored_corpus
 from ..metrics.calibration_error import ece, gmce, mean_of, smce
-from ..metrics.proper import brier, log_loss
+from ..metrics.metric import figure_of, listed
 from ..pairs.bins import check_count
 from ..pairs.judged import JudgedPairs
 from ..types import Groups
+from .registered import metrics
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
@@ -31,11 +32,12 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
 
 
 def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
-    """The figures of DESIGN section 6, each raw and calibrated on the same pairs; None where there is nothing to judge.
+    """Calibration errors and every registered metric, each raw and calibrated on the same pairs; None where there is nothing to judge.
 
     groups (Groups | None): Tag groups for GMCE; None (a pipe that is not fitted) gives no GMCE.
+    RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
-    pairs = judged.pairs
+    pairs, more = judged.pairs, listed(metrics())
     scores: dict[str, Any] = {}
     per_group: dict[str, dict[str, Any]] = {}
     for suffix, values in (("", judged.calibrated), ("_raw", pairs.scores)):
@@ -45,8 +47,8 @@ def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib"
         for index, error in enumerate(errors):
             per_group.setdefault(groups.names[index], {})[f"gmce{suffix}"] = error  # type: ignore[union-attr]
         scores[f"ece{suffix}"] = ece(pairs, values, n_bins)
-        scores[f"brier{suffix}"] = brier(values, pairs.hits)
-        scores[f"nll{suffix}"] = log_loss(values, pairs.hits)
+        for short, metric in more.items():
+            scores[f"{short}{suffix}"] = figure_of(metric, values, pairs.hits)
     if groups is not None:
         of_pair = groups.of(pairs.tags)
         for index, row in enumerate(per_group.values()):
@@ -54,6 +56,11 @@ def calib_scores(judged: JudgedPairs, groups: Groups | None, attr: str = "calib"
             row["tags"] = groups.sizes[index]
     scores["gmce_per_group"] = per_group if len(pairs) and groups is not None else None
     return {f"{attr}_{key}": value for key, value in scores.items()}
+
+
+def score_names() -> list[str]:
+    """The figures of `calib_scores` that are one number. RAISES C185, C190: see there."""
+    return ["smce", "gmce", "ece", *listed(metrics())]
 
 
 class CalibScorer:

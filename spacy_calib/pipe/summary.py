@@ -9,6 +9,7 @@ from typing import Any
 from spacy.language import Language
 
 from ..doc.annotations import SPANS_PREFIX, plain_name
+from .scorer import score_names
 
 # What each annotation is read from, as spaCy's factories name it.
 _READS = {
@@ -22,7 +23,6 @@ _READS = {
     "ner": ["doc.ents"],
     "biluo": ["doc.ents"],
 }
-_SCORES = ("smce", "gmce", "ece", "brier", "nll")
 
 
 def facts(pipe: Any) -> dict[str, str]:
@@ -63,7 +63,7 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     reads = (
         meta.requires if not layer else ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READS.get(layer, meta.requires)
     )
-    scores = [f"{pipe.attr}_{score}{suffix}" for score in _SCORES for suffix in ("", "_raw")] if pipe.scorer else []
+    scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
     nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..metrics.decomposition import decompose
-from ..metrics.proper import log_losses, squared_losses
+from ..metrics.metric import listed, losses, title_of
 from ..metrics.resampling import error_interval, mean_gmce_interval, resample_means
 from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
@@ -42,7 +42,9 @@ def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]
         "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst", "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
-    table = calibration_table(pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents, corpus.unit)
+    table = calibration_table(
+        pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents, corpus.unit, judged.metrics
+    )
     never = never_right(pairs, calibrated, judged.labels) if judged.named else []
     return {
         **facts,
@@ -94,44 +96,42 @@ def _unit_hits(corpus: ScoredCorpus, judged: Judged) -> tuple[Floats, Ints]:
 
 
 def figures(judged: Judged, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """SMCE, mean GMCE, ECE, log loss and Brier score: "name", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
+    """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
     (of the errors: of the true error, around "debiased"), and "floor", "floor95" where exactly true scores would show more than 0; None where not known.
     """
-    rows = {"smce": table["errors"][0], "gmce": table["errors"][-1]}
-    found = []
-    for name, row in rows.items():
-        low, high = _raw_bounds(judged, name)
-        bounds = {
-            "debiased": row["debiased"],
-            "raw_low": low,
-            "raw_high": high,
-            "calibrated_low": row["true_low"],
-            "calibrated_high": row["true_high"],
-        }
-        found.append({"name": name, **{key: row[key] for key in (*_KINDS, "floor", "floor95")}, **bounds})
-    of_top = dict.fromkeys(("debiased", "floor", "floor95", *(f"{kind}_{end}" for kind in _KINDS for end in ("low", "high"))))
-    found.append({"name": "ece", **of_top, **table["scores"]["ece"]})
-    return found + _proper_figures(judged, table["scores"])
-
-
-def _raw_bounds(judged: Judged, name: str) -> tuple[float | None, float | None]:
     pairs, n_bins, seed = judged.pairs, judged.n_bins, judged.seed
-    if name == "smce":
-        return _bounds(error_interval(pairs.scores, pairs.hits, judged.documents, n_bins, seed=seed))
-    return _bounds(mean_gmce_interval(pairs, judged.groups, judged.documents, None, n_bins, seed=seed))
+    raw = {
+        "smce": error_interval(pairs.scores, pairs.hits, judged.documents, n_bins, seed=seed),
+        "gmce": mean_gmce_interval(pairs, judged.groups, judged.documents, None, n_bins, seed=seed),
+    }
+    found = [
+        _figure("smce", "SMCE", table["errors"][0], raw["smce"]),
+        _figure("gmce", "Mean GMCE", table["errors"][-1], raw["gmce"]),
+    ]
+    return [*found, _figure("ece", "ECE (top label)", table["scores"]["ece"]), *_metric_figures(judged, table["scores"])]
 
 
-def _proper_figures(judged: Judged, scores: dict[str, Any]) -> list[dict[str, Any]]:
+def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
+    """row (Mapping): Of the table of errors or of the scores. raw, calibrated: Intervals; that of an error stands in its row."""
+    raw_low, raw_high = _bounds(raw)
+    low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
+    held = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
+    intervals = {"raw_low": raw_low, "raw_high": raw_high, "calibrated_low": low, "calibrated_high": high}
+    return {"name": name, "title": title, **held, **intervals}
+
+
+def _metric_figures(judged: Judged, scores: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that are mean losses in front, with intervals."""
     both = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
-    losses = {"nll": log_losses, "brier": squared_losses}
-    columns = [loss(both[kind], judged.pairs.hits) for loss in losses.values() for kind in _KINDS]
-    resampled = iter(resample_means(columns, judged.documents, seed=judged.seed) or [])
+    of_pair = losses(judged.metrics)
+    columns = [loss(both[kind], judged.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
+    resampled = resample_means(columns, judged.documents, seed=judged.seed) if columns else None
+    intervals = [one.interval() for one in resampled or []]
+    metrics = listed(judged.metrics)
     found = []
-    for name in losses:
-        row: dict[str, Any] = {"name": name, "floor": None, "floor95": None, "debiased": None, **scores[name]}
-        for kind in _KINDS:
-            row[f"{kind}_low"], row[f"{kind}_high"] = _bounds(next(resampled).interval())
-        found.append(row)
+    for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:
+        raw, calibrated, *intervals = intervals if name in of_pair else (None, None)
+        found.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
     return found
 
 

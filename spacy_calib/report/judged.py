@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..metrics.calibration_error import group_slices
+from ..metrics.proper import PROPER
 from ..types import Floats, Groups, Ints, Pairs
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Judged:
 
     unit (str): "tokens" or "entities". pairs (Pairs): Raw scores and hits. calibrated (Floats): Shape (n,). documents (Ints): Of each pair.
     labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags. n_bins (int): Adaptive bins.
-    seed (int): Of all random numbers. starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
+    seed (int): Of all random numbers. metrics (Mapping): Short name -> metric, see `Metric`. starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
     named (bool): Whether a tag's column says which label it is; edit trees do not name the lemma that they give.
     """
 
@@ -39,6 +40,7 @@ class Judged:
     starts: Ints
     ends: Ints
     named: bool = True
+    metrics: Mapping[str, Any] = field(default_factory=lambda: PROPER)
 
     @property
     def enough(self) -> int:
@@ -62,27 +64,45 @@ class Judged:
         return self.groups.names[group] if group >= 0 else ""
 
 
-def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], groups: Groups, n_bins: int = 10, seed: int = 0) -> Judged:
+def judged_tokens(
+    corpus: ScoredCorpus,
+    labels: Sequence[str],
+    groups: Groups,
+    n_bins: int = 10,
+    seed: int = 0,
+    metrics: Mapping[str, Any] = PROPER,
+) -> Judged:
     """The scores of tokens with gold.
 
-    labels (Sequence[str]): Of the source; the names of the corpus begin with them.
+    labels (Sequence[str]): Of the source; the names of the corpus begin with them. metrics (Mapping): See Judged.
     """
     found = corpus.pairs()
     pairs = found.pairs
     tags = corpus.tags[corpus.hits >= 0]
     named = bool((pairs.tags == tags)[pairs.tags >= 0].all())
     starts, ends = pairs.rows, pairs.rows + 1
-    return Judged("tokens", pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends, named)
+    return Judged(
+        "tokens", pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends, named, metrics
+    )
 
 
-def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], groups: Groups, n_bins: int = 10, seed: int = 0) -> Judged:
+def judged_entities(
+    corpus: ScoredCorpus,
+    labels: Sequence[str],
+    groups: Groups,
+    n_bins: int = 10,
+    seed: int = 0,
+    metrics: Mapping[str, Any] = PROPER,
+) -> Judged:
     """The scores of entities (or categorized spans) with gold. labels (Sequence[str]): Of the spans of the source."""
     found = corpus.span_pairs(labels)
     spans = corpus.spans
     keep = np.flatnonzero(spans.right >= 0)
     first = corpus.doc_starts[spans.docs[keep]]
     starts, ends = first + spans.starts[keep], first + spans.ends[keep]
-    return Judged("entities", found.pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends)
+    return Judged(
+        "entities", found.pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends, metrics=metrics
+    )
 
 
 class Context(NamedTuple):

@@ -57,6 +57,7 @@ def _alarm(view: Mapping[str, Any]) -> str | None:
     return OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"])
 
 
+# What the page says of the figures that it knows; another one has its title.
 FIGURE_NAMES = {
     "smce": ("Calibration error, all together (SMCE)", "how far scores are from the share that is right, root mean square"),
     "gmce": ("Calibration error, mean of groups (GMCE)", "the same, frequent and rare alike"),

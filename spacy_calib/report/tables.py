@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
 from ..metrics.intervals import calibration_error_interval
+from ..metrics.metric import figure_of, listed, losses
 from ..metrics.noise_floor import mean_gmce_floor, noise_floor
-from ..metrics.proper import accuracy, brier, log_loss, log_losses, squared_losses
+from ..metrics.proper import PROPER, accuracy
 from ..metrics.resampling import error_interval, mean_gmce_interval, paired_difference
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
@@ -101,12 +103,15 @@ def calibration_table(
     seed: int = 0,
     documents: Ints | None = None,
     unit: str = DOCUMENT,
+    metrics: Mapping[str, Any] = PROPER,
 ) -> dict[str, Any]:
     """Everything that `spacy calib evaluate` shows, as plain data.
 
     documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What they are, see `documents`.
+    metrics (Mapping): Short name -> metric; see `Metric`.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known; "errors": rows as in ErrorRow for all, each group and the mean;
-        "scores": name -> {"raw", "calibrated"} for ece, brier and nll; "change": see `changes`.
+        "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": see `changes`.
+    RAISES C190: see `listed`.
     """
     judging = Judging(n_bins, seed, documents)
     rows = [judging.row("all", len(groups.of_tag), pairs, calibrated, slice(None))]
@@ -124,19 +129,23 @@ def calibration_table(
         "errors": [asdict(row) for row in rows],
         "scores": {
             "ece": {key: ece(pairs, values, n_bins) for key, values in both.items()},
-            "brier": {key: brier(values, pairs.hits) for key, values in both.items()},
-            "nll": {key: log_loss(values, pairs.hits) for key, values in both.items()},
+            **{
+                short: {key: figure_of(metric, values, pairs.hits) for key, values in both.items()}
+                for short, metric in listed(metrics).items()
+            },
         },
-        "change": changes(pairs, calibrated, documents, seed),
+        "change": changes(pairs, calibrated, documents, seed, metrics),
     }
 
 
-def changes(pairs: Pairs, calibrated: Floats, documents: Ints | None, seed: int = 0) -> dict[str, dict[str, float | None]]:
-    """What calibration changed: for nll and brier the calibrated score less the raw one, "value", with "low" and "high" of its 95 % interval
-    by paired bootstrap over documents; below 0 is better. None where nothing can be said.
+def changes(
+    pairs: Pairs, calibrated: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Any] = PROPER
+) -> dict[str, dict[str, float | None]]:
+    """What calibration changed: of each metric that is a mean loss (log loss, Brier score) that of calibrated scores less that of raw ones,
+    "value", with "low" and "high" of its 95 % interval by paired bootstrap over documents; below 0 is better. None where nothing can be said.
     """
     found = {}
-    for name, loss in {"nll": log_losses, "brier": squared_losses}.items():
+    for name, loss in losses(metrics).items():
         new, old = loss(calibrated, pairs.hits), loss(pairs.scores, pairs.hits)
         of = np.zeros(len(pairs)) if documents is None else documents  # one document gives a value without an interval
         interval = paired_difference(new, old, of, seed=seed)

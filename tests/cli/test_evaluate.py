@@ -141,6 +141,31 @@ def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated,
     )
 
 
+class WorstGap:
+    """A metric of another package."""
+
+    short = "worst"
+    title = "Worst gap"
+
+    def __call__(self, scores, hits):
+        return np.max(np.abs(scores - hits))
+
+
+def test_a_metric_registered_elsewhere_is_in_table_json_and_scorer(register, calibrated, test_file, tmp_path):
+    assert calib("evaluate", calibrated, test_file, "--silent", "-o", tmp_path / "before.json").code == 0
+    register("calib_metrics", "elsewhere.WorstGap.v1", WorstGap)
+    outcome = calib("evaluate", calibrated, test_file, "-o", tmp_path / "after.json")
+    before, after = (figures(tmp_path / f"{name}.json")["calib"] for name in ("before", "after"))
+    worst = after["scores"].pop("worst")
+    assert before == after
+    assert 0 < worst["calibrated"] <= 1
+    assert f"Worst gap {worst['raw']:.4f} {worst['calibrated']:.4f} - -" in outcome.text
+    scored = scored_by_spacy(calibrated, test_file)
+    assert scored["calib_worst"] == pytest.approx(worst["calibrated"], abs=WRITTEN)
+    assert scored["calib_worst_raw"] == pytest.approx(worst["raw"], abs=WRITTEN)
+    assert "calib_worst" in spacy.load(calibrated).get_pipe_meta("calib").scores
+
+
 def test_bins_replace_those_of_the_fit(model, dev, test_file, tmp_path):
     assert calib("fit", model, dev, tmp_path / "out", "-b", 4, "--silent").code == 0
     errors = {}

@@ -47,6 +47,26 @@ def test_the_figures_are_those_of_evaluate(calibrated, test_file, tmp_path):
     assert view["bins"] == of_pipe["bins"]
 
 
+def test_a_metric_registered_elsewhere_is_on_the_page(register, calibrated, test_file, tmp_path):
+    def make():
+        def share_of_hits(scores, hits):
+            return hits.mean()
+
+        share_of_hits.short, share_of_hits.title = "hits", "Share of <hits>"
+        return share_of_hits
+
+    register("calib_metrics", "elsewhere.Hits.v1", make)
+    outcome = calib("report", calibrated, test_file, "-o", tmp_path / "page.html", "--format", "json")
+    (view,) = json.loads(outcome.printed)["views"]
+    names = [row["name"] for row in view["figures"]]
+    assert names == ["smce", "gmce", "ece", "nll", "brier", "hits"]
+    row = view["figures"][-1]
+    assert row["raw"] == row["calibrated"] == view["table"]["scores"]["hits"]["raw"] > 0
+    assert row["raw_low"] is row["calibrated_low"] is row["floor"] is None
+    page = (tmp_path / "page.html").read_text(encoding="utf8")
+    assert '<th scope="row">Share of &lt;hits&gt;<small></small></th>' in page
+
+
 def test_the_page_names_no_folder_and_the_same_run_gives_the_same_bytes(written, calibrated, test_file, tmp_path):
     _, path = written
     page = path.read_bytes()

@@ -38,6 +38,25 @@ def test_every_registered_metric_has_a_row():
 
 
 @every_case
+def test_has_the_names_by_which_it_is_shown(case):
+    metric = make(case)
+    assert metric.registered == case[0]
+    assert metric.short
+    assert metric.short.isidentifier()
+    assert metric.title
+    assert type(metric.listed) is bool
+
+
+@every_case
+def test_a_mean_of_losses_is_their_mean(case):
+    metric = make(case)
+    scores, hits = bernoulli(50, seed=9)
+    if hasattr(metric, "losses"):
+        assert metric(scores, hits) == np.mean(metric.losses(scores, hits))
+    assert hasattr(metric, "losses") == (metric.short in ("brier", "nll"))
+
+
+@every_case
 def test_worked_value_of_perfectly_calibrated_pairs(case):
     scores = np.repeat([0.25, 0.75], 4)
     hits = np.concatenate([np.arange(4) < 1, np.arange(4) < 3])

@@ -159,3 +159,17 @@ def test_the_same_seed_gives_the_same_table(pairs):
     first = calibration_table(pairs, pairs.scores, GROUPS, seed=1)
     assert first == calibration_table(pairs, pairs.scores, GROUPS, seed=1)
     assert first != calibration_table(pairs, pairs.scores, GROUPS, seed=2)
+
+
+def test_each_metric_that_is_handed_in_has_a_row(pairs):
+    from spacy_calib.metrics.proper import PROPER
+
+    metrics = {**PROPER, "hits": lambda scores, hits: np.mean(hits) - np.mean(scores)}
+    made = calibration_table(pairs, pairs.scores**2, GROUPS, metrics=metrics)
+    plain = calibration_table(pairs, pairs.scores**2, GROUPS)
+    gap = {"raw": pairs.hits.mean() - pairs.scores.mean(), "calibrated": pairs.hits.mean() - (pairs.scores**2).mean()}
+    assert made["scores"] == {**plain["scores"], "hits": pytest.approx(gap)}
+    assert list(made["scores"]) == ["ece", "brier", "nll", "hits"]
+    # Only means of losses can be compared pair by pair.
+    assert made["change"] == plain["change"]
+    assert list(made["change"]) == ["nll", "brier"]
