@@ -65,6 +65,7 @@ PARTS = {
     "conllu.py": "conllu",
     "corpus_pairs.py": "corpus_pairs",
     "study_common.py": "study_common",
+    "quality/holm.py": "quality.holm",
     "quality/judge.py": "quality.judge",
     "quality/models.py": "quality.models",
     "quality/ours.py": "quality.ours",

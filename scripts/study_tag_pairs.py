@@ -35,9 +35,9 @@ from spacy_calib.cli.shared.scoring import open_pipeline, score
 from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.errors import CalibError, calib_error
 from spacy_calib.metrics.calibration_error import calibration_error
+from spacy_calib.metrics.error_interval import error_interval
 from spacy_calib.metrics.intervals import calibration_error_interval
 from spacy_calib.metrics.noise_floor import noise_floor
-from spacy_calib.metrics.resampling import error_interval
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.report.plots import compare_reliability, reliability_diagram
 from spacy_calib.types import Floats, Ints, Pairs

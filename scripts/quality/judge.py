@@ -12,8 +12,10 @@ from spacy_calib.metrics import gmce, smce
 from spacy_calib.metrics.calibration_error import mean_of
 from spacy_calib.metrics.noise_floor import mean_gmce_floor, noise_floor
 from spacy_calib.metrics.proper import log_losses, squared_losses
-from spacy_calib.metrics.resampling import holm_upper_bounds, resample_means
+from spacy_calib.metrics.resampling import resample_means
 from spacy_calib.types import Floats, Groups, Ints, Pairs
+
+from .holm import holm_upper_bounds
 
 # Margin of "never worse": this share of the raw loss.
 MARGIN = 0.01

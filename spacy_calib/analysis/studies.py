@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import calib_error
 from ..metrics.calibration_error import calibration_error, debiased_calibration_error
+from ..metrics.error_interval import error_interval
 from ..metrics.intervals import calibration_error_interval
-from ..metrics.resampling import error_interval
 from ..pairs.bins import check_count
 from ..types import Floats
 from .synthetic import Synthetic

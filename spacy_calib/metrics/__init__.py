@@ -1,10 +1,11 @@
 """Scores and hits -> one number. A metric is a function of two arrays of equal length; its name is the field's."""
 
+from .bootstrap import document_bootstrap
 from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
 from .intervals import calibration_error_interval
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import accuracy, brier, log_loss
-from .resampling import document_bootstrap, paired_difference
+from .resampling import paired_difference
 
 __all__ = [
     "accuracy",

@@ -1,22 +1,17 @@
-"""How sure a figure is, by resampling whole documents: pairs of one document are alike, and as many single pairs would know more.
+"""How sure a mean is, by resampling whole documents: pairs of one document are alike, and as many single pairs would know more.
 
 A resample takes as many documents as there are, each time any of them, so that a document stands in it 0, 1, 2 ... times: its *weight*.
 Figures that depend on sums over documents alone are drawn from those sums, whatever the number of pairs.
 
-The kind of interval was chosen by coverage where the truth is known (tests/metrics/test_bootstrap.py simulates a part of that):
-
-- Means (log loss, Brier, their differences): studentised. Each resample's distance from the mean is divided by its own standard error
-  over documents (the bootstrap-t; Efron & Tibshirani 1993, chapter 12). Of five kinds its upper bound failed least often.
-- Calibration errors: noise in the bins makes a resample look worse than the data, and the data worse than the truth. Where scores are
-  true, plain percentiles never hold the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that noise, estimated from
-  the spread among documents, is taken off the squared error twice: once for the data and once for the resample.
-- Anything else: percentiles, moved outwards where documents are few (the "expanded" ones of Hesterberg 2015).
+Each figure has the kind of interval that held the truth most often where the truth is known (tests/metrics simulates a part of that).
+For means (log loss, Brier score, their differences) that is the studentised one: each resample's distance from the mean is divided by its
+own standard error over documents (the bootstrap-t; Efron & Tibshirani 1993, chapter 12). Of five kinds its upper bound failed least often.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,17 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..pairs.bins import assign, check_count, make_binner
-from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
-from .calibration_error import smce
-from .proper import brier, log_loss, log_losses, squared_losses
+from ..pairs.bins import check_count
+from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
 
 _CELLS_AT_ONCE = 1 << 22
-# A spread this much smaller than what it is the spread of is rounding.
-_NOTHING = 1e-12
-_ONE_DOCUMENT = "all pairs are of one document, and nothing says how documents differ"
-
-Statistic = Callable[[Pairs, Floats, Floats], "float | None"]
+# Relative size below which a deviation counts as floating-point noise.
+ROUNDING_NOISE = 1e-12
+ONE_DOCUMENT = "all pairs are of one document, and nothing says how documents differ"
 
 
 @dataclass(frozen=True)
@@ -79,12 +70,12 @@ class Resampled:
 
         RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples.
         """
-        rank = _rank(1 - _check_coverage(coverage), len(self.distances))
+        rank = rank_of(1 - check_coverage(coverage), len(self.distances))
         return None if self.documents < 2 else float(self.estimate - self.distances[rank - 1] * self.error)
 
     def lower(self, coverage: float = 0.95) -> float | None:
         """One-sided bound: the true mean is at least this. RAISES C001: see `upper`."""
-        rank = _rank(1 - _check_coverage(coverage), len(self.distances))
+        rank = rank_of(1 - check_coverage(coverage), len(self.distances))
         return None if self.documents < 2 else float(self.estimate - self.distances[-rank] * self.error)
 
     def p_value(self, margin: float = 0.0) -> float:
@@ -103,30 +94,11 @@ class Resampled:
 
     def interval(self, coverage: float = 0.95) -> Interval:
         """Two-sided interval and one-sided bound. RAISES C001: see `upper`."""
-        outer = (1 + _check_coverage(coverage)) / 2
+        outer = (1 + check_coverage(coverage)) / 2
         return Interval(
             self.estimate, self.lower(outer), self.upper(outer), self.upper(coverage), coverage, self.documents,
-            reason=_ONE_DOCUMENT if self.documents < 2 else None,
+            reason=ONE_DOCUMENT if self.documents < 2 else None,
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class HolmBound:
-    """One of several differences after Holm's adjustment.
-
-    estimate (float): The difference. margin (float): What it should stay under. p_value, adjusted (float): Of "it is margin or more".
-    rejected (bool): It is under the margin: `adjusted` is at most 1 - coverage. upper (float): Simultaneous bound, at most the margin
-        where rejected and above it elsewhere; None with one document.
-    bonferroni (float): Simultaneous bound that knows no margin; None with one document.
-    """
-
-    estimate: float
-    margin: float
-    p_value: float
-    adjusted: float
-    rejected: bool
-    upper: float | None
-    bonferroni: float | None
 
 
 def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> Resampled | None:
@@ -149,12 +121,12 @@ def resample_means(
     columns (Sequence[ArrayLike]): n finite numbers each. RETURNS (list[Resampled]): One per column; None without pairs.
     RAISES C001, C002: see `resample_mean`.
     """
-    given = [_as_finite(values) for values in columns]
+    given = [as_finite(values) for values in columns]
     n = len(given[0]) if given else 0
     for values in given:
         if len(values) != n:
             raise calib_error("C002", what="Resampling", first="value", second="other value", n_first=n, n_second=len(values))
-    codes, n_documents = _codes(documents, n)
+    codes, n_documents = document_codes(documents, n)
     check_count("n_samples", n_samples)
     if not n:
         return None
@@ -165,7 +137,7 @@ def resample_means(
         return [Resampled(part.estimate, 0.0, np.zeros(n_samples), n_documents) for part in parts]
     rests = np.stack([part.rest for part in spread])
     stacked = np.concatenate([[counts, counts**2], rests, rests**2, rests * counts])
-    totals = np.concatenate([stacked @ weights for weights in _weights(n_documents, n_samples, seed)], axis=1)
+    totals = np.concatenate([stacked @ weights for weights in resamples(n_documents, n_samples, seed)], axis=1)
     sizes, squares = totals[:2]
     of_part = iter(zip(*np.split(totals[2:], 3), strict=True))
     small_sample = n_documents / (n_documents - 1)
@@ -177,7 +149,7 @@ def resample_means(
         sums, squared_sums, products = next(of_part)
         shift = sums / sizes
         squared = squared_sums - 2 * shift * products + shift**2 * squares
-        squared[squared <= _NOTHING * squared_sums] = 0.0
+        squared[squared <= ROUNDING_NOISE * squared_sums] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             distances = shift / (np.sqrt(small_sample * squared) / sizes)
         error = math.sqrt(small_sample * np.sum(part.rest**2)) / counts.sum()
@@ -202,7 +174,7 @@ class _Residuals:
         centre = sums.sum() / counts.sum()
         rest = sums - centre * counts
         size = np.bincount(codes, weights=np.abs(moved)) + abs(centre) * counts
-        flat = math.sqrt(np.sum(rest**2)) <= _NOTHING * math.sqrt(np.sum(size**2))
+        flat = math.sqrt(np.sum(rest**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
         return cls(float(values[0] + centre), rest, flat)
 
 
@@ -210,7 +182,7 @@ def mean_interval(
     values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
 ) -> Interval | None:
     """Interval of the mean of n values (losses), by document; None without pairs. Arguments and errors: see `resample_mean`."""
-    _check_coverage(coverage)
+    check_coverage(coverage)
     resampled = resample_mean(values, documents, n_samples, seed)
     return resampled.interval(coverage) if resampled else None
 
@@ -222,7 +194,7 @@ def resample_difference(
 
     RAISES C001, C002: see `resample_mean`.
     """
-    first, second = _as_finite(loss_a), _as_finite(loss_b)
+    first, second = as_finite(loss_a), as_finite(loss_b)
     if len(first) != len(second):
         raise calib_error(
             "C002",
@@ -244,172 +216,12 @@ def paired_difference(
     RETURNS (Interval): None without pairs; of zero width where all differences are equal.
     RAISES C001, C002: see `resample_mean`.
     """
-    _check_coverage(coverage)
+    check_coverage(coverage)
     resampled = resample_difference(loss_a, loss_b, documents, n_samples, seed)
     return resampled.interval(coverage) if resampled else None
 
 
-def error_interval(
-    scores: ArrayLike,
-    hits: ArrayLike,
-    documents: ArrayLike,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    n_samples: int = 1000,
-    seed: int = 0,
-    coverage: float = 0.95,
-) -> Interval | None:
-    """Interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
-
-    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may lie above `high`.
-    Simulated 95 % intervals held it in 95 to 100 % of cases with 10 to 300 documents, and in 87 to 93 % with 5.
-    The bins stay those of all the data: made anew from each resample they give the same coverage and cost a pass over all pairs each.
-
-    scores, hits, documents: One of each per pair. n_bins (int): Adaptive bins. bin_size (int | None): beta; replaces n_bins.
-    RETURNS (Interval): None without pairs.
-    RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
-    """
-    given = as_probabilities("scores", scores)
-    one = np.zeros(len(given), dtype=np.intp)
-    return _error_interval(given, as_hits(hits, len(given)), one, 1, documents, n_bins, bin_size, n_samples, seed, coverage)
-
-
-def mean_gmce_interval(
-    pairs: Pairs,
-    groups: Groups,
-    documents: ArrayLike,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    n_samples: int = 1000,
-    seed: int = 0,
-    coverage: float = 0.95,
-) -> Interval | None:
-    """Interval of the true mean GMCE (unweighted, over the groups that have pairs), by document. See `error_interval`.
-
-    scores: Replace the pairs' raw scores. RETURNS (Interval): None where no group has pairs.
-    """
-    judged = _judged(pairs, scores)
-    codes, _ = _codes(documents, len(pairs))
-    of_pair = groups.of(pairs.tags)
-    own = np.flatnonzero(of_pair >= 0)
-    return _error_interval(
-        judged[own], pairs.hits[own], of_pair[own], len(groups), codes[own], n_bins, bin_size, n_samples, seed, coverage
-    )
-
-
-def document_bootstrap(
-    statistic: Statistic | Callable[..., float | None],
-    pairs: Pairs,
-    documents: ArrayLike,
-    scores: ArrayLike | None = None,
-    n_samples: int = 1000,
-    seed: int = 0,
-    coverage: float = 0.95,
-) -> Interval | None:
-    """Interval of any figure over pairs, by document.
-
-    statistic: `log_loss`, `brier` or `smce` itself (drawn from sums, see the module), or a function of (pairs, scores, weights) with a
-        weight of 0, 1, 2 ... for each pair, computed anew for every resample; its interval is one of percentiles, which suits smooth
-        figures and no calibration errors. Resamples where it gives None are left out.
-    documents: The document of each pair. scores: Replace the pairs' raw scores.
-    RETURNS (Interval): None where the figure of all pairs is None.
-    RAISES C001: scores out of range, n_samples too few for the coverage. C002: lengths differ.
-    """
-    judged = _judged(pairs, scores)
-    if statistic is log_loss or statistic is brier:
-        losses = (log_losses if statistic is log_loss else squared_losses)(judged, pairs.hits)
-        return mean_interval(losses, documents, n_samples, seed, coverage)
-    if statistic is smce:
-        return error_interval(judged, pairs.hits, documents, n_samples=n_samples, seed=seed, coverage=coverage)
-    codes, n_documents = _codes(documents, len(pairs))
-    _check_coverage(coverage)
-    _rank((1 - coverage) / 2, check_count("n_samples", n_samples))
-    estimate = statistic(pairs, judged, np.ones(len(pairs))) if len(pairs) else None
-    if estimate is None:
-        return None
-    if n_documents < 2:
-        return Interval(float(estimate), None, None, None, coverage, n_documents, reason=_ONE_DOCUMENT)
-    drawn = [
-        value
-        for weights in _weights(n_documents, n_samples, seed)
-        for column in range(weights.shape[1])
-        if (value := statistic(pairs, judged, weights[codes, column])) is not None
-    ]
-    return _percentiles(np.array(drawn), float(estimate), coverage, n_documents)
-
-
-def weighted_calibration_error(
-    scores: Floats, hits: ArrayLike, weights: Floats, n_bins: int = 10, bin_size: int | None = None
-) -> float | None:
-    """The l2 calibration error of pairs that count `weights` times, with bins made from the weighted pairs.
-
-    weights (Floats): At least 0; whole numbers give the error of the pairs repeated so often. None where all are 0.
-    """
-    own = np.flatnonzero(weights > 0)
-    if not len(own):
-        return None
-    given, mass = scores[own], weights[own]
-    bins = assign(given, make_binner(n_bins, bin_size)(given, mass))
-    gaps = np.bincount(bins, weights=mass * (given - np.asarray(hits)[own]))
-    counts = np.bincount(bins, weights=mass)
-    held = counts > 0
-    return float(np.sqrt(np.sum(gaps[held] ** 2 / counts[held]) / counts.sum()))
-
-
-def holm(p_values: ArrayLike) -> Floats:
-    """Adjusted p values (Holm 1979): rejecting those at most a keeps the chance of any false rejection at most a.
-
-    p_values: m numbers in [0, 1], of tests that may depend on one another.
-    RETURNS (Floats): Shape (m,), in the same order.
-    RAISES C001: values out of range.
-    """
-    given = as_probabilities("p_values", p_values)
-    order = np.argsort(given, kind="stable")
-    adjusted = np.empty(len(given))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1)))
-    return adjusted
-
-
-def holm_upper_bounds(
-    differences: Sequence[Resampled], margins: ArrayLike | None = None, coverage: float = 0.95
-) -> list[HolmBound]:
-    """Simultaneous one-sided upper bounds of m differences that agree with Holm's tests of "difference k is margin k or more".
-
-    With the chance `coverage` or more every true difference is at most its bound (Strassburger & Bretz 2008; Guilbaud 2008). Where Holm's
-    procedure rejects, the bound is at most the margin; where it does not, it is not below it. While any difference is retained, rejected
-    ones say no more than their margin, and the retained r are bounded at 1 - (1 - coverage) / r; once all are rejected each has the lower
-    of its margin and its bound at 1 - (1 - coverage) / m.
-
-    differences (Sequence[Resampled]): Of `resample_difference`, of one data set or several. n_samples should be 20 m / (1 - coverage).
-    margins: What each should stay under (1 % of the raw loss, say), shape (m,); None for 0.
-    RAISES C001: margins not finite, resamples too few for m bounds. C002: lengths differ.
-    """
-    n = len(differences)
-    wanted = np.zeros(n) if margins is None else _as_finite(margins)
-    if len(wanted) != n:
-        raise calib_error("C002", what="Holm's procedure", first="difference", second="margin", n_first=n, n_second=len(wanted))
-    share = 1 - _check_coverage(coverage)
-    if not n:
-        return []
-    for one in differences:
-        _rank(share / n, len(one.distances))
-    p_values = [one.p_value(float(margin)) for one, margin in zip(differences, wanted, strict=True)]
-    adjusted = holm(p_values)
-    rejected = adjusted <= share + _NOTHING
-    retained = int(np.count_nonzero(~rejected))
-    bounds = []
-    for k, (one, margin) in enumerate(zip(differences, wanted.tolist(), strict=True)):
-        bonferroni = one.upper(1 - share / n)
-        if not rejected[k]:
-            upper = one.upper(1 - share / retained)
-        else:
-            upper = margin if retained or bonferroni is None else min(margin, bonferroni)
-        bounds.append(HolmBound(one.estimate, margin, p_values[k], float(adjusted[k]), bool(rejected[k]), upper, bonferroni))
-    return bounds
-
-
-def _as_finite(values: ArrayLike) -> Floats:
+def as_finite(values: ArrayLike) -> Floats:
     """RAISES C001: not one-dimensional, or a value that is no finite number."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
@@ -417,14 +229,14 @@ def _as_finite(values: ArrayLike) -> Floats:
     return array
 
 
-def _check_coverage(coverage: float) -> float:
+def check_coverage(coverage: float) -> float:
     """RAISES C001: not a number between 0 and 1."""
     if isinstance(coverage, bool) or not isinstance(coverage, (int, float, np.number)) or not 0 < coverage < 1:
         raise calib_error("C001", name="coverage", wanted="a number between 0 and 1", given=repr(coverage))
     return float(coverage)
 
 
-def _rank(share: float, n_samples: int) -> int:
+def rank_of(share: float, n_samples: int) -> int:
     """Which of the n resamples, in order, has this share of all possible ones below it: 1 for the first.
 
     RAISES C001: they are too few for any.
@@ -436,7 +248,7 @@ def _rank(share: float, n_samples: int) -> int:
     return rank
 
 
-def _judged(pairs: Pairs, scores: ArrayLike | None) -> Floats:
+def checked_scores(pairs: Pairs, scores: ArrayLike | None) -> Floats:
     """RAISES C001: scores out of range. C002: another length than the pairs."""
     if scores is None:
         return pairs.scores
@@ -445,7 +257,7 @@ def _judged(pairs: Pairs, scores: ArrayLike | None) -> Floats:
     return judged
 
 
-def _codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
+def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
     """(number of each pair's document from 0, how many there are). RAISES C002: not one document per pair."""
     given = np.asarray(documents)
     if given.shape != (n,):
@@ -456,7 +268,7 @@ def _codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
     return codes.astype(np.intp), len(distinct)
 
 
-def _weights(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
+def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
     """How often each document stands in each resample: blocks of shape (n_documents, some), n_samples columns in all."""
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS_AT_ONCE // n_documents)
@@ -480,7 +292,7 @@ def _finite_distances(distances: Floats, n_documents: int) -> Floats:
     return ordered
 
 
-def _percentiles(drawn: Floats, estimate: float, coverage: float, n_documents: int, corrected: float | None = None) -> Interval:
+def percentiles(drawn: Floats, estimate: float, coverage: float, n_documents: int, corrected: float | None = None) -> Interval:
     """Percentiles of the resamples' figures, at shares that few documents move outwards (Hesterberg 2015)."""
     from scipy.special import ndtr, stdtrit
 
@@ -498,95 +310,3 @@ def _percentiles(drawn: Floats, estimate: float, coverage: float, n_documents: i
         estimate, bound(half, True), bound(half, False), bound(1 - coverage, False), coverage, n_documents, corrected,
         None if len(ordered) else "no resample has a value",
     )  # fmt: skip
-
-
-def _error_interval(
-    scores: Floats,
-    hits: Any,
-    of_pair: Ints,
-    n_groups: int,
-    documents: ArrayLike,
-    n_bins: int,
-    bin_size: int | None,
-    n_samples: int,
-    seed: int,
-    coverage: float,
-) -> Interval | None:
-    """Interval of the mean over groups of their calibration errors. of_pair (Ints): Group of each pair, in [0, n_groups)."""
-    binner = make_binner(n_bins, bin_size)
-    codes, n_documents = _codes(documents, len(scores))
-    _check_coverage(coverage)
-    _rank((1 - coverage) / 2, check_count("n_samples", n_samples))
-    if not len(scores):
-        return None
-    cells, group_of_cell = _cells(scores, of_pair, n_groups, binner)
-    sums = _DocumentSums(scores - hits, cells, group_of_cell, codes, n_documents)
-    estimate = float(np.mean(np.sqrt(sums.squared)))
-    if n_documents < 2:
-        return Interval(estimate, None, None, None, coverage, n_documents, reason=_ONE_DOCUMENT)
-    noise = sums.noise()
-    drawn = np.concatenate([sums.resampled(weights, 2 * noise) for weights in _weights(n_documents, n_samples, seed)])
-    found = _percentiles(
-        np.maximum(0.0, drawn), estimate, coverage, n_documents, max(0.0, float(np.mean(_signed_root(sums.squared - noise))))
-    )
-    return found
-
-
-def _cells(scores: Floats, of_pair: Ints, n_groups: int, binner: Callable[..., Floats]) -> tuple[Ints, Ints]:
-    """(cell of each pair, group of each cell): the bins of all groups, those that hold pairs, numbered one after another."""
-    cells = np.empty(len(scores), dtype=np.intp)
-    of_cell: list[Ints] = []
-    begin = 0
-    for group in range(n_groups):
-        own = np.flatnonzero(of_pair == group)
-        held, cell = np.unique(assign(scores[own], binner(scores[own])), return_inverse=True)
-        cells[own] = cell + begin
-        of_cell.append(np.full(len(held), group))
-        begin += len(held)
-    # Groups without pairs take no part: the others are numbered from 0.
-    return cells, np.unique(np.concatenate(of_cell), return_inverse=True)[1]
-
-
-def _signed_root(values: Floats) -> Floats:
-    return np.sign(values) * np.sqrt(np.abs(values))
-
-
-class _DocumentSums:
-    """Sums over each document's pairs in each cell (bin of a group), sparse, and the squared errors that follow from them.
-
-    squared (Floats): Squared calibration error of each group.
-    """
-
-    def __init__(self, gaps: Floats, cells: Ints, group_of_cell: Ints, codes: Ints, n_documents: int):
-        from scipy.sparse import csr_matrix
-
-        n_cells = len(group_of_cell)
-        present, at = np.unique(codes * n_cells + cells, return_inverse=True)
-        self.of_document, self.of_cell = np.divmod(present, n_cells)
-        self.gaps = np.bincount(at, weights=gaps)
-        self.counts = np.bincount(at).astype(np.float64)
-        self.n_documents = n_documents
-        shape = (n_cells, n_documents)
-        where = (self.of_cell, self.of_document)
-        self.gap_matrix = csr_matrix((self.gaps, where), shape=shape)
-        self.count_matrix = csr_matrix((self.counts, where), shape=shape)
-        self.by_group = csr_matrix((np.ones(n_cells), (group_of_cell, np.arange(n_cells))))
-        self.gap = np.bincount(self.of_cell, weights=self.gaps)
-        self.count = np.bincount(self.of_cell, weights=self.counts)
-        self.total = self.by_group @ self.count
-        self.squared = self.by_group @ (self.gap**2 / self.count) / self.total
-
-    def noise(self) -> Floats:
-        """What the randomness of documents adds to the squared error of each group on average (Kumar et al. 2019, section 5, for clusters)."""
-        mean = self.gap / self.count
-        rest = self.gaps - mean[self.of_cell] * self.counts
-        spread = np.bincount(self.of_cell, weights=rest**2) * self.n_documents / (self.n_documents - 1)
-        return self.by_group @ (spread / self.count) / self.total
-
-    def resampled(self, weights: Floats, less: Floats) -> Floats:
-        """Mean over the groups of the signed root of (squared error - less) in each resample; groups without pairs there are left out."""
-        gap, count = self.gap_matrix @ weights, self.count_matrix @ weights
-        total = self.by_group @ count
-        squared = self.by_group @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0)
-        roots = np.where(total > 0, _signed_root(squared - less[:, None]), 0.0)
-        return roots.sum(axis=0) / (total > 0).sum(axis=0)

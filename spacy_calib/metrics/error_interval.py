@@ -1,0 +1,159 @@
+"""Where the true calibration error lies, by resampling whole documents.
+
+Noise in the bins makes a resample look worse than the data, and the data worse than the truth. Where scores are true, plain percentiles
+never hold the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that noise, estimated from the spread among documents,
+is taken off the squared error twice: once for the data and once for the resample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..pairs.bins import assign, check_count, make_binner
+from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
+from .resampling import ONE_DOCUMENT, Interval, check_coverage, checked_scores, document_codes, percentiles, rank_of, resamples
+
+
+def error_interval(
+    scores: ArrayLike,
+    hits: ArrayLike,
+    documents: ArrayLike,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 1000,
+    seed: int = 0,
+    coverage: float = 0.95,
+) -> Interval | None:
+    """Interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
+
+    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may lie above `high`.
+    Simulated 95 % intervals held it in 95 to 100 % of cases with 10 to 300 documents, and in 87 to 93 % with 5.
+    The bins stay those of all the data: made anew from each resample they give the same coverage and cost a pass over all pairs each.
+
+    scores, hits, documents: One of each per pair. n_bins (int): Adaptive bins. bin_size (int | None): beta; replaces n_bins.
+    RETURNS (Interval): None without pairs.
+    RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
+    """
+    given = as_probabilities("scores", scores)
+    one = np.zeros(len(given), dtype=np.intp)
+    return _error_interval(given, as_hits(hits, len(given)), one, 1, documents, n_bins, bin_size, n_samples, seed, coverage)
+
+
+def mean_gmce_interval(
+    pairs: Pairs,
+    groups: Groups,
+    documents: ArrayLike,
+    scores: ArrayLike | None = None,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 1000,
+    seed: int = 0,
+    coverage: float = 0.95,
+) -> Interval | None:
+    """Interval of the true mean GMCE (unweighted, over the groups that have pairs), by document. See `error_interval`.
+
+    scores: Replace the pairs' raw scores. RETURNS (Interval): None where no group has pairs.
+    """
+    judged = checked_scores(pairs, scores)
+    codes, _ = document_codes(documents, len(pairs))
+    of_pair = groups.of(pairs.tags)
+    own = np.flatnonzero(of_pair >= 0)
+    return _error_interval(
+        judged[own], pairs.hits[own], of_pair[own], len(groups), codes[own], n_bins, bin_size, n_samples, seed, coverage
+    )
+
+
+def _error_interval(
+    scores: Floats,
+    hits: Any,
+    of_pair: Ints,
+    n_groups: int,
+    documents: ArrayLike,
+    n_bins: int,
+    bin_size: int | None,
+    n_samples: int,
+    seed: int,
+    coverage: float,
+) -> Interval | None:
+    """Interval of the mean over groups of their calibration errors. of_pair (Ints): Group of each pair, in [0, n_groups)."""
+    binner = make_binner(n_bins, bin_size)
+    codes, n_documents = document_codes(documents, len(scores))
+    check_coverage(coverage)
+    rank_of((1 - coverage) / 2, check_count("n_samples", n_samples))
+    if not len(scores):
+        return None
+    cells, group_of_cell = _cells(scores, of_pair, n_groups, binner)
+    sums = _DocumentSums(scores - hits, cells, group_of_cell, codes, n_documents)
+    estimate = float(np.mean(np.sqrt(sums.squared)))
+    if n_documents < 2:
+        return Interval(estimate, None, None, None, coverage, n_documents, reason=ONE_DOCUMENT)
+    noise = sums.noise()
+    drawn = np.concatenate([sums.resampled(weights, 2 * noise) for weights in resamples(n_documents, n_samples, seed)])
+    found = percentiles(
+        np.maximum(0.0, drawn), estimate, coverage, n_documents, max(0.0, float(np.mean(_signed_root(sums.squared - noise))))
+    )
+    return found
+
+
+def _cells(scores: Floats, of_pair: Ints, n_groups: int, binner: Callable[..., Floats]) -> tuple[Ints, Ints]:
+    """(cell of each pair, group of each cell): the bins of all groups, those that hold pairs, numbered one after another."""
+    cells = np.empty(len(scores), dtype=np.intp)
+    of_cell: list[Ints] = []
+    begin = 0
+    for group in range(n_groups):
+        own = np.flatnonzero(of_pair == group)
+        held, cell = np.unique(assign(scores[own], binner(scores[own])), return_inverse=True)
+        cells[own] = cell + begin
+        of_cell.append(np.full(len(held), group))
+        begin += len(held)
+    # Groups without pairs take no part: the others are numbered from 0.
+    return cells, np.unique(np.concatenate(of_cell), return_inverse=True)[1]
+
+
+def _signed_root(values: Floats) -> Floats:
+    return np.sign(values) * np.sqrt(np.abs(values))
+
+
+class _DocumentSums:
+    """Sums over each document's pairs in each cell (bin of a group), sparse, and the squared errors that follow from them.
+
+    squared (Floats): Squared calibration error of each group.
+    """
+
+    def __init__(self, gaps: Floats, cells: Ints, group_of_cell: Ints, codes: Ints, n_documents: int):
+        from scipy.sparse import csr_matrix
+
+        n_cells = len(group_of_cell)
+        present, at = np.unique(codes * n_cells + cells, return_inverse=True)
+        self.of_document, self.of_cell = np.divmod(present, n_cells)
+        self.gaps = np.bincount(at, weights=gaps)
+        self.counts = np.bincount(at).astype(np.float64)
+        self.n_documents = n_documents
+        shape = (n_cells, n_documents)
+        where = (self.of_cell, self.of_document)
+        self.gap_matrix = csr_matrix((self.gaps, where), shape=shape)
+        self.count_matrix = csr_matrix((self.counts, where), shape=shape)
+        self.by_group = csr_matrix((np.ones(n_cells), (group_of_cell, np.arange(n_cells))))
+        self.gap = np.bincount(self.of_cell, weights=self.gaps)
+        self.count = np.bincount(self.of_cell, weights=self.counts)
+        self.total = self.by_group @ self.count
+        self.squared = self.by_group @ (self.gap**2 / self.count) / self.total
+
+    def noise(self) -> Floats:
+        """What the randomness of documents adds to the squared error of each group on average (Kumar et al. 2019, section 5, for clusters)."""
+        mean = self.gap / self.count
+        rest = self.gaps - mean[self.of_cell] * self.counts
+        spread = np.bincount(self.of_cell, weights=rest**2) * self.n_documents / (self.n_documents - 1)
+        return self.by_group @ (spread / self.count) / self.total
+
+    def resampled(self, weights: Floats, less: Floats) -> Floats:
+        """Mean over the groups of the signed root of (squared error - less) in each resample; groups without pairs there are left out."""
+        gap, count = self.gap_matrix @ weights, self.count_matrix @ weights
+        total = self.by_group @ count
+        squared = self.by_group @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0)
+        roots = np.where(total > 0, _signed_root(squared - less[:, None]), 0.0)
+        return roots.sum(axis=0) / (total > 0).sum(axis=0)

@@ -1,0 +1,128 @@
+"""Holm's procedure in scripts/quality: worked by hand, and by how often all bounds hold together."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics.resampling import (
+    resample_difference,
+)
+from tests.metrics.simulated import shares_covered
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "quality" / "holm.py"
+spec = importlib.util.spec_from_file_location("quality_holm", SCRIPT)
+module = importlib.util.module_from_spec(spec)
+sys.modules["quality_holm"] = module
+spec.loader.exec_module(module)
+holm, holm_upper_bounds = module.holm, module.holm_upper_bounds
+
+
+def test_holm_worked_by_hand():
+    # Ascending .005 .01 .03 .04 times 4 3 2 1 is .02 .03 .06 .04; none below the one before.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.5]).tolist() == [1.0, 1.0]
+    assert holm([]).tolist() == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.001, 0.5))
+def test_holm_rejects_as_the_steps_say(p_values, share):
+    rejected = set()
+    for step, k in enumerate(sorted(range(len(p_values)), key=lambda k: p_values[k])):
+        if p_values[k] * (len(p_values) - step) > share:
+            break
+        rejected.add(k)
+    assert set(np.flatnonzero(holm(p_values) <= share)) == rejected
+
+
+def differences(truths, seed, n_documents=40, n_samples=1999):
+    rng = np.random.default_rng(seed)
+    documents = np.repeat(np.arange(n_documents), 3)
+    # All rivals share each document's luck.
+    luck = rng.normal(size=n_documents)[documents]
+    return [
+        resample_difference(
+            truth + luck + rng.normal(size=len(documents)), np.zeros(len(documents)), documents, n_samples, seed
+        )
+        for truth in truths
+    ]
+
+
+@given(st.lists(st.sampled_from([-3.0, -0.6, -0.3, 0.0, 0.5]), min_size=1, max_size=6), st.integers(0, 20))
+def test_bounds_stay_under_the_margin_exactly_where_holm_rejects(truths, seed):
+    made = differences(truths, seed, n_samples=199)
+    margins = [0.1 * k for k in range(len(truths))]
+    bounds = holm_upper_bounds(made, margins)
+    assert [bound.rejected for bound in bounds] == (holm([bound.p_value for bound in bounds]) <= 0.05).tolist()
+    retained = sum(not bound.rejected for bound in bounds)
+    for bound, one, margin in zip(bounds, made, margins, strict=True):
+        assert (bound.upper <= margin) == bound.rejected
+        assert bound.bonferroni == one.upper(1 - 0.05 / len(truths))
+        assert bound.estimate == one.estimate
+        if not bound.rejected:
+            assert bound.upper == one.upper(1 - 0.05 / retained)
+        else:
+            assert bound.upper == (margin if retained else min(margin, bound.bonferroni))
+
+
+def test_one_difference_needs_no_adjustment():
+    (one,) = differences([-0.2], seed=1)
+    (bound,) = holm_upper_bounds([one], [5.0])
+    assert bound.upper == bound.bonferroni == one.upper(0.95)
+    assert bound.adjusted == bound.p_value == 1 / 2000
+    (strict,) = holm_upper_bounds([one], [-5.0])
+    assert strict.upper == one.upper(0.95)
+    assert not strict.rejected
+
+
+def test_all_bounds_hold_together_as_often_as_they_say():
+    truths = [0.0, 0.0, -0.4, -0.4, 0.3, -2.0]
+
+    def simulate(seed):
+        made = differences(truths, seed, n_samples=499)
+        adjusted = holm_upper_bounds(made)
+        together = all(truth <= bound.upper for truth, bound in zip(truths, adjusted, strict=True))
+        return together, all(truth <= one.upper() for truth, one in zip(truths, made, strict=True))
+
+    together, plain = shares_covered(300, simulate)
+    # 95 % of 300 has a standard deviation of 1.3 %.
+    assert together >= 0.91
+    assert plain < together - 0.05
+
+
+def test_identical_methods_stay_under_any_margin_above_0():
+    losses = np.random.default_rng(0).random(60)
+    same = resample_difference(losses, losses, np.arange(60) // 4)
+    (bound,) = holm_upper_bounds([same], [0.001])
+    assert bound.rejected
+    assert bound.upper == 0.0
+    assert not holm_upper_bounds([same])[0].rejected
+    assert holm_upper_bounds([]) == []
+
+
+def test_one_document_bounds_nothing():
+    made = differences([-3.0], seed=1) + [resample_difference([0.0, 0.0], [1.0, 1.0], ["x", "x"])]
+    known, unknown = holm_upper_bounds(made)
+    assert known.rejected
+    assert not unknown.rejected
+    assert (unknown.upper, unknown.bonferroni, unknown.adjusted) == (None, None, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: holm([0.5, 1.5]), r"\[C001\] p_values"),
+        (lambda: holm_upper_bounds(differences([0.0], 1), [1.0, 2.0]), r"\[C002\] Holm's procedure"),
+        (lambda: holm_upper_bounds(differences([0.0] * 5, 1, n_samples=98)), r"\[C001\] n_samples must be at least 99"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(call, match):
+    with pytest.raises(CalibError, match=match):
+        call()
