@@ -247,5 +247,5 @@ def test_columns_of():
 
 
 def test_unknown_layer():
-    with pytest.raises(CalibError, match="C001.*annotation must be one of"):
+    with pytest.raises(CalibError, match="C001.*layer must be one of"):
         get_annotation("nope")
