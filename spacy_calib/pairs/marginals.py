@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..types import Floats, Ints, Marginals, Spans
+from ..types import ROUNDING, Floats, Ints, Marginals, Spans
 
 # Rows of a dense block that are looked at together: keeps a document of 100,000 tokens and 600 tags in bounds.
 _BLOCK_CELLS = 1 << 22
+# Logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish.
+_SAFE_EXPONENT = 600.0
 
 
 def check_threshold(threshold: float) -> float:
@@ -110,22 +112,37 @@ class LogitScores:
         self.temperature = temperature
         self.n_tokens = len(logits)
 
-    def _softmax(self, logits: NDArray[Any]) -> Floats:
-        shifted = logits.astype(np.float64)
+    def _odds(self, logits: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Numbers in proportion to the probabilities, and their sum in each row."""
+        odds = logits.astype(np.float64)
         if self.temperature != 1.0:
-            shifted /= self.temperature
-        shifted -= shifted.max(axis=1, keepdims=True)
-        np.exp(shifted, out=shifted)
-        shifted /= shifted.sum(axis=1, keepdims=True)
-        return shifted
+            odds /= self.temperature
+        if not (odds.min(initial=0.0) > -_SAFE_EXPONENT and odds.max(initial=0.0) < _SAFE_EXPONENT):
+            odds -= odds.max(axis=1, keepdims=True)
+        np.exp(odds, out=odds)
+        return odds, np.einsum("ij->i", odds)
 
     def above(self, threshold: float) -> Marginals:
-        step = max(1, self._CELLS // max(1, self.logits.shape[1]))
-        parts = [from_dense(self._softmax(self.logits[at : at + step]), threshold) for at in range(0, self.n_tokens, step)]
+        check_threshold(threshold)
+        n_labels = max(1, self.logits.shape[1])
+        step = max(1, self._CELLS // n_labels)
+        parts = [self._above(self.logits[at : at + step], threshold, n_labels) for at in range(0, self.n_tokens, step)]
         return stack(parts)
 
+    def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
+        odds, sums = self._odds(logits)
+        # Only what may reach the threshold is divided by the sum.
+        flat = np.flatnonzero(odds >= (sums * (threshold * (1 - ROUNDING)))[:, None])
+        rows = flat // n_labels
+        scores = odds.ravel()[flat] / sums[rows]
+        kept = scores >= threshold
+        if not kept.all():
+            flat, rows, scores = flat[kept], rows[kept], scores[kept]
+        return Marginals(rows, flat - rows * n_labels, scores, len(logits))
+
     def at(self, rows: Ints, columns: Ints) -> Floats:
-        return self._softmax(self.logits[rows])[np.arange(len(rows)), columns]
+        odds, sums = self._odds(self.logits[rows])
+        return odds[np.arange(len(rows)), columns] / sums
 
 
 class SparseScores:

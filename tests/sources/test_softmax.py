@@ -149,6 +149,23 @@ def test_logits_in_blocks_give_what_one_block_gives():
     assert LogitScores(logits[:0]).above(0.01).n_tokens == 0
 
 
+@pytest.mark.parametrize("offset", [0.0, 550.0, 700.0, -700.0, 1e5])
+def test_logits_far_from_zero_give_the_same_probabilities(offset):
+    logits = np.random.default_rng(0).normal(0, 3, size=(40, 7))
+    exp = np.exp(logits - logits.max(axis=1, keepdims=True))
+    wanted = exp / exp.sum(axis=1, keepdims=True)
+    # Of one row alone, or of one that stands beside a row of another size.
+    moved = logits + np.where(np.arange(40) % 3, offset, 0.0)[:, None]
+    for given in (logits + offset, moved):
+        found = LogitScores(given).above(0.0)
+        assert found.scores == pytest.approx(wanted.ravel(), rel=1e-9)
+        for threshold in wanted.ravel()[:20].tolist():
+            kept = LogitScores(given).above(threshold)
+            assert kept.scores.min() >= threshold
+            assert len(kept) == np.count_nonzero(found.scores >= threshold)
+        assert LogitScores(given).at(found.rows, found.tags) == pytest.approx(found.scores, rel=1e-12)
+
+
 def test_huge_logits_do_not_overflow():
     scores = LogitScores(np.array([[3e38, -3e38, 0.0]], dtype="f")).above(0.0)
     assert scores.scores.tolist() == [1.0, 0.0, 0.0]
