@@ -33,7 +33,7 @@ from quality.readers import Documents
 from quality_table import MODEL, default_cache, say
 from tqdm import tqdm
 
-from spacy_calib.calibration.tokens import Chosen, TokenCalibration, TokenData
+from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.scoring import open_pipeline, score
 from spacy_calib.cli.shared.texts import stream_examples
@@ -243,11 +243,9 @@ def held_of_splits(pipe: Any, pairs: Pairs, documents: Ints, n_fit: int, draws: 
         own = pairs.take(fit_part)
         data = TokenData(own, np.zeros(0, dtype=np.intp), documents[fit_part], len(pipe.fitted_labels), pipe.threshold)
         way = Chosen(pipe.grouping, prototype, None, None, own.scores)
-        calibration = TokenCalibration.fit(data, way, pipe.maps.groups)
-        kept = data.kept
-        record = record_fit(
-            JudgedPairs(own.take(kept), calibration.held_out(data, way), data.documents[kept]), n_docs, pipe.fitted_labels
-        )
+        fitted = fit_tokens(data, way, pipe.maps.groups)
+        calibration = fitted.calibration
+        record = record_fit(JudgedPairs(data.kept_pairs, fitted.held_out, data.kept_documents), n_docs, pipe.fitted_labels)
         new = pairs.take(test_part)
         top = np.sort(top_pairs(new))
         assert calibration.maps is not None

@@ -29,7 +29,7 @@ from spacy_calib.calibration.auto import grouping_of
 from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, choose, select
 from spacy_calib.calibration.scaling import Scaling
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.tokens import Chosen, TokenCalibration
+from spacy_calib.calibration.token_fit import Chosen, fit_tokens
 from spacy_calib.pipe.registered import make_selector, recalibrators, scalings
 from spacy_calib.types import Floats
 
@@ -127,7 +127,7 @@ class Trials:
         grouping = grouping_of(candidate.n_groups)
         pooling = TagOffsets() if candidate.pooled else None
         chosen = Chosen(grouping, METHODS[candidate.method], pooling, own, held)
-        return applied(TokenCalibration.fit(self.task.data, chosen, self.task.group(grouping)), self.task)
+        return applied(fit_tokens(self.task.data, chosen, self.task.group(grouping)).calibration, self.task)
 
 
 def any_scaling(trials: Sequence[Trial]) -> Candidate:

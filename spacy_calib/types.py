@@ -208,7 +208,20 @@ class Pairs:
 
     def take(self, index: NDArray[Any]) -> Pairs:
         """Some of the pairs, by index or booleans; the tokens that were looked at stay as many."""
-        return Pairs(self.rows[index], self.tags[index], self.scores[index], self.hits[index], self.n_units)
+        return self._checked(self.rows[index], self.tags[index], self.scores[index], self.hits[index])
+
+    def with_scores(self, scores: Floats) -> Pairs:
+        """The same pairs with other scores. RAISES C001: values out of range. C002: not as many."""
+        given = as_probabilities("scores", scores)
+        if len(given) != len(self):
+            raise calib_error("C002", what="Pairs", first="row", second="score", n_first=len(self), n_second=len(given))
+        return self._checked(self.rows, self.tags, given, self.hits)
+
+    def _checked(self, rows: Ints, tags: Ints, scores: Floats, hits: NDArray[np.bool_]) -> Pairs:
+        """Pairs of arrays that were checked already: a fit takes parts of its pairs some hundred times."""
+        made = object.__new__(Pairs)
+        vars(made).update(rows=rows, tags=tags, scores=scores, hits=hits, n_units=self.n_units)
+        return made
 
 
 @dataclass(frozen=True, eq=False)

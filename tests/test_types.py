@@ -212,3 +212,21 @@ def test_groups_without_counts_have_zeros():
 
 def test_a_group_without_tags_has_size_zero():
     assert Groups(("a", "b", "c"), np.array([0, 2])).sizes == [1, 0, 1]
+
+
+def test_parts_of_checked_pairs_are_not_checked_again(monkeypatch):
+    """A fit takes parts of its pairs some hundred times, and each used to be looked at anew."""
+    pairs = make_pairs([0.1, 0.2, 0.3], [0, 1, 1], tags=[4, 5, 6], rows=[2, 5, 7], n_units=20)
+    monkeypatch.setattr("spacy_calib.types.as_probabilities", lambda *_: pytest.fail("looked at again"))
+    part = pairs.take(np.array([True, False, True]))
+    assert (part.scores.tolist(), part.hits.tolist(), part.n_units) == ([0.1, 0.3], [False, True], 20)
+
+
+def test_other_scores_of_pairs_are_checked():
+    pairs = make_pairs([0.1, 0.2], [0, 1], tags=[4, 5])
+    moved = pairs.with_scores(np.array([0.5, 1 + 1e-12]))
+    assert (moved.scores.tolist(), moved.tags.tolist(), pairs.scores.tolist()) == ([0.5, 1.0], [4, 5], [0.1, 0.2])
+    with pytest.raises(CalibError, match=r"\[C001\] scores must be numbers in \[0, 1\]"):
+        pairs.with_scores(np.array([0.5, 2.0]))
+    with pytest.raises(CalibError, match=r"\[C002\] Pairs needs one row for every score, but got 2 and 1"):
+        pairs.with_scores(np.array([0.5]))

@@ -32,7 +32,8 @@ from spacy_calib.calibration.recalibrators.venn_abers import VennAbers
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.tokens import Chosen, TokenCalibration, TokenData
+from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
+from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.metrics.resampling import mean_interval
 from spacy_calib.pairs.build import pair_up
 from spacy_calib.pairs.marginals import LogitScores
@@ -72,7 +73,7 @@ class Task:
     @cached_property
     def fit_pairs(self) -> Pairs:
         """The fit pairs that reach the threshold."""
-        return self.data.pairs.take(self.data.kept)
+        return self.data.kept_pairs
 
     @cached_property
     def chosen(self) -> tuple[Chosen, float]:
@@ -117,7 +118,7 @@ def fixed(
         data = task.data
         scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
         chosen = Chosen(one_group_per_tag, prototype, pooling, own, scaled)
-        made = TokenCalibration.fit(data, chosen, grouping(task), normalize=normalize)
+        made = fit_tokens(data, chosen, grouping(task), normalize=normalize).calibration
         scores = applied(made, task)
         return Outcome(scores, time.perf_counter() - started)
 
@@ -143,7 +144,7 @@ def chosen(normalize: bool | str = False) -> Method:
     def run(task: Task) -> Outcome:
         found, seconds = task.chosen
         started = time.perf_counter()
-        made = TokenCalibration.fit(task.data, found, task.group(found.grouping), normalize=normalize)
+        made = fit_tokens(task.data, found, task.group(found.grouping), normalize=normalize).calibration
         scores = applied(made, task)
         return Outcome(scores, seconds + time.perf_counter() - started, found.table["chosen"])
 
@@ -182,10 +183,8 @@ def promises(task: Task) -> Iterator[Promise]:
     has_gold = np.flatnonzero(gold != -2)
     for coverage in COVERAGES:
         for alpha in (0.1, 0.05):
-            made = TokenCalibration.fit(
-                task.data, found, groups, sets=ConformalSets(alpha, coverage), promise_groups=task.groups
-            )
-            calibrated = made.calibrate(task.test_scores, THRESHOLD)
+            made = fit_tokens(task.data, found, groups, sets=ConformalSets(alpha, coverage), promise_groups=task.groups)
+            calibrated = made.calibration.calibrate(task.test_scores, THRESHOLD)
             rows, tags = calibrated.marginals.rows, calibrated.marginals.tags
             assert calibrated.in_set is not None
             assert calibrated.out_of_reach is not None

@@ -17,7 +17,7 @@ from .recalibrators import Identity, Recalibrator, Temperature
 from .scaling import Scaling
 from .sufficiency import too_few_to_choose
 from .tag_offsets import TagOffsets
-from .tokens import Chosen, TokenData
+from .token_fit import Chosen, TokenData
 
 
 class Selector:
@@ -61,8 +61,7 @@ class Selector:
         group: Grouping -> Groups of the labels, with those labels apart that stand alone. scalable (bool): False where a token may have
             several labels, so that they cannot be scaled beside one another.
         """
-        kept = data.kept
-        pairs, documents = data.pairs.take(kept), data.documents[kept]
+        pairs, documents = data.kept_pairs, data.kept_documents
         few = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
         if few:
             return self._smallest(data, group, few)
@@ -77,7 +76,7 @@ class Selector:
             self.methods,
             self.numbers,
             n_folds=self.n_folds,
-            scaled=[ScaledScores(name, every[name][kept], one.size(), one.biased) for name, one in scalings.items()],
+            scaled=[ScaledScores(name, every[name][data.kept], one.size(), one.biased) for name, one in scalings.items()],
         )
         chosen = found.chosen
         return Chosen(
@@ -94,8 +93,7 @@ class Selector:
 
         why (str): There is too little data to try more.
         """
-        kept = data.kept
-        pairs, documents = data.pairs.take(kept), data.documents[kept]
+        pairs, documents = data.kept_pairs, data.kept_documents
         units = documents if len(np.unique(documents)) > 1 else pairs.rows
         safe: dict[str, Recalibrator] = {NOTHING: Identity(), Temperature.short: Temperature()}
         chosen = Candidate(1, NOTHING, False)

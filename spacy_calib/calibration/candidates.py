@@ -265,7 +265,7 @@ class _Comparison:
             asked = [one for one in entry.candidates if wanted is None or one in wanted]
             if not asked:
                 continue
-            given = replace(some, scores=entry.scaled.scores[index])
+            given = some.with_scores(entry.scaled.scores[index])
             blank = GroupedRecalibrator(entry.prototype, entry.groups)
             both = _held_out(given, folds, blank, self.pooling if any(one.pooled for one in asked) else None)
             for candidate, scores in zip(entry.candidates, both, strict=False):

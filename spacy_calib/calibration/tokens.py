@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..pairs.folds import cross_fit, folds_of
 from ..pairs.marginals import Scores
 from ..schema import Form, Misfit, Optional, maybe, optional, registered
-from ..types import Floats, Grouping, Groups, Ints, Marginals, Pairs
+from ..types import Floats, Ints, Marginals, Pairs
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
-from .recalibrators import Platt, Recalibrator
+from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
 from .scaling import Scaling
 from .sets import ConformalSets
-from .tag_offsets import TagOffsets
-
-_FOLDS = 5
 
 
 def check_normalize(normalize: bool | str) -> bool | str:
@@ -30,44 +26,6 @@ def check_normalize(normalize: bool | str) -> bool | str:
     if normalize not in (True, False, "other"):
         raise calib_error("C001", name="normalize", wanted='true, false or "other"', given=repr(normalize))
     return normalize
-
-
-@dataclass(frozen=True, eq=False)
-class TokenData:
-    """What a token calibration is fitted on.
-
-    pairs (Pairs): All that reach the lowest score that takes part; rows are tokens in [0, len(gold)).
-    gold (Ints): Column of the gold tag of each token: -1 where the model does not know it, -2 where there is no gold.
-    documents (Ints): Of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
-    """
-
-    pairs: Pairs
-    gold: Ints
-    documents: Ints
-    n_tags: int
-    threshold: float
-
-    @property
-    def kept(self) -> Ints:
-        """Index of the pairs that reach the threshold."""
-        return np.flatnonzero(self.pairs.scores >= self.threshold)
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """How to calibrate.
-
-    grouping (Grouping), prototype (Recalibrator), pooling (TagOffsets | None): Of the maps.
-    scaling (Scaling | None): Fitted on all pairs. scaled (Floats): The score of each pair by scalings that did not see its document; the
-        raw ones without a scaling. table (dict): What `info` shows of the choice, {} where nothing was chosen.
-    """
-
-    grouping: Grouping
-    prototype: Recalibrator
-    pooling: TagOffsets | None
-    scaling: Scaling | None
-    scaled: Floats
-    table: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,67 +92,13 @@ class TokenCalibration:
         self.intervals = intervals
         self.sets = sets
 
-    # Fitting
-
-    @classmethod
-    def fit(
-        cls,
-        data: TokenData,
-        chosen: Chosen,
-        groups: Groups,
-        *,
-        normalize: bool | str = False,
-        intervals: bool = False,
-        sets: ConformalSets | None = None,
-        promise_groups: Groups | None = None,
-    ) -> TokenCalibration:
-        """Fit all steps after the scaling.
-
-        groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
-            selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
-        sets (ConformalSets | None): Prototype; it is fitted on scores of maps that did not see the token's document.
-        RAISES C003, C006: too few pairs.
-        """
-        kept = data.kept
-        pairs = replace(data.pairs.take(kept), scores=chosen.scaled[kept])
-        maps = GroupedRecalibrator(chosen.prototype, groups, chosen.pooling)
-        made = cls(maps.fit(pairs), scaling=chosen.scaling, normalize=normalize)
-        if normalize == "other":
-            made.other = _fit_other(pairs)
-        if intervals:
-            made.intervals = GroupedVennAbers(promise_groups or groups).fit(pairs)
-        if sets is not None:
-            held_out = made.held_out(data, chosen)
-            made.sets = sets.clone().fit(pairs.rows, pairs.tags, held_out, data.gold, promise_groups or groups)
-        return made
-
-    def held_out(self, data: TokenData, chosen: Chosen) -> Floats:
-        """The score of each pair of `data.kept` by maps that did not see its document, or its block of tokens where there is one document only.
-
-        data (TokenData), chosen (Chosen): What it was fitted on, and how.
-        """
-        assert self.maps is not None
-        kept = data.kept
-        pairs, documents = replace(data.pairs.take(kept), scores=chosen.scaled[kept]), data.documents[kept]
-        if len(np.unique(documents)) < 2:
-            documents = pairs.rows  # blocks of tokens, then
-        own = self.maps
-
-        def score(outside: Ints, inside: Ints) -> Floats:
-            maps = own
-            if 0 < len(outside) >= own.prototype.min_pairs:
-                maps = GroupedRecalibrator(chosen.prototype, own.groups, chosen.pooling).fit(pairs.take(outside))
-            return maps.predict(pairs.scores[inside], pairs.tags[inside])
-
-        return self._normalized(pairs.rows, pairs.scores, cross_fit(folds_of(documents, _FOLDS), score))
-
     # Applying
 
     def calibrate(self, scores: Scores, threshold: float) -> Calibrated:
         """The calibrated probabilities of all entries that reach the threshold."""
         marginals, scaled = self._scaled(scores, threshold)
         rows, tags = marginals.rows, marginals.tags
-        calibrated = self._normalized(rows, scaled, self._map(scaled, tags))
+        calibrated = self.normalized(rows, scaled, self._map(scaled, tags))
         low, high = self._interval(scaled, tags)
         in_set = out_of_reach = None
         if self.sets is not None:
@@ -212,7 +116,7 @@ class TokenCalibration:
         if self.scaling is not None:
             counted = None if threshold >= self.scaling.floor else scaled >= self.scaling.floor
             scaled = self.scaling.scale(pairs.rows, pairs.tags, scaled, counted)
-        return kept, self._normalized(pairs.rows[kept], scaled[kept], self._map(scaled[kept], pairs.tags[kept]))
+        return kept, self.normalized(pairs.rows[kept], scaled[kept], self._map(scaled[kept], pairs.tags[kept]))
 
     def calibrate_entries(self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats) -> CalibratedEntries:
         """The calibrated probabilities of single entries below the threshold; they are not normalized.
@@ -246,14 +150,14 @@ class TokenCalibration:
     def _interval(self, scaled: Floats, tags: Ints) -> tuple[Floats | None, Floats | None]:
         return (None, None) if self.intervals is None else self.intervals.interval(scaled, tags)
 
-    def _normalized(self, rows: Ints, scaled: Floats, calibrated: Floats) -> Floats:
+    def normalized(self, rows: Ints, scaled: Floats, calibrated: Floats) -> Floats:
         """Divided by each token's sum, as far as that is above 0. rows (Ints): Ascending."""
         if not self.normalize or not len(rows):
             return calibrated
         n = int(rows[-1]) + 1
         sums: NDArray[Any] = np.bincount(rows, weights=calibrated, minlength=n)
         if self.normalize == "other":
-            rest = _rest(rows, scaled, n)
+            rest = rest_of(rows, scaled, n)
             sums = sums + (rest if self.other is None else self.other.predict(rest))
         of_row = np.where(sums > 0, sums, 1.0)[rows]
         return calibrated / of_row
@@ -318,13 +222,6 @@ def silent_tokens(scores: Scores, rows: Ints) -> Ints:
     return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
 
 
-def _rest(rows: Ints, scaled: Floats, n_tokens: int) -> Floats:
+def rest_of(rows: Ints, scaled: Floats, n_tokens: int) -> Floats:
     """The probability that is left to all tags without an entry, shape (n_tokens,)."""
     return np.clip(1.0 - np.bincount(rows, weights=scaled, minlength=n_tokens), 0.0, 1.0)
-
-
-def _fit_other(pairs: Pairs) -> Recalibrator:
-    """The map of the probability that the right tag of a token is none of its pairs."""
-    present, token = np.unique(pairs.rows, return_inverse=True)
-    missed = np.bincount(token, weights=pairs.hits, minlength=len(present)) == 0
-    return Platt().fit(_rest(token, pairs.scores, len(present)), missed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ from ..calibration.sets import ConformalSets
 from ..calibration.spans import SpanRecalibrator, fit_spans
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.tag_offsets import TagOffsets
-from ..calibration.tokens import Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
+from ..calibration.token_fit import Chosen, TokenData, fit_tokens
+from ..calibration.tokens import TokenCalibration, check_normalize, lowest_score
 from ..doc.annotations import Annotation, columns_of, label_hashes
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import delete_blocks, write_block
@@ -408,14 +409,13 @@ class Calibrator(Pipe):
         counts = dict(data.counts if tag_counts is None else tag_counts)
         tokens = data.tokens(len(labels), self.threshold)
         chosen = self._choose(tokens, annotation, labels, counts)
-        kept = tokens.kept
-        learned = replace(data.pairs.take(kept), scores=chosen.scaled[kept])
+        learned = chosen.pairs_of(tokens)
         names = self._frequency_labels(labels)
         groups = self._groups(informed(chosen.grouping, learned, names), labels, counts)
         own = groups
         if self.selection is not None:
             own = self._groups(informed(self.grouping, learned, names), labels, counts)
-        calibration = TokenCalibration.fit(
+        fitted = fit_tokens(
             tokens,
             chosen,
             groups,
@@ -424,19 +424,18 @@ class Calibrator(Pipe):
             sets=self.sets,
             promise_groups=own,
         )
-        assert calibration.maps is not None
+        calibration, held_out = fitted.calibration, fitted.held_out
         self.calibration = calibration
         self.judged_by = own
         self.span_maps, span_info = self._fit_spans(pipe, data, span_counts, n_bins)
         self.cutoffs = None
-        held_out = calibration.held_out(tokens, chosen)
-        judged = JudgedPairs(data.pairs.take(kept), held_out, data.documents[kept], data.unit)
+        judged = JudgedPairs(tokens.kept_pairs, held_out, tokens.kept_documents, data.unit)
         found = self._span_fit(data)
         bare, calibrated = calibration.calibrate_pairs(data.unjudged, self.threshold)
         unjudged = JudgedPairs(data.unjudged.take(bare), calibrated, data.unjudged_documents[bare])
         self.record = record_fit(judged, data.n_docs, labels, found, unjudged)
         if nlp is not None and self.record is not None:  # else nothing was held out
-            figures = held_out_performance(self.attr, judged, calibration.maps.groups, found, n_bins)
+            figures = held_out_performance(self.attr, judged, fitted.maps.groups, found, n_bins)
             set_performance(nlp, self.attr, figures)
         self.seen = SeenTexts.of(watch.units().digests)
         self.fitted_labels = labels
@@ -452,16 +451,16 @@ class Calibrator(Pipe):
             unknown_gold=data.n_unknown,
             unknown=data.unknown.words() if data.n_unknown else None,
             label_map=map_of(self.source),
-            pairs=len(kept),
+            pairs=len(judged.pairs),
             counted_on=counted_on if tag_counts is not None else "the fit data",
             scaling=None if chosen.scaling is None else chosen.scaling.describe(),
             method=chosen.prototype.registered,
-            pooling=None if calibration.maps.pooling is None else calibration.maps.pooling.describe(),
+            pooling=None if fitted.maps.pooling is None else fitted.maps.pooling.describe(),
             intervals=self.intervals,
             sets=None if calibration.sets is None else calibration.sets.describe(labels),
             selection=chosen.table or None,
-            table=summarize_fit(data.pairs.take(kept), learned.scores, calibration.maps, own, n_bins),
-            held_out=judge_held_out(data.pairs.take(kept), held_out, data.documents[kept]),
+            table=summarize_fit(judged.pairs, learned.scores, fitted.maps, own, n_bins),
+            held_out=judge_held_out(judged.pairs, held_out, judged.documents),
             spans=span_info,
             versions={
                 "spacy-calib": __version__,

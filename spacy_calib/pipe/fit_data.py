@@ -14,7 +14,8 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..calibration.tokens import TokenData, silent_tokens
+from ..calibration.token_fit import TokenData
+from ..calibration.tokens import silent_tokens
 from ..doc.annotations import Annotation, Hashes, is_space, label_hashes
 from ..doc.events import span_hits
 from ..doc.gold import gold_columns

@@ -24,7 +24,7 @@ from spacy_calib.calibration.recalibrators import (
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.tokens import TokenData
+from spacy_calib.calibration.token_fit import TokenData
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import log_loss
 from spacy_calib.pairs.folds import contiguous_folds

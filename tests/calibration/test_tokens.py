@@ -27,7 +27,8 @@ from spacy_calib.calibration.recalibrators import (
 from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.tokens import TOKENS, Chosen, TokenCalibration, TokenData, check_normalize, lowest_score
+from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
+from spacy_calib.calibration.tokens import TOKENS, TokenCalibration, check_normalize, lowest_score
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import pair_up
 from spacy_calib.pairs.folds import contiguous_folds
@@ -62,7 +63,7 @@ def fit(
 ) -> TokenCalibration:
     """The calibration of these data after a scaling, all fitted as the pipe does it; scaled: What `scale` gives, where it is known."""
     scaling, scores = scaled or scale(data, name)
-    return TokenCalibration.fit(data, Chosen(grouping, prototype or Platt(), pooling, scaling, scores), groups, **promises)
+    return fit_tokens(data, Chosen(grouping, prototype or Platt(), pooling, scaling, scores), groups, **promises).calibration
 
 
 def scale(data: TokenData, name: str | None) -> tuple[Scaling | None, np.ndarray]:
