@@ -14,6 +14,8 @@ from .entries import LEAST, LEAST_REST, MOST_INPUTS
 _CELLS = 1 << 22
 # Margins farther above the highest than this are all the same: certain.
 _LARGEST = 600.0
+# Where no margin is farther from 0, quotients of their exponentials neither overflow nor vanish.
+_SAFE_MARGIN = 300.0
 
 
 class Applied:
@@ -76,7 +78,7 @@ class Applied:
         logs = np.log(np.maximum(scores, LEAST))
         inputs = np.maximum(logs - np.log(self.floor), 0.0)
         part = scores if counted is None else np.where(counted, scores, 0.0)
-        rest = np.log(np.maximum(1.0 - np.add.reduceat(part, starts), LEAST_REST))
+        rest = np.log(np.maximum(1.0 - np.bincount(token, part), LEAST_REST))
         margins = self.factor * logs + self.biases[own]
         of_rest = self.factor * rest + self.biases[self.n_tags]
         if self.alone is not None:
@@ -84,28 +86,28 @@ class Applied:
         if counted is not None:
             inputs[~counted] = 0.0  # they bear on no other tag
         if self.n_columns > 1:
-            moved = self._moved(token, starts, lengths, own, inputs)
+            moved = self._moved(starts, lengths, own, inputs)
             margins += _cells(moved, token, self.column_of[own])
             of_rest += _column(moved, self.column_of[self.n_tags])
-        inside = margins if counted is None else np.where(counted, margins, -np.inf)
-        highest = np.maximum(np.maximum.reduceat(inside, starts), of_rest)
-        # An entry that is not counted may be above the highest, and is then as likely as can be.
-        chances = np.exp(np.minimum(margins - highest[token], _LARGEST))
-        sums = np.add.reduceat(chances if counted is None else np.where(counted, chances, 0.0), starts)
-        sums += np.exp(of_rest - highest)
+        if max(np.abs(margins).max(), np.abs(of_rest).max()) > _SAFE_MARGIN:
+            inside = margins if counted is None else np.where(counted, margins, -np.inf)
+            highest = np.maximum(np.maximum.reduceat(inside, starts), of_rest)
+            # An entry that is not counted may be above the highest, and is then as likely as can be.
+            margins, of_rest = np.minimum(margins - highest[token], _LARGEST), of_rest - highest
+        chances = np.exp(margins)
+        sums = np.bincount(token, chances if counted is None else np.where(counted, chances, 0.0)) + np.exp(of_rest)
         return np.minimum(chances / sums[token], 1.0)
 
-    def _moved(self, token: Ints, starts: Ints, lengths: Ints, own: Ints, inputs: Floats) -> Any:
+    def _moved(self, starts: Ints, lengths: Ints, own: Ints, inputs: Floats) -> Any:
         """What the inputs of each token add to each tag, shape (n_tokens, n_columns)."""
         from scipy.sparse import csr_matrix
 
         rows = self.row_of[own]
         bears = (inputs > 0) & (rows >= 0)
-        if lengths.max() > MOST_INPUTS:
-            many = np.bincount(token[inputs > 0], minlength=len(starts)) > MOST_INPUTS
-            if many.any():
-                bears[_beyond(token, starts, inputs, many)] = False
-        bounds = np.append(starts, len(token))
+        many = np.flatnonzero(lengths > MOST_INPUTS)
+        if len(many):
+            bears[_beyond(starts[many], lengths[many], inputs)] = False
+        bounds = np.append(starts, len(own))
         if not bears.all():
             bounds = np.concatenate([[0], np.cumsum(bears)])[bounds]
             rows, inputs = rows[bears], inputs[bears]
@@ -125,14 +127,16 @@ def _column(table: Any, column: int) -> Floats:
     return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
 
 
-def _beyond(token: Ints, starts: Ints, inputs: Floats, many: NDArray[np.bool_]) -> Ints:
-    """The entries of the tokens with many that are not among their likeliest MOST_INPUTS; of equal ones the first stay."""
-    index = np.flatnonzero(many[token])
-    of_entry = token[index]
-    row, place = (np.cumsum(many) - 1)[of_entry], index - starts[of_entry]
-    # One row for each such token: far faster than to sort all entries at once.
-    table = np.full((np.count_nonzero(many), int(place.max()) + 1), -1.0)
-    table[row, place] = inputs[index]
-    stays = np.zeros(table.shape, dtype=bool)
-    np.put_along_axis(stays, np.argsort(-table, axis=1, kind="stable")[:, :MOST_INPUTS], True, axis=1)
-    return index[~stays[row, place]]
+def _beyond(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
+    """The entries of tokens with many that are not among their likeliest MOST_INPUTS; of equal ones the first stay.
+
+    starts, lengths (Ints): First entry and number of entries of each such token.
+    """
+    place = np.arange(lengths.max())
+    there = place < lengths[:, None]
+    index = np.where(there, starts[:, None] + place, 0)
+    table = np.where(there, inputs[index], -1.0)
+    least = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]
+    above, equal = table > least, table == least
+    stays = above | (equal & (np.cumsum(equal, axis=1) <= MOST_INPUTS - above.sum(axis=1, keepdims=True)))
+    return index[there & ~stays]

@@ -576,6 +576,18 @@ def test_scaling_in_parts_changes_nothing(kind, chunk, monkeypatch):
 
 
 @every_kind
+def test_margins_far_from_zero_are_taken_from_the_highest(kind, monkeypatch):
+    """The way for exponents that could overflow gives what the quick one gives."""
+    pairs, _ = drawn(60, 6, seed=44)
+    scaling = learned(kind, 6, seed=39)
+    counted = np.arange(len(pairs)) % 5 > 0
+    whole, further = scaled_by(scaling, pairs), scaling.scale(pairs.rows, pairs.tags, pairs.scores, counted)
+    monkeypatch.setattr(apply, "_SAFE_MARGIN", 0.0)
+    np.testing.assert_allclose(scaled_by(scaling, pairs), whole, rtol=1e-12)
+    np.testing.assert_allclose(scaling.scale(pairs.rows, pairs.tags, pairs.scores, counted), further, rtol=1e-12)
+
+
+@every_kind
 def test_it_does_not_change_its_input_and_does_not_hand_out_what_it_learned(kind):
     pairs, _ = drawn(100, 4, seed=41)
     for array in (pairs.rows, pairs.tags, pairs.scores, pairs.hits):
