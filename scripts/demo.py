@@ -123,7 +123,7 @@ def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
     pipe: Any = nlp.get_pipe("calib")
     examples = read_examples(nlp, path, gold_preproc=False)
     done = list(run_pipes(nlp, examples, nlp.pipe_names, silent=False, what=path.stem))
-    return corpus_of(done, pipe.attr, pipe.fitted_labels).pairs()
+    return corpus_of(done, pipe.attr, pipe.labels).pairs()
 
 
 def fit_maps(pairs: Pairs, by_frequency: Groups, labels: tuple[str, ...]) -> list[Map]:
@@ -232,8 +232,8 @@ def main(
     pipe: Any = nlp.get_pipe("calib")
     judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in ("fit", *TESTS)}
     step("5. Raw scores against six maps fitted on the fit part")
-    groups = pipe.maps.groups
-    show_comparison(judged, fit_maps(judged["fit"].pairs, groups, pipe.fitted_labels), groups)
+    groups = pipe.tokens.maps.groups
+    show_comparison(judged, fit_maps(judged["fit"].pairs, groups, pipe.labels), groups)
     draw(judged, output / "reliability.png")
     step("6. One sentence")
     show_example(nlp)

@@ -46,14 +46,14 @@ from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.alone import group_beside
 from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
 from spacy_calib.calibration.recalibrators import IsotonicRegression
-from spacy_calib.calibration.spans import fit_spans
+from spacy_calib.calibration.span_fit import fit_spans
 from spacy_calib.cli.fitting.fitted_pipe import with_inline_recognizer
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.cli.shared.loading import load_pipeline
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import accuracy, brier, ece, gmce, log_loss, noise_floor, smce
 from spacy_calib.metrics.calibration_error import group_slices, mean_of
-from spacy_calib.pipe.fit_data import FitData, collect_fit_data, span_pairs
+from spacy_calib.pipe.fit_data import FitData, collect_fit_data
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
@@ -263,14 +263,14 @@ def tables(
     assert fit.spans is not None
     assert test.spans is not None
     span_groups = group_beside(grouping, types, counts[1])
-    chosen, _ = fit_spans(span_groups, fit.spans, fit.span_hits)
-    found, index = span_pairs(test.spans, source.raw_span_scores(test.spans), test.span_hits)
+    chosen = fit_spans(fit.spans, span_groups).chosen
+    found, spans = test.spans.pairs, test.spans.spans.take(test.spans.known)
     if not len(found):
         raise SystemExit("No entity was predicted in the test data where there is gold.")
     scores = {
         "raw": found.scores,
-        "decoder's own": test.spans.own[index],
-        "calibrated": chosen.predict(test.spans.take(index), found.scores),
+        "decoder's own": spans.own,
+        "calibrated": chosen.predict(spans, found.scores),
     }
     rows = {name: judge(found, span_groups, values) for name, values in scores.items()}
     right = float(found.hits.mean())
@@ -318,7 +318,7 @@ def measure(given: Pipeline, beam_width: int) -> Result:
         source = NerSource(given.component, beam_width=width)
         fit, test = (collect_fit_data(source, runner.ours, part, THRESHOLD) for part in parts)
         assert fit.spans is not None
-        fitted = int(np.count_nonzero(fit.spans.chosen & (fit.span_hits >= 0)))
+        fitted = len(fit.spans.known)
         levels += tables(source, runner.ours, fit, test, (tags, spans), known)
     return Result(given.name, given.model, given.map, runner.n_tokens, runner.n_differ, fitted, levels)
 

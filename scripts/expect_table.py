@@ -182,7 +182,7 @@ def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:
             yield example
 
     corpus = score(nlp, pipe, counted(), silent=False, what=what)
-    return Scored.of(corpus, pipe.source_labels(), np.array(gold))
+    return Scored.of(corpus, pipe.lookup.labels(), np.array(gold))
 
 
 def measures(found: dict[str, Any], true: dict[str, float | None]) -> dict[str, tuple[dict[str, float], float]]:
@@ -234,18 +234,18 @@ def held_of_splits(pipe: Any, pairs: Pairs, documents: Ints, n_fit: int, draws: 
     """
     rng = np.random.default_rng(0)
     n_docs = int(documents.max()) + 1
-    prototype = pipe.maps.prototype
+    prototype = pipe.tokens.maps.prototype
     held = []
     for _ in tqdm(range(draws), desc=what, leave=False):
         chosen = np.zeros(n_docs, dtype=bool)
         chosen[rng.choice(n_docs, n_fit, replace=False)] = True
         fit_part, test_part = np.flatnonzero(chosen[documents]), np.flatnonzero(~chosen[documents])
         own = pairs.take(fit_part)
-        data = TokenData(own, np.zeros(0, dtype=np.intp), documents[fit_part], len(pipe.fitted_labels), pipe.threshold)
+        data = TokenData(own, np.zeros(0, dtype=np.intp), documents[fit_part], len(pipe.labels), pipe.threshold)
         way = Chosen(pipe.grouping, prototype, None, None, own.scores)
-        fitted = fit_tokens(data, way, pipe.maps.groups)
+        fitted = fit_tokens(data, way, pipe.tokens.maps.groups)
         calibration = fitted.calibration
-        record = record_fit(JudgedPairs(data.kept_pairs, fitted.held_out, data.kept_documents), n_docs, pipe.fitted_labels)
+        record = record_fit(JudgedPairs(data.kept_pairs, fitted.held_out, data.kept_documents), n_docs, pipe.labels)
         new = pairs.take(test_part)
         top = np.sort(top_pairs(new))
         assert calibration.maps is not None
@@ -284,14 +284,14 @@ def run(name: str, cache: Path, folder: Path, draws: int) -> tuple[dict[str, tup
     say(f"Fitting {name} ...")
     fit(experiment.model(cache), fit_file, output, component=experiment.component, silent=True)
     nlp, pipe = open_pipeline(str(output), None, code=None, gpu_id=-1)
-    assert pipe.record is not None
+    assert pipe.learned.record is not None
     results: dict[str, tuple[Scored, FitRecord]] = {}
     for title, documents in experiment.tests.items():
         file = folder / f"{name}_test_{len(results)}.spacy"
         write_docs(documents(), file)
         scored = read_set(nlp, pipe, file, title)
-        whole_rows(title, scored, pipe.record)
-        results[title] = (scored, pipe.record)
+        whole_rows(title, scored, pipe.learned.record)
+        results[title] = (scored, pipe.learned.record)
     files = [fit_file, folder / f"{name}_test_0.spacy"]
     return results, [split_row(nlp, pipe, files, next(iter(results)), draws)] if experiment.split_anew else []
 

@@ -218,7 +218,7 @@ def scored_units(
         calib.fit(Example(ours, gold) for ours, gold in zip(predict(nlp, dev, task), dev, strict=True))
     scored = (Example(doc, bare(doc)) for doc in predict(nlp, candidates, "calib"))
     source = nlp.get_pipe(task)
-    corpus = scored_corpus(scored, "calib", get_annotation(calib.source.annotation(source).name), calib.source_labels())
+    corpus = scored_corpus(scored, "calib", get_annotation(calib.source.annotation(source).name), calib.lookup.labels())
     units = units_of(corpus, "doc")
     scores = priorities(corpus, units, token_values(corpus, strategy.by, strategy.signal), strategy.by)
     return units, scores / units.words.clip(1) if strategy.per_word else scores

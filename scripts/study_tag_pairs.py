@@ -101,7 +101,7 @@ def rows_of_beam(given: BeamPairs, bins: dict[str, Any]) -> list[Row]:
 
 def run_beam(nlp: Language, pipe: Calibrator, options: argparse.Namespace) -> BeamPairs:
     """Search beams over the data. RAISES C066: the calib pipe does not read a recognizer."""
-    recognizer = pipe.source_pipe()
+    recognizer = pipe.lookup.component()
     if not isinstance(recognizer, EntityRecognizer):
         raise calib_error("C066", option="--beam-width", component=pipe.source.component, kind=type(recognizer).__name__)
     examples = stream_examples(nlp, options.data)

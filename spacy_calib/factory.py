@@ -9,27 +9,13 @@ from spacy.language import Language
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
 from . import registry as _registry  # noqa: F401  (creates the registries that the config names)
-from .doc.attributes import DEFAULT_ATTR
+from .pipe.settings import default_config, takes_settings
 
 if TYPE_CHECKING:
     from .pipe.component import Calibrator
     from .sources.ner.recognizer import CalibEntityRecognizer
 
-DEFAULT_CONFIG: dict[str, Any] = {
-    "attr": DEFAULT_ATTR,
-    "threshold": 0.01,
-    "normalize": False,
-    "event": "exact",
-    "source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger"},
-    "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
-    "scaling": None,
-    "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"},
-    "pooling": None,
-    "selection": None,
-    "intervals": False,
-    "sets": None,
-    "scorer": {"@scorers": "spacy-calib.Scorer.v1"},
-}
+DEFAULT_CONFIG = default_config()
 
 
 @Language.factory(
@@ -48,59 +34,12 @@ DEFAULT_CONFIG: dict[str, Any] = {
     ],
     requires=["token.tag"],  # of the default settings; `summary.note_meta` corrects it for each pipe
 )
-def make_calib(
-    nlp: Language,
-    name: str,
-    attr: str,
-    threshold: float,
-    normalize: bool | str,
-    event: str,
-    source: Any,
-    grouping: Callable[..., Any],
-    scaling: Any,
-    recalibrator: Any,
-    pooling: Any,
-    selection: Any,
-    intervals: bool,
-    sets: Any,
-    scorer: Callable[..., dict[str, Any]] | None,
-) -> "Calibrator":
-    """Build the pipe.
-
-    attr (str): Prefix of the attributes that it writes.
-    threshold (float): Marginals below it take no part, in [0, 1).
-    event (str): When a span (entity) counts as right: exact (tokens and label), type (label of every token), overlap (of at least one).
-    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves room for the
-        calibrated probability that the right tag is none of them.
-    source (Source): Where marginals come from.
-    grouping (Callable): (labels, tag counts) -> Groups.
-    scaling (Scaling | None): Prototype of what weighs the tags of a token anew before the threshold; None leaves it out.
-    recalibrator (Recalibrator): Prototype, copied for every group.
-    pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
-    selection (Selector | None): Chooses scaling, grouping, recalibrator and pooling by cross-validation at the fit, in place of the four.
-    intervals (bool): Give every token a Venn-Abers interval.
-    sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
-    scorer (Callable | None): Called by `nlp.evaluate`.
-    """
+@takes_settings
+def make_calib(nlp: Language, name: str, **settings: Any) -> "Calibrator":
+    """Build the pipe. settings: See PipeSettings."""
     from .pipe.component import Calibrator
 
-    return Calibrator(
-        nlp,
-        name,
-        attr=attr,
-        threshold=threshold,
-        normalize=normalize,
-        event=event,
-        source=source,
-        grouping=grouping,
-        scaling=scaling,
-        recalibrator=recalibrator,
-        pooling=pooling,
-        selection=selection,
-        intervals=intervals,
-        sets=sets,
-        scorer=scorer,
-    )
+    return Calibrator(nlp, name, **settings)
 
 
 # The same settings as spaCy's factories have: a saved config differs by the factory's name alone.

@@ -94,9 +94,9 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         if not own:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in fitted))
             raise calib_error("C001", name="attr", wanted=f"that of a fitted calib pipe ({prefixes})", given=repr(self.attr))
-        if all(pipe.span_maps is None for _, pipe in own):
+        if all(pipe.spans.groups is None for _, pipe in own):
             raise calib_error("C065", name=own[0][0], component=own[0][1].source.component)
-        if self.accepted_only and all(pipe.cutoffs is None for _, pipe in own):
+        if self.accepted_only and all(pipe.spans.cutoffs is None for _, pipe in own):
             wanted = f"False as long as the pipe '{own[0][0]}' has no cut-offs (`python -m spacy calib threshold` finds them)"
             raise calib_error("C001", name="accepted_only", wanted=wanted, given=True)
         self.nlp = pipelines

@@ -261,7 +261,7 @@ CUTOFFS = {"label": {"PERSON": 0.6, "GPE": None, "PRODUCT": 0.0}, "all": {"all":
 
 @pytest.mark.parametrize("per", CUTOFFS)
 def test_entities_below_their_cutoff_are_left_out_where_asked(presidio, engine_class, nlp, per):
-    nlp.get_pipe("calib").cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
+    nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
     nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
     every = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
     accepted = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp, accepted_only=True))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..errors import calib_error
-from ..schema import floats, lengths, number, record, text, whole
+from ..schema import Form, Optional, floats, lengths, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS, Floats, Groups, Spans, as_hits
+from .cutoffs import CUTOFFS, Cutoffs
 from .recalibrators.logistic import sigmoid
 from .span_features import NAMES, design
 
@@ -127,14 +128,55 @@ def _why_not(n: int, n_hits: int) -> str:
     return ""
 
 
-def fit_spans(groups: Groups, spans: Spans, hits: ArrayLike) -> tuple[SpanRecalibrator, SpanRecalibrator]:
-    """(map of the chosen spans, map of the candidates).
+# The saved form of SpanCalibration.
+SPANS: dict[str, Form | Optional] = {"span_maps": optional(maybe(listed(SPAN_MAP, 2, 2))), "cutoffs": optional(maybe(CUTOFFS))}
 
-    hits (ArrayLike): One per span: 1 or 0, and -1 where the gold is not known.
-    RAISES C002: lengths differ.
+
+class SpanCalibration:
+    """The steps between a source's probability of a span and `Span._.calib_score`.
+
+    chosen (SpanRecalibrator | None): Fitted; the map of the spans on the Doc. None passes raw scores through: before the fit, and for
+        a source of token labels alone. candidates (SpanRecalibrator | None): Fitted; the map of the spans that stand beside them.
+    cutoffs (Cutoffs | None): The scores from which spans are accepted. They belong to these maps: a new fit has none.
     """
-    given = np.asarray(hits, dtype=np.intp)
-    if len(given) != len(spans):
-        raise calib_error("C002", what="Fitting spans", first="span", second="hit", n_first=len(spans), n_second=len(given))
-    chosen, held = (np.flatnonzero((given >= 0) & own) for own in (spans.chosen, ~spans.chosen))
-    return tuple(SpanRecalibrator(groups).fit(spans.take(part), given[part]) for part in (chosen, held))  # type: ignore[return-value]
+
+    def __init__(
+        self,
+        chosen: SpanRecalibrator | None = None,
+        candidates: SpanRecalibrator | None = None,
+        *,
+        cutoffs: Cutoffs | None = None,
+    ):
+        self.chosen = chosen
+        self.candidates = candidates
+        self.cutoffs = cutoffs
+
+    @property
+    def groups(self) -> Groups | None:
+        """The groups of the span labels; None where it is not fitted."""
+        return None if self.chosen is None else self.chosen.groups
+
+    def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str]) -> tuple[Floats, NDArray[np.int8]]:
+        """(calibrated probability of each span, 1 or 0 whether it reaches its cut-off; -1 without cut-offs).
+
+        raw (Floats): Of each span. labels (Sequence[str]): Of the columns `spans.labels`.
+        """
+        calibrated = raw.copy()
+        for own, fitted in ((spans.chosen, self.chosen), (~spans.chosen, self.candidates)):
+            if fitted is not None:
+                index = np.flatnonzero(own)
+                calibrated[index] = fitted.predict(spans.take(index), raw[index])
+        if self.cutoffs is None or self.groups is None:
+            return calibrated, np.full(len(spans), -1, dtype=np.int8)
+        return calibrated, self.cutoffs.accepts(calibrated, spans.labels, labels, self.groups).astype(np.int8)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
+        return {"span_maps": maps, "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
+        """Rebuild from a state that SPANS has read. RAISES C001: a cut-off out of range."""
+        maps, cutoffs = state["span_maps"] or (), state["cutoffs"]
+        return cls(*map(SpanRecalibrator.from_state, maps), cutoffs=None if cutoffs is None else Cutoffs.from_dict(cutoffs))

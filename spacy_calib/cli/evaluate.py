@@ -144,7 +144,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     assert pipe.groups is not None
     scorer, known = scorer_like(pipe.scorer, bins, groups), metrics()
-    labels, span_labels = pipe.source_labels(), pipe.source_span_labels()
+    labels, span_labels = pipe.lookup.labels(), pipe.lookup.span_labels()
 
     def table_of(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(own, names)
@@ -162,12 +162,12 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
     result = {
         "component": pipe.source.component,
         "seen": seen_in(pipe, done),
-        "weights_changed": pipe.weights_changed(),
+        "weights_changed": pipe.lookup.weights_changed(),
         **table_of(judged, pipe.groups, labels),
     }
-    if pipe.span_maps is not None:
-        accepted = None if pipe.cutoffs is None else accepted_entities(corpus.spans, pipe.cutoffs)
-        table = table_of(corpus.span_pairs(span_labels), pipe.span_maps[0].groups, span_labels)
+    if pipe.spans.groups is not None:
+        accepted = None if pipe.spans.cutoffs is None else accepted_entities(corpus.spans, pipe.spans.cutoffs)
+        table = table_of(corpus.span_pairs(span_labels), pipe.spans.groups, span_labels)
         result["entities"] = {"event": pipe.event, "accepted": accepted, **table}
     return result
 

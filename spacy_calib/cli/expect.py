@@ -137,8 +137,10 @@ def expect(
         "by": corpus.unit,
         "tokens": int(corpus.counted.sum()),
         "confidence": confidence,
-        "weights_changed": pipe.weights_changed(),
-        **expectations(tokens_of(corpus, pipe.source_labels()), spans_of(corpus), pipe.record, pipe.event, confidence, seed),
+        "weights_changed": pipe.lookup.weights_changed(),
+        **expectations(
+            tokens_of(corpus, pipe.lookup.labels()), spans_of(corpus), pipe.learned.record, pipe.event, confidence, seed
+        ),
     }
     if result["weights_changed"]:
         result = without_trust(result)
@@ -146,7 +148,7 @@ def expect(
         result |= {"seen": seen_by(pipe, watch), **checked_documents(corpus)}
         result["true"] = true_values(corpus, sum(gold), result)
     if per_doc:
-        result["per_doc"] = documents_of(corpus, pipe.record, confidence, check)
+        result["per_doc"] = documents_of(corpus, pipe.learned.record, confidence, check)
     deliver(result, lambda: show(result), output=output, format=format, silent=silent)
     return result
 

@@ -180,7 +180,7 @@ def fit(
     older = map_of_pipe(nlp, name)
     calib = add_calib(nlp, name, settings)
     map_labels(calib, older if table is None else table)
-    splits = calib.source.annotation(calib.source_pipe()).name == "sent"
+    splits = calib.source.annotation(calib.lookup.component()).name == "sent"
     check_option("--gold-preproc", not (gold_preproc and splits), "left out for a component that finds sentences", "it")
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     counts = None if train_data is None else count_tags(nlp, calib, train_data)
@@ -221,7 +221,7 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
 
     RAISES C030: it has no gold for the component.
     """
-    pipe = calib.source_pipe()
+    pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
     references = [example.reference for example in read_examples(nlp, path, gold_preproc=False)]
     counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)))
@@ -248,7 +248,7 @@ def fit_pipe(
     from ..pipe.scorer import scorer_like
 
     order = nlp.pipe_names
-    pipe = calib.pipe_to_fit()[1]
+    pipe = calib.lookup.to_fit()[1]
     enabled = calib.source.component in order
     stop = calib.source.component if enabled else calib.name
     reads_output = enabled and pipe is not None and calib.source.reads_output(pipe)

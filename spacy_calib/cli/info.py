@@ -81,16 +81,16 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
             "group": row.group,
             "fallback": row.fallback,
             "pairs": row.pairs,
-            "tags": {pipe.fitted_labels[i]: int(groups.counts[i]) for i in groups.tags_in(index)},
+            "tags": {pipe.labels[i]: int(groups.counts[i]) for i in groups.tags_in(index)},
         }
         for index, row in enumerate(pipe.fit_info.table[1:])
     ]
     settings = {
         "attr": pipe.attr,
         "normalize": pipe.normalize,
-        "source_found": pipe.source_pipe() is not None,
-        "weights_changed": pipe.weights_changed(),
-        "cutoffs": None if pipe.cutoffs is None else pipe.cutoffs.to_dict(),
+        "source_found": pipe.lookup.component() is not None,
+        "weights_changed": pipe.lookup.weights_changed(),
+        "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.to_dict(),
     }
     return {**settings, **pipe.fit_info.to_dict(), "groups": held}
 

@@ -139,7 +139,7 @@ def plot(
         figure_class()
     nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
     unit = unit_of(pipe, of)
-    labels = pipe.source_labels() if unit == "tokens" else pipe.source_span_labels()
+    labels = pipe.lookup.labels() if unit == "tokens" else pipe.lookup.span_labels()
     _check_tags(tags, labels, pipe)
     examples = read_examples(nlp, data, gold_preproc, doc_key)
     done = list(run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=silent, what="Scoring", n_process=n_process))
@@ -147,7 +147,7 @@ def plot(
     scorer = scorer_like(pipe.scorer, bins, groups)
     n_bins = scorer.n_bins
     judged = judge_unit(nlp, done, pipe, unit, labels, n_bins)
-    own = pipe.groups if unit == "tokens" else pipe.span_maps[0].groups  # type: ignore[index]
+    own = pipe.groups if unit == "tokens" else pipe.spans.groups
     assert own is not None
     judging = scorer.judging(own, labels)
     numbers = picture_numbers(judged, judging, labels, kinds, tags, n_bins, seed, "tag" if unit == "tokens" else "label")
@@ -206,9 +206,9 @@ def target_files(output: Path | None, names: Sequence[str], image: str, needed: 
 
 def unit_of(pipe: Calibrator, of: str | None) -> str:
     """RAISES C065: entities are asked for, and the pipe scores none."""
-    if of == "entities" and pipe.span_maps is None:
+    if of == "entities" and pipe.spans.groups is None:
         raise calib_error("C065", name=pipe.name, component=pipe.source.component)
-    return of or ("tokens" if pipe.span_maps is None else "entities")
+    return of or ("tokens" if pipe.spans.groups is None else "entities")
 
 
 def _check_tags(tags: Sequence[str], labels: Sequence[str], pipe: Calibrator) -> None:
@@ -230,7 +230,7 @@ def judge_unit(
     from ..pipe.scorer import corpus_of
 
     annotation = get_annotation(pipe.fit_info.layer)
-    corpus = corpus_of(done, pipe.attr, pipe.source_labels())
+    corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
     judged = corpus.pairs() if unit == "tokens" else corpus.span_pairs(labels)
     if unit == "tokens":
         has_gold = judged.pairs.n_units > 0

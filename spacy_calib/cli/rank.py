@@ -179,7 +179,7 @@ def _labels_of(pipe: Calibrator, corpus: ScoredCorpus, kind: str) -> Sequence[st
     """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
     if pipe.fit_info.layer == "lemma":
         return list(dict.fromkeys(corpus.names[tag] for tag in corpus.tags.tolist()))
-    return pipe.source_span_labels() if pipe.span_maps is not None and kind != "token" else pipe.source_labels()
+    return pipe.lookup.span_labels() if pipe.spans.groups is not None and kind != "token" else pipe.lookup.labels()
 
 
 def written_files(output: Path | None, format: str, plot: Path | None) -> list[Output]:
@@ -227,7 +227,7 @@ def _least(min_words: int | None, kind: str) -> int:
 
 def _unit_of(pipe: Calibrator, unit: str | None) -> str:
     """RAISES C065: entities are asked of a pipe without any."""
-    with_entities = pipe.span_maps is not None
+    with_entities = pipe.spans.groups is not None
     if unit == "entity" and not with_entities:
         raise calib_error("C065", name=pipe.name, component=pipe.source.component)
     return unit or ("entity" if with_entities else "token")

@@ -211,7 +211,7 @@ def pipe_views(
     examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
     corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
     check_gold_of_corpus(pipe, corpus, silent)
-    facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch), "weights_changed": pipe.weights_changed()}
+    facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch), "weights_changed": pipe.lookup.weights_changed()}
     views, skipped = [], []
     for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():
         name = f"{facts['component'] or 'Doc'}: {unit}"
@@ -234,12 +234,12 @@ def judged_units(
     assert pipe.groups is not None
     scorer = scorer_like(pipe.scorer, bins, n_groups)
     n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
-    labels = pipe.source_labels()
+    labels = pipe.lookup.labels()
     tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, seed, known)
-    if pipe.span_maps is None:
+    if pipe.spans.groups is None:
         return {"tokens": tokens}
-    span_labels = pipe.source_span_labels()
-    groups = judging(pipe.span_maps[0].groups, span_labels)
+    span_labels = pipe.lookup.span_labels()
+    groups = judging(pipe.spans.groups, span_labels)
     return {"entities": judged_entities(corpus, span_labels, groups, n_bins, seed, known), "tokens": tokens}
 
 
@@ -252,7 +252,7 @@ def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
         "attr": pipe.attr,
         "component": pipe.source.component,
         "layer": plain_name(pipe.fit_info.layer),
-        "event": pipe.event if pipe.span_maps is not None else None,
+        "event": pipe.event if pipe.spans.groups is not None else None,
         "counted_on": Path(pipe.fit_info.counted_on).name,
     }
 
@@ -294,7 +294,7 @@ def _fit_line(pipe: Calibrator) -> str:
         f"fitted on {counted(info.unit, info.docs)}, {info.tokens:,} tokens",
         f"scores from {info.threshold:g}",
     ]
-    if pipe.span_maps is not None:
+    if pipe.spans.groups is not None:
         parts.append(f"an entity is right by the event {pipe.event}")
     return "; ".join(parts)
 

@@ -191,7 +191,7 @@ def hunted_tags(pipe: Calibrator, settings: Settings) -> tuple[str, ...]:
 
     if settings.by != "rare-tag":
         return ()
-    labels = pipe.source_labels()
+    labels = pipe.lookup.labels()
     unknown = [tag for tag in settings.tags if tag not in labels]
     if unknown:
         raise calib_error("C090", name=pipe.name, tag=unknown[0], available=", ".join(labels))

@@ -124,7 +124,7 @@ def threshold(
     if output is not None:
         write_json(output, result)
     if apply is not None:
-        pipe.cutoffs = cutoffs
+        pipe.spans.cutoffs = cutoffs
         write_folder(apply, lambda folder: nlp.to_disk(folder), force)
     deliver(result, lambda: show_thresholds(result, apply), output=None, format=format, silent=silent)
     return result
@@ -137,7 +137,7 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     `check_readable`.
     """
     pipes = pipes_named(nlp, attr)
-    with_spans = [pipe for pipe in pipes if pipe.span_maps is not None]
+    with_spans = [pipe for pipe in pipes if pipe.spans.groups is not None]
     if not with_spans:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component)
     check_readable(nlp, with_spans[0])
@@ -180,10 +180,10 @@ def find_rows(
     if not any(annotation.known_tokens(example.reference).any() for example in done):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_examples(pipe, done, silent)
-    labels = pipe.source_span_labels()
-    judged = corpus_of(done, pipe.attr, pipe.source_labels()).span_pairs(labels)
-    assert pipe.span_maps is not None
-    groups = pipe.span_maps[0].groups
+    labels = pipe.lookup.span_labels()
+    judged = corpus_of(done, pipe.attr, pipe.lookup.labels()).span_pairs(labels)
+    assert pipe.spans.groups is not None
+    groups = pipe.spans.groups
     keys = keys_of(per, judged.pairs.tags, labels, groups)
     found = find_thresholds(judged.calibrated, judged.pairs.hits, judged.documents, keys, precision, confidence)
     wanted = {"all": ["all"], "label": list(labels), "group": list(groups.names)}[per]

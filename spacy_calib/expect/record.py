@@ -4,49 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.spans import SpanRecalibrator
+from ..calibration.span_fit import SpanData, SpanFit
 from ..pairs.build import top_pairs
-from ..pairs.folds import cross_fit, folds_of
 from ..pairs.judged import JudgedPairs
 from ..schema import maybe, number, record
-from ..types import OUTSIDE, Floats, Groups, Ints, Pairs, Spans
+from ..types import OUTSIDE, Ints, Pairs
 from .drift import PROFILE, DriftProfile, Labelled
 from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, residuals_form, sum_by, token_sums
-
-_FOLDS = 5
-
-
-@dataclass(frozen=True)
-class SpanFit:
-    """The chosen spans that a fit found; n spans.
-
-    spans (Spans), raw (Floats), hits (Ints): With their raw scores and whether each is right: 1, 0, or -1 where that is not known.
-    documents (Ints): Of each, ascending. gold (Ints): Gold spans of each document, shape (n_docs,). groups (Groups): Of their labels.
-    known (Ints): Indices of those on the Doc whose gold is known. held_out (Floats): The probability of each of these by a map that did not
-        see its document.
-    """
-
-    spans: Spans
-    raw: Floats
-    hits: Ints
-    documents: Ints
-    gold: Ints
-    groups: Groups
-
-    @cached_property
-    def known(self) -> Ints:
-        return np.flatnonzero((self.hits >= 0) & self.spans.chosen)
-
-    @cached_property
-    def held_out(self) -> Floats:
-        return cross_fit_spans(self, self.known)
-
 
 # The saved form of FitRecord.
 RECORD = record(
@@ -107,12 +76,12 @@ def record_fit(
     right = sum_by(tokens.documents, pairs.hits[top], n_docs)[:, None]
     entities = spans = None
     if found is not None:
-        known = found.known
-        spans = Labelled(found.documents[known], n_docs, None, found.raw[known], found.held_out)
-        n_right = sum_by(found.documents[known], found.hits[known] == 1, n_docs)
-        entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.gold.astype(np.float64))
+        known = found.data.documents[found.data.known]
+        spans = Labelled(known, n_docs, None, found.data.pairs.scores, found.held_out)
+        n_right = sum_by(known, found.data.pairs.hits, n_docs)
+        entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.data.gold.astype(np.float64))
     every = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
-    profile = DriftProfile.of(every, None if found is None else _all_spans(found, n_docs))
+    profile = DriftProfile.of(every, None if found is None else _all_spans(found.data, n_docs))
     return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile)
 
 
@@ -131,26 +100,10 @@ def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:
     return JudgedPairs(pairs.take(order), calibrated[order], documents[order])
 
 
-def _all_spans(found: SpanFit, n_docs: int) -> Labelled:
+def _all_spans(found: SpanData, n_docs: int) -> Labelled:
     """Those on the Docs, with gold or without; they are compared by their raw scores."""
     own = np.flatnonzero(found.spans.chosen)
     return Labelled(found.documents[own], n_docs, None, found.raw[own], found.raw[own])
-
-
-def cross_fit_spans(found: SpanFit, known: Ints) -> Floats:
-    """The probability of each known chosen span by a map that did not see its document.
-
-    known (Ints): Their indices, ascending.
-    """
-    spans, raw, hits, documents = found.spans.take(known), found.raw[known], found.hits[known], found.documents[known]
-    if len(np.unique(documents)) < 2:
-        return raw
-
-    def score(outside: Ints, inside: Ints) -> Floats:
-        learned = SpanRecalibrator(found.groups).fit(spans.take(outside), hits[outside])
-        return learned.predict(spans.take(inside), raw[inside])
-
-    return cross_fit(folds_of(documents, _FOLDS), score)
 
 
 def entity_sums(tokens: Labelled, spans: Labelled) -> EntitySums:

@@ -14,6 +14,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import TokenData
 from ..calibration.tokens import silent_tokens
 from ..doc.annotations import Annotation, Hashes, is_space, label_hashes
@@ -22,26 +23,25 @@ from ..doc.gold import gold_columns
 from ..doc.reading import document_of
 from ..errors import calib_error
 from ..pairs.documents import DocumentNumbers
-from ..pairs.marginals import stack
+from ..pairs.marginals import Scores, stack
 from ..pairs.unknown_gold import UnknownGold
 from ..sources.base import Source
-from ..types import Floats, Ints, Marginals, Pairs, Spans, stack_spans
+from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FitData:
     """What the examples gave.
 
     pairs (Pairs): Those that reach the lowest score asked for; rows are tokens. gold (Ints): Column of each token's gold label, as
         `pair_up` wants it. documents (Ints): The document of each pair. counts (Counter): Gold frequency of each label.
-    n_docs (int): Documents with scores. unit (str): What they are, see `documents`. n_unknown (int): Tokens whose gold label the component does not know.
-    n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
-    spans (Spans | None): Spans found, None for a source of token labels alone. span_hits (Ints): For each, whether the event holds: 1, 0,
-        or -1 where the gold is not known. span_counts (Counter): Gold frequency of each span label.
+    n_docs (int): Documents with scores. unit (str): What they are, see `documents`. n_unknown (int): Tokens whose gold label the component
+        does not know. n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
+    spans (SpanData | None): Spans found, None for a source of token labels alone. span_counts (Counter): Gold frequency of each span label.
+    unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
     unjudged (Pairs), unjudged_documents (Ints): As pairs and documents, of tokens without gold, which take no part in the fit; hits say nothing.
-    span_documents (Ints): The document of each span. gold_spans (Ints): Gold spans of each document, shape (n_docs,).
     """
 
     pairs: Pairs
@@ -52,11 +52,8 @@ class FitData:
     n_unknown: int
     n_gold: int
     why_missing: str
-    spans: Spans | None
-    span_hits: Ints
+    spans: SpanData | None
     span_counts: Counter[str]
-    span_documents: Ints
-    gold_spans: Ints
     unit: str
     unknown: UnknownGold
     unjudged: Pairs
@@ -91,85 +88,147 @@ def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], low
     lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `entities.events`.
     RAISES C024, C040, C041: what the source found is no probability.
     """
-    annotation = source.annotation(pipe)
-    parts: list[Marginals] = []
-    golds: list[Ints] = [np.zeros(0, dtype=np.intp)]
-    token_hits: list[NDArray[np.bool_]] = [np.zeros(0, dtype=bool)]
-    counts: Counter[str] = Counter()
-    span_counts: Counter[str] = Counter()
-    unjudged: list[NDArray[np.bool_]] = [np.zeros(0, dtype=bool)]
-    documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
-    found: list[Spans] = []
-    hits: list[Ints] = []
-    span_documents: list[Ints] = [np.zeros(0, dtype=np.intp)]
-    labels: Sequence[str] = ()
-    gold_spans: Counter[int] = Counter()
-    numbers = DocumentNumbers()
-    paired: Counter[tuple[int, int]] = Counter()
-    n_unknown = n_gold = n_with_gold = 0
-    why_missing = ""
-    for batch in util.minibatch(examples, size=_BATCH):
+    reader = _Reader(source, pipe, lowest, event)
+    parts = [part for batch in util.minibatch(examples, size=_BATCH) if (part := reader.read(batch)) is not None]
+    spans = [part.spans for part in parts if part.spans is not None]
+    return reader.joined(_Tokens.joined([part.tokens for part in parts]), spans)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tokens:
+    """The tokens of a batch, or of all: what the source and the gold say of them.
+
+    marginals (Marginals): Entries above the lowest score. hits (NDArray[bool]): Whether the label of each entry is a gold one.
+    gold (Ints): Column of each token's gold label; -2 also where the source says nothing. unjudged (NDArray[bool]): Whether a token could
+        have gold and has none. documents (Ints): The document of each token.
+    """
+
+    marginals: Marginals
+    hits: NDArray[np.bool_]
+    gold: Ints
+    unjudged: NDArray[np.bool_]
+    documents: Ints
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Tokens]) -> _Tokens:
+        return cls(
+            stack([part.marginals for part in parts]),
+            _joined((part.hits for part in parts), bool),
+            _joined((part.gold for part in parts), np.intp),
+            _joined((part.unjudged for part in parts), bool),
+            _joined((part.documents for part in parts), np.intp),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _FoundSpans:
+    """The spans of a batch. hits (Ints): Of each, see SpanData. documents (Ints): Of each."""
+
+    spans: Spans
+    hits: Ints
+    documents: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What a batch gave."""
+
+    tokens: _Tokens
+    spans: _FoundSpans | None
+
+
+class _Reader:
+    """Reads batches of examples, and adds up what is counted over all of them; the arguments are those of `collect_fit_data`."""
+
+    def __init__(self, source: Source, pipe: Any, lowest: float, event: str):
+        self.source, self.pipe, self.lowest, self.event = source, pipe, lowest, event
+        self.annotation = source.annotation(pipe)
+        self.labels: Sequence[str] = ()
+        self.counts: Counter[str] = Counter()
+        self.span_counts: Counter[str] = Counter()
+        self.gold_spans: Counter[int] = Counter()
+        self.stands_for: Counter[tuple[int, int]] = Counter()
+        self.numbers = DocumentNumbers()
+        self.n_unknown = self.n_gold = self.n_with_gold = 0
+        self.why_missing = ""
+
+    def read(self, batch: Sequence[Example]) -> _Part | None:
+        """None where no Doc of the batch can be read."""
         given = [eg for eg in batch if len(eg.predicted)]
-        counts.update(source.count(pipe, (eg.reference for eg in given)))
-        span_counts.update(annotation.count_spans(eg.reference for eg in given))
-        reasons = source.missing(pipe, [eg.predicted for eg in given])
-        why_missing = next(filter(None, reasons), why_missing)
+        self.counts.update(self.source.count(self.pipe, (eg.reference for eg in given)))
+        self.span_counts.update(self.annotation.count_spans(eg.reference for eg in given))
+        reasons = self.source.missing(self.pipe, [eg.predicted for eg in given])
+        self.why_missing = next(filter(None, reasons), self.why_missing)
         readable = [eg for eg, why in zip(given, reasons, strict=True) if not why]
         if not readable:
-            continue
-        scores = source.read(pipe, [eg.predicted for eg in readable])
-        labels = source.labels(pipe)  # a recognizer may have met new ones while it ran
-        marginals = scores.above(lowest)
-        wanted = np.concatenate([annotation.aligned_gold(eg) for eg in readable])
-        gold = gold_columns(marginals, wanted, labels)
-        paired.update(stands_for(marginals, gold.columns, wanted))
-        parts.append(replace(marginals, names=None))
+            return None
+        scores = self.source.read(self.pipe, [eg.predicted for eg in readable])
+        self.labels = self.source.labels(self.pipe)  # a recognizer may have met new ones while it ran
+        documents = np.array([self.numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
+        spans = None if scores.spans is None else self._spans(readable, scores.spans, documents)
+        return _Part(self._tokens(readable, scores, documents), spans)
+
+    def _tokens(self, examples: Sequence[Example], scores: Scores, documents: Ints) -> _Tokens:
+        marginals = scores.above(self.lowest)
+        wanted = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
+        gold = gold_columns(marginals, wanted, self.labels)
+        self.stands_for.update(stands_for(marginals, gold.columns, wanted))
+        self.n_gold += gold.n_gold
+        self.n_unknown += gold.n_unknown
+        self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # For what is said of tokens, those of which the source says nothing are as if they had no gold.
-        spoken_of = gold.columns.copy()
         silent = silent_tokens(scores, marginals.rows)
+        spoken_of = gold.columns.copy()
         spoken_of[silent] = -2
-        bare = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, annotation) for eg in readable])
+        bare = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
         bare[silent] = False
-        unjudged.append(bare)
-        golds.append(spoken_of)
-        n_with_gold += int(np.count_nonzero(gold.columns != -2))
-        token_hits.append(_hits_of(annotation, readable, marginals, gold.columns, labels))
-        of_example = np.array([numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
-        documents.append(np.repeat(of_example, [len(eg.predicted) for eg in readable]))
-        if scores.spans is not None:
-            found.append(scores.spans)
-            hits.append(hits_of_spans(annotation, readable, scores.spans, source.span_labels(pipe), event))
-            span_documents.append(of_example[_example_of(readable, scores.spans)])
-            for document, eg in zip(of_example.tolist(), readable, strict=True):
-                gold_spans[document] += len(annotation.spans_on(eg.reference))
-        n_gold += gold.n_gold
-        n_unknown += gold.n_unknown
-    every, gold_of = stack(parts), np.concatenate(golds)
-    has_gold = np.flatnonzero(gold_of[every.rows] != -2)
-    rows = every.rows[has_gold]
-    hit = np.concatenate(token_hits)[has_gold]
-    bare = np.flatnonzero(np.concatenate(unjudged)[every.rows])
-    no_hits = np.zeros(len(bare), dtype=bool)
-    of_token = np.concatenate(documents)
-    return FitData(
-        Pairs(rows, every.tags[has_gold], every.scores[has_gold], hit, n_with_gold),
-        gold_of,
-        of_token[rows],
-        counts,
-        len(numbers),
-        n_unknown,
-        n_gold,
-        why_missing,
-        stack_spans(found, [0] * len(found)) if source.span_labels(pipe) else None,
-        np.concatenate([np.zeros(0, dtype=np.intp), *hits]),
-        span_counts,
-        np.concatenate(span_documents),
-        np.array([gold_spans[document] for document in range(len(numbers))] if found else [], dtype=np.intp),
-        numbers.unit,
-        UnknownGold.of(_named(paired, labels, counts), n_unknown, counts, labels),
-        Pairs(every.rows[bare], every.tags[bare], every.scores[bare], no_hits, len(gold_of)),
-        of_token[every.rows[bare]],
-    )
+        hits = _hits_of(self.annotation, examples, marginals, gold.columns, self.labels)
+        of_token = np.repeat(documents, [len(eg.predicted) for eg in examples])
+        return _Tokens(replace(marginals, names=None), hits, spoken_of, bare, of_token)
+
+    def _spans(self, examples: Sequence[Example], spans: Spans, documents: Ints) -> _FoundSpans:
+        hits = hits_of_spans(self.annotation, examples, spans, self.source.span_labels(self.pipe), self.event)
+        for document, eg in zip(documents.tolist(), examples, strict=True):
+            self.gold_spans[document] += len(self.annotation.spans_on(eg.reference))
+        return _FoundSpans(spans, hits, documents[_example_of(examples, spans)])
+
+    def joined(self, tokens: _Tokens, found: Sequence[_FoundSpans]) -> FitData:
+        """All that was read. tokens (_Tokens): Of all batches. found: The spans of each batch."""
+        every = tokens.marginals
+        has_gold = np.flatnonzero(tokens.gold[every.rows] != -2)
+        rows = every.rows[has_gold]
+        bare = np.flatnonzero(tokens.unjudged[every.rows])
+        no_hits = np.zeros(len(bare), dtype=bool)
+        return FitData(
+            pairs=Pairs(rows, every.tags[has_gold], every.scores[has_gold], tokens.hits[has_gold], self.n_with_gold),
+            gold=tokens.gold,
+            documents=tokens.documents[rows],
+            counts=self.counts,
+            n_docs=len(self.numbers),
+            n_unknown=self.n_unknown,
+            n_gold=self.n_gold,
+            why_missing=self.why_missing,
+            spans=self._span_data(found) if self.source.span_labels(self.pipe) else None,
+            span_counts=self.span_counts,
+            unit=self.numbers.unit,
+            unknown=UnknownGold.of(_named(self.stands_for, self.labels, self.counts), self.n_unknown, self.counts, self.labels),
+            unjudged=Pairs(every.rows[bare], every.tags[bare], every.scores[bare], no_hits, len(tokens.gold)),
+            unjudged_documents=tokens.documents[every.rows[bare]],
+        )
+
+    def _span_data(self, found: Sequence[_FoundSpans]) -> SpanData:
+        spans = stack_spans([one.spans for one in found], [0] * len(found))
+        return SpanData(
+            spans,
+            self.source.raw_span_scores(spans),
+            _joined((one.hits for one in found), np.intp),
+            _joined((one.documents for one in found), np.intp),
+            np.array([self.gold_spans[document] for document in range(len(self.numbers))] if found else [], dtype=np.intp),
+        )
+
+
+def _joined(arrays: Iterable[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=dtype), *arrays])
 
 
 def stands_for(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
@@ -237,9 +296,3 @@ def _example_of(examples: Sequence[Example], spans: Spans) -> Ints:
     """Number of each span's example; the tokens of the examples follow one another."""
     bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
     return np.searchsorted(bounds, spans.starts, side="right") - 1
-
-
-def span_pairs(spans: Spans, raw: Floats, hits: Ints) -> tuple[Pairs, Ints]:
-    """(pairs, index of each): the chosen spans with known gold as pairs, each its own unit, its label as the tag."""
-    index = np.flatnonzero(spans.chosen & (hits >= 0))
-    return Pairs(np.arange(len(index)), spans.labels[index], raw[index], hits[index] == 1, len(index)), index

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..calibration.grouped import GroupedRecalibrator, GroupFit
-from ..calibration.spans import SpanRecalibrator
+from ..calibration.span_fit import SpanFit
 from ..metrics.calibration_error import calibration_error, group_slices
-from ..types import Floats, Groups, Ints, Pairs, Spans
-from .fit_data import span_pairs
+from ..types import Floats, Groups, Pairs
 from .fit_info import FitRow
 
 
@@ -50,11 +49,11 @@ def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[Gr
     ]
 
 
-def summarize_span_fit(spans: Spans, raw: Floats, hits: Ints, chosen: SpanRecalibrator, n_bins: int = 10) -> list[FitRow]:
-    """The rows of `summarize_fit` for the spans."""
-    pairs, index = span_pairs(spans, raw, hits)
-    calibrated = chosen.predict(spans.take(index), raw[index])
+def summarize_span_fit(fitted: SpanFit, n_bins: int = 10) -> list[FitRow]:
+    """The rows of `summarize_fit` for the chosen spans."""
+    data, chosen = fitted.data, fitted.chosen
+    calibrated = chosen.predict(data.spans.take(data.known), data.pairs.scores)
     why = f"raw scores: {chosen.fallback_}" if chosen.fallback_ else ""
-    parts: list[Any] = [slice(None), *group_slices(pairs, chosen.groups)]
-    fits = [GroupFit(len(pairs.hits[part]), int(pairs.hits[part].sum()), why) for part in parts]
-    return _summary(pairs, calibrated, chosen.groups, fits, n_bins)
+    parts: list[Any] = [slice(None), *group_slices(data.pairs, chosen.groups)]
+    fits = [GroupFit(len(hits), int(hits.sum()), why) for hits in (data.pairs.hits[part] for part in parts)]
+    return _summary(data.pairs, calibrated, chosen.groups, fits, n_bins)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..calibration.cutoffs import CUTOFFS, Cutoffs
-from ..calibration.spans import SPAN_MAP, SpanRecalibrator
+from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..expect.record import RECORD, FitRecord
 from ..expect.seen import SEEN, SeenTexts
 from ..schema import listed, maybe, optional, record, text
+from ..sources.find import Fitted
 from ..types import GROUPS, Groups
 from .fit_info import FIT_INFO, FitInfo
 
@@ -24,7 +24,7 @@ def _fit_info(value: Any, where: str) -> dict[str, Any]:
 def _parts_agree(held: dict[str, Any]) -> str:
     maps, spans = held["maps"], held["span_maps"]
     if maps is None:
-        given = [name for name in (*TOKENS, "span_maps", "cutoffs", "record", "seen") if held[name] is not None]
+        given = [name for name in (*TOKENS, *SPANS, "record", "seen") if held[name] is not None]
         return f"'{given[0]}' is there and 'maps' is not" if given else ""
     if held["judged_by"] is not None and len(held["judged_by"]["of_tag"]) != len(held["labels"]):
         return f"{len(held['judged_by']['of_tag'])} tags are judged by groups, there are {len(held['labels'])} labels"
@@ -45,8 +45,7 @@ STATE = record(
         "kind": text,
         "fit_info": _fit_info,
         **TOKENS,
-        "span_maps": optional(maybe(listed(SPAN_MAP, 2, 2))),
-        "cutoffs": optional(maybe(CUTOFFS)),
+        **SPANS,
         "record": optional(maybe(RECORD)),
         "seen": optional(maybe(SEEN)),
         "fault": optional(text, ""),
@@ -60,35 +59,41 @@ STATE = record(
 
 @dataclass(frozen=True, eq=False)
 class PipeState:
-    """What a fit learned.
+    """What a fit learned; the default values are those of a pipe that is not fitted, which passes raw scores through.
 
-    calibration (TokenCalibration): Of tokens. labels (tuple[str, ...]), kind (str): Of the component, when it was fitted.
-    span_maps, cutoffs, record, seen, fit_info, judged_by: See `component.Calibrator`. fault (str): Why the pipe could not read its component where it was
-        saved, "" if it could: see `lookup.look_for_fault`. weights (str): See `fingerprint`, "" where none was taken.
+    tokens (TokenCalibration), spans (SpanCalibration): The maps. component (Fitted): What they belong to, and by which it is told from others.
+    judged_by (Groups | None): Groups of the setting `grouping`, where the maps may have others because a selection chose those.
+    record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
+    seen (SeenTexts | None): Digests of the fit documents, to tell when they are judged again; likewise.
+    info (FitInfo): What it was fitted on, with which steps, and the errors. weights (str): See `fingerprint`, "" where none was taken.
+    fault (str): Why the pipe could not read its component where it was saved, "" if it could: see `look_for_fault`.
+    kept_labels (tuple[str, ...]): See `Source.kept_labels`.
     """
 
-    calibration: TokenCalibration
-    labels: tuple[str, ...] = ()
-    kind: str = ""
-    span_maps: tuple[SpanRecalibrator, SpanRecalibrator] | None = None
-    cutoffs: Cutoffs | None = None
+    tokens: TokenCalibration = field(default_factory=TokenCalibration)
+    spans: SpanCalibration = field(default_factory=SpanCalibration)
+    component: Fitted = field(default_factory=Fitted)
+    judged_by: Groups | None = None
     record: FitRecord | None = None
     seen: SeenTexts | None = None
-    fit_info: FitInfo = field(default_factory=FitInfo)
-    fault: str = ""
+    info: FitInfo = field(default_factory=FitInfo)
     weights: str = ""
-    judged_by: Groups | None = None
+    fault: str = ""
     kept_labels: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of the component at the fit; () before."""
+        return self.component.labels
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data and arrays, of STATE."""
         return {
             "labels": list(self.labels),
-            "kind": self.kind,
-            "fit_info": {} if self.calibration.maps is None else self.fit_info.to_dict(),
-            **self.calibration.state(),
-            "span_maps": None if self.span_maps is None else [one.state() for one in self.span_maps],
-            "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict(),
+            "kind": self.component.kind,
+            "fit_info": {} if self.tokens.maps is None else self.info.to_dict(),
+            **self.tokens.state(),
+            **self.spans.state(),
             "record": None if self.record is None else self.record.state(),
             "seen": None if self.seen is None else self.seen.state(),
             "fault": self.fault,
@@ -105,18 +110,19 @@ class PipeState:
         RAISES Misfit: it is not of the form STATE, or a part is not of its own. C001: a cut-off out of range.
         """
         held = STATE(data, "state")
-        spans, cutoffs, fitted, seen = held["span_maps"], held["cutoffs"], held["record"], held["seen"]
+
+        def part(name: str, rebuild: Callable[[Any], Any]) -> Any:
+            return None if held[name] is None else rebuild(held[name])
+
         return cls(
-            TokenCalibration.from_state(held, normalize, load),
-            tuple(held["labels"]),
-            held["kind"],
-            None if spans is None else (SpanRecalibrator.from_state(spans[0]), SpanRecalibrator.from_state(spans[1])),
-            None if cutoffs is None else Cutoffs.from_dict(cutoffs),
-            None if fitted is None else FitRecord.from_state(fitted),
-            None if seen is None else SeenTexts.from_state(seen),
-            FitInfo.from_dict(held["fit_info"]) if held["fit_info"] else FitInfo(),
-            held["fault"],
-            held["weights"],
-            None if held["judged_by"] is None else Groups.from_state(held["judged_by"]),
-            tuple(held["kept_labels"]),
+            tokens=TokenCalibration.from_state(held, normalize, load),
+            spans=SpanCalibration.from_state(held),
+            component=Fitted(held["kind"], tuple(held["labels"])),
+            judged_by=part("judged_by", Groups.from_state),
+            record=part("record", FitRecord.from_state),
+            seen=part("seen", SeenTexts.from_state),
+            info=FitInfo.from_dict(held["fit_info"]) if held["fit_info"] else FitInfo(),
+            weights=held["weights"],
+            fault=held["fault"],
+            kept_labels=tuple(held["kept_labels"]),
         )

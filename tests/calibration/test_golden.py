@@ -68,7 +68,7 @@ SCW = {"@calib_groupings": "spacy-calib.SCW.v1"}
 def test_tfg_isotonic_on_ewt(nlp, ewt):
     calib = fit_on_dev(nlp, ewt, TFG)
     assert calib.fit_info.pairs == 32_087
-    assert calib.maps.groups.sizes == [2, 3, 4, 7, 34]
+    assert calib.tokens.maps.groups.sizes == [2, 3, 4, 7, 34]
     scores, judged = evaluate(nlp, ewt)
     pairs = judged.pairs
     assert len(pairs) == 32_281
@@ -98,8 +98,8 @@ def test_scw_isotonic_on_ewt(nlp, ewt):
     maps = scw.maps
     fit_on_dev(nlp, ewt, TFG)
     calib = nlp.get_pipe("calib")
-    groups = calib.maps.groups
-    calib.calibration.maps = maps
+    groups = calib.tokens.maps.groups
+    calib.tokens.maps = maps
     with nlp.select_pipes(enable=["tok2vec", "tagger", "calib"]):
         examples = list(gold_examples(nlp, ewt / "test.spacy"))
         for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):

@@ -10,13 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.span_features import logit, product_of
-from spacy_calib.calibration.spans import MIN_SPANS, SpanRecalibrator, fit_spans
+from spacy_calib.calibration.span_fit import SpanData, fit_spans
+from spacy_calib.calibration.spans import MIN_SPANS, SPANS, SpanCalibration, SpanRecalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.metrics.noise_floor import noise_floor
 from spacy_calib.metrics.proper import log_loss
 from spacy_calib.pipe import saved
+from spacy_calib.schema import record
 from spacy_calib.types import Groups, Spans
 
 from .test_span_features import by_hand, make_spans
@@ -191,13 +194,18 @@ def test_extreme_scores_after_the_fit_stay_probabilities(fitted):
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
+def span_data(spans: Spans, hits: np.ndarray) -> SpanData:
+    return SpanData(spans, spans.own, hits, np.arange(len(spans)), np.ones(len(spans), dtype=np.intp))
+
+
 def test_spans_and_candidates_are_fitted_apart_and_unknown_gold_is_left_out():
     spans = draw_spans(200, 13)
     chosen = np.arange(200) % 4 != 0
     spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.own, chosen)
     hits = draw_hits(true_probabilities(spans), 14).astype(np.intp)
     hits[::7] = -1
-    of_chosen, of_candidates = fit_spans(GROUPS, spans, hits)
+    fitted = fit_spans(span_data(spans, hits), GROUPS)
+    of_chosen, of_candidates = fitted.chosen, fitted.candidates
     for made, own in ((of_chosen, chosen), (of_candidates, ~chosen)):
         part = np.flatnonzero(own & (hits >= 0))
         alone = SpanRecalibrator(GROUPS).fit(spans.take(part), hits[part])
@@ -210,8 +218,34 @@ def test_spans_and_candidates_are_fitted_apart_and_unknown_gold_is_left_out():
 def test_hits_of_another_length_or_value_are_refused():
     spans = draw_spans(30, 15)
     with pytest.raises(CalibError, match=r"\[C002\] Fitting spans needs one span for every hit, but got 30 and 29"):
-        fit_spans(GROUPS, spans, [1] * 29)
+        span_data(spans, np.ones(29, dtype=np.intp))
     with pytest.raises(CalibError, match=r"\[C002\]"):
         SpanRecalibrator(GROUPS).fit(spans, [True] * 29)
     with pytest.raises(CalibError, match=r"\[C001\] hits must be zeros and ones"):
         SpanRecalibrator(GROUPS).fit(spans, [2] * 30)
+
+
+def test_a_calibration_that_is_not_fitted_passes_raw_scores_through():
+    spans = draw_spans(10, 3)
+    calibrated, accepted = SpanCalibration().calibrate(spans, spans.own, ["A", "B", "C"])
+    np.testing.assert_array_equal(calibrated, spans.own)
+    assert calibrated is not spans.own
+    assert accepted.tolist() == [-1] * 10
+    assert SpanCalibration().groups is None
+
+
+def test_each_kind_of_span_has_its_map_and_those_from_the_cut_off_on_are_accepted():
+    spans = draw_spans(200, 13)
+    chosen = np.arange(200) % 4 != 0
+    spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.own, chosen)
+    fitted = fit_spans(span_data(spans, draw_hits(true_probabilities(spans), 14).astype(np.intp)), GROUPS)
+    made = fitted.calibration
+    made.cutoffs = Cutoffs(0.9, 0.9, "all", {"all": 0.5})
+    again = SpanCalibration.from_state(record(SPANS)(made.state(), "spans"))
+    for one in (made, again):
+        calibrated, accepted = one.calibrate(spans, spans.own, ["A", "B", "C"])
+        for own, fit in ((chosen, fitted.chosen), (~chosen, fitted.candidates)):
+            part = np.flatnonzero(own)
+            np.testing.assert_array_equal(calibrated[part], fit.predict(spans.take(part), spans.own[part]))
+        assert accepted.tolist() == (calibrated >= 0.5).astype(int).tolist()
+        assert {0, 1} == set(accepted.tolist())

@@ -165,7 +165,7 @@ def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(nam
     asked = np.linspace(0.0, 1.0, 50)
     for tag in range(N_TAGS):
         tags = np.full(50, tag)
-        assert fitted.maps.predict(asked, tags).tolist() == expected.predict(asked, tags).tolist()
+        assert fitted.tokens.maps.predict(asked, tags).tolist() == expected.predict(asked, tags).tolist()
 
 
 @every_scaling

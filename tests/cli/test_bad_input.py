@@ -479,7 +479,7 @@ def test_a_label_was_appended(calibrated, test_file, tmp_path):
         nlp = spacy.load(tmp_path / "grown")
     view = nlp("the old dog saw a duck .")._.calib
     new = view.tags == "NEW"
-    pooled = nlp.get_pipe("calib").maps.pooled_
+    pooled = nlp.get_pipe("calib").tokens.maps.pooled_
     assert new.any()
     assert view.calibrated[new].tolist() == pooled.predict(view.raw[new]).tolist()
 

@@ -96,7 +96,7 @@ def test_from_fit_to_a_score_through_processes_of_their_own(model, dev, test_fil
 def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_file):
     outcome = calib("evaluate", calibrated, test_file)
     assert outcome.code == 0
-    n_groups = len(spacy.load(calibrated).get_pipe("calib").maps.groups)
+    n_groups = len(spacy.load(calibrated).get_pipe("calib").tokens.maps.groups)
     assert "Group Tags Pairs Raw Calibrated Debiased 95 % interval Floor Floor 95 %" in outcome.text
     firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
     rows = firsts[firsts.index("all") :]
@@ -214,7 +214,7 @@ def test_documents_without_words_change_no_figure(model, calibrated, test_file, 
         assert calib("evaluate", calibrated, data, "--silent", "-o", tmp_path / f"{name}.json").code == 0
         assert calib("fit", model, data, tmp_path / name, "--silent").code == 0
     assert figures(tmp_path / "words.json") == figures(tmp_path / "all.json")
-    fits = [spacy.load(tmp_path / name).get_pipe("calib").maps.fits_ for name in ("words", "all")]
+    fits = [spacy.load(tmp_path / name).get_pipe("calib").tokens.maps.fits_ for name in ("words", "all")]
     assert fits[0] == fits[1]
 
 
@@ -313,10 +313,10 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
         example.predicted = doc
     pipe = nlp.get_pipe("calib")
     corpus = corpus_of(examples, "calib", pipe.labels)
-    of_tokens, of_spans = corpus.pairs(), corpus.span_pairs(pipe.source_span_labels())
+    of_tokens, of_spans = corpus.pairs(), corpus.span_pairs(pipe.lookup.span_labels())
     assert (result["tokens"], result["pairs"]) == (of_tokens.pairs.n_units, len(of_tokens.pairs))
     assert entities["pairs"] == len(of_spans.pairs) == sum(len(doc_view(eg.predicted, "calib").ents) for eg in examples)
-    expected = calibration_table(of_spans.pairs, of_spans.calibrated, pipe.span_maps[0].groups, 10, 0)
+    expected = calibration_table(of_spans.pairs, of_spans.calibrated, pipe.spans.groups, 10, 0)
     assert entities["errors"][0]["raw"] == pytest.approx(expected["errors"][0]["raw"], abs=FLOAT32)
     assert [row["pairs"] for row in entities["errors"]] == [row["pairs"] for row in expected["errors"]]
     assert entities["errors"][0]["calibrated"] == pytest.approx(smce(of_spans.pairs, of_spans.calibrated, 10), abs=FLOAT32)

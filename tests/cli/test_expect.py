@@ -7,6 +7,7 @@ import json
 import random
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def run_expect(model, data, tmp_path, *options):
 def without_record(model, tmp_path):
     """The pipeline as an older version fitted it."""
     nlp = spacy.load(model)
-    nlp.get_pipe("calib").record = None
+    calib = nlp.get_pipe("calib")
+    calib.learned = replace(calib.learned, record=None)
     nlp.to_disk(tmp_path / "old")
     return tmp_path / "old"
 
@@ -197,7 +199,7 @@ def test_the_script_that_made_the_table_of_the_readme(calibrated_ner, entity_tes
     nlp = spacy.load(calibrated_ner)
     pipe = nlp.get_pipe("calib")
     scored = script.read_set(nlp, pipe, entity_test, "made up")
-    script.whole_rows("made up", scored, pipe.record)
+    script.whole_rows("made up", scored, pipe.learned.record)
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()]
     found = expect(str(calibrated_ner), entity_test, check=True)
     assert [row[1] for row in rows] == ["accuracy", "precision", "recall", "f"]
@@ -206,7 +208,7 @@ def test_the_script_that_made_the_table_of_the_readme(calibrated_ner, entity_tes
         for key in (("accuracy",), ("entities", "f"))
     ]
     assert [float(row[4]) for row in rows] == pytest.approx([100 * one["value"] for one in found["true"].values()], abs=0.005)
-    assert script.subset_row("made up", scored, pipe.record, 20, 3)
+    assert script.subset_row("made up", scored, pipe.learned.record, 20, 3)
 
 
 def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
@@ -260,4 +262,4 @@ def test_gold_of_some_tags_is_no_other_kind_of_text(model, dev, test_file, tmp_p
 
 
 def loaded_record(path):
-    return spacy.load(path).get_pipe("calib").record
+    return spacy.load(path).get_pipe("calib").learned.record

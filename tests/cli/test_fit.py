@@ -74,8 +74,8 @@ def test_fit_options_reach_the_pipe(model, dev, tmp_path):
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     nlp = loaded(tmp_path / "out")
     pipe = nlp.get_pipe("sure")
-    assert (pipe.attr, pipe.threshold, pipe.maps.prototype.n_bins, pipe.scorer.n_bins) == ("sure", 0.05, 5, 5)
-    assert len(pipe.maps.groups) == 2
+    assert (pipe.attr, pipe.threshold, pipe.tokens.maps.prototype.n_bins, pipe.scorer.n_bins) == ("sure", 0.05, 5, 5)
+    assert len(pipe.tokens.maps.groups) == 2
     doc = nlp.get_pipe("tagger")(nlp.get_pipe("tok2vec")(some_docs(nlp, 1)[0]))
     assert pipe(doc)[0]._.sure_score is not None
     assert all(raw >= 0.05 for raw in doc._.sure.raw)
@@ -94,7 +94,7 @@ def test_fit_options_reach_the_pipe(model, dev, tmp_path):
 def test_fit_methods(method, registered, model, dev, tmp_path):
     assert calib("fit", model, dev, tmp_path / "out", "-m", method, "--silent").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.fit_info.method == pipe.maps.prototype.registered == registered
+    assert pipe.fit_info.method == pipe.tokens.maps.prototype.registered == registered
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_train_data_gives_the_frequencies(model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "-t", train)
     assert "Tag frequencies were counted on odd.spacy" in outcome.text
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    counts = dict(zip(pipe.labels, pipe.maps.groups.counts.tolist(), strict=True))
+    counts = dict(zip(pipe.labels, pipe.tokens.maps.groups.counts.tolist(), strict=True))
     assert counts == {"DET": 3, "ADJ": 1, "NOUN": 0, "VERB": 0, "PUNCT": 0}
     assert pipe.fit_info.counted_on == "odd.spacy"
 
@@ -131,7 +131,9 @@ def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
     assert calib("fit", model, folder, tmp_path / "two", "--silent").code == 0
     one, two = (loaded(tmp_path / name).get_pipe("calib") for name in ("one", "two"))
     assert one.fit_info.docs == two.fit_info.docs == 120
-    assert one.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist() == two.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist()
+    assert (
+        one.tokens.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist() == two.tokens.maps.pooled_.predict([0.1, 0.5, 0.9]).tolist()
+    )
 
 
 def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
@@ -197,7 +199,7 @@ def test_fit_from_a_config(model, dev, tmp_path):
     assert calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("sure")
     assert (pipe.attr, pipe.threshold, pipe.normalize) == ("sure", 0.02, True)
-    assert (len(pipe.maps.groups), pipe.maps.prototype.n_bins) == (1, 4)
+    assert (len(pipe.tokens.maps.groups), pipe.tokens.maps.prototype.n_bins) == (1, 4)
 
 
 def test_component_and_attr_replace_what_the_config_says(model, dev, tmp_path):
@@ -269,7 +271,7 @@ def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_
     # Few of this tagger's scores are as high as .22.
     outcome = calib("fit", model, data, tmp_path / "out", "-m", "histogram", "-b", 12, "--groups", 5, "--threshold", 0.22)
     assert outcome.code == 0, outcome.text
-    fits = loaded(tmp_path / "out").get_pipe("calib").maps.fits_
+    fits = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.fits_
     few = [fit for fit in fits if 1 < fit.pairs < 12]
     assert few
     assert all(fit.fallback == f"pooled map: {fit.pairs} pairs, 12 needed" for fit in few)

@@ -134,7 +134,7 @@ def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
 def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, tmp_path):
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--groups", 2, "--silent").code == 0
     pipe = spacy.load(tmp_path / "out").get_pipe("calib")
-    groups, of_spans = pipe.maps.groups, pipe.span_maps[0].groups
+    groups, of_spans = pipe.tokens.maps.groups, pipe.spans.groups
     assert groups.names == ("O", "1", "2")
     assert [pipe.labels[i] for i in groups.tags_in(0)] == ["O"]
     assert of_spans.names == ("1", "2")
@@ -181,7 +181,7 @@ def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_pa
             assert ent._.calib_raw <= other[ent.start : ent.end]._.calib_raw + FLOAT32 if ent in other.ents else True
             assert 0 <= ent._.calib_score <= 1
     # The four tags of a type are in one group, that of the type.
-    groups = pipe.maps.groups
+    groups = pipe.tokens.maps.groups
     for label in types:
         assert len({int(groups.of_tag[pipe.labels.index(f"{prefix}-{label}")]) for prefix in "BILU"}) == 1
 
@@ -244,8 +244,8 @@ def test_train_data_gives_the_frequencies_of_tokens_and_entities(ner_model, enti
     docs = gold_docs(train)
     tokens = Counter(token.ent_type_ or "O" for doc in docs for token in doc)
     entities = Counter(ent.label_ for doc in docs for ent in doc.ents)
-    assert dict(zip(pipe.labels, pipe.maps.groups.counts.tolist(), strict=True)) == tokens
-    assert dict(zip(pipe.source_span_labels(), pipe.span_maps[0].groups.counts.tolist(), strict=True)) == entities
+    assert dict(zip(pipe.labels, pipe.tokens.maps.groups.counts.tolist(), strict=True)) == tokens
+    assert dict(zip(pipe.lookup.span_labels(), pipe.spans.groups.counts.tolist(), strict=True)) == entities
     # The same without --train-data: of the fit data.
     assert pipe.fit_info.counted_on == "train.spacy"
 

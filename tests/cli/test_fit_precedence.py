@@ -43,14 +43,14 @@ def test_the_block_of_the_pipeline_is_the_default(by_hand, dev, tmp_path):
     assert outcome.code == 0, outcome.text
     assert "Settings that are not given are those of the pipeline's own pipe 'calib'" in outcome.text
     pipe = fitted(tmp_path / "out")
-    assert (len(pipe.maps.groups), pipe.fit_info.method, pipe.threshold) == (3, BETA, 0.02)
+    assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold) == (3, BETA, 0.02)
 
 
 def test_an_option_and_a_dotted_setting_replace_single_settings_of_it(by_hand, dev, tmp_path):
     dotted = ["--components.calib.grouping.n_groups", 2, "--components.calib.intervals"]
     assert calib("fit", *dotted[:2], by_hand, dev, tmp_path / "out", "--threshold", 0.05, dotted[2], "--silent").code == 0
     pipe = fitted(tmp_path / "out")
-    assert (len(pipe.maps.groups), pipe.fit_info.method, pipe.threshold, pipe.intervals) == (2, BETA, 0.05, True)
+    assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold, pipe.intervals) == (2, BETA, 0.05, True)
     # What was fitted is the default of the next fit.
     assert calib("fit", tmp_path / "out", dev, tmp_path / "again", "--silent").code == 0
     assert fitted(tmp_path / "again").fit_info.table == pipe.fit_info.table
@@ -170,7 +170,7 @@ def test_a_config_stands_in_place_of_the_pipelines_block(by_hand, dev, tmp_path)
     options = ["--config", tmp_path / "fit.cfg", "--method", "platt"]
     assert calib("fit", by_hand, dev, tmp_path / "out", *options, "--silent").code == 0
     pipe = fitted(tmp_path / "out")
-    assert (len(pipe.maps.groups), pipe.fit_info.method, pipe.threshold) == (1, "spacy-calib.Platt.v1", 0.01)
+    assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold) == (1, "spacy-calib.Platt.v1", 0.01)
 
 
 # Which pipe

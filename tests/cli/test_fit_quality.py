@@ -58,7 +58,7 @@ def test_scalings(short, model, dev, tmp_path):
     registered = f"spacy-calib.{SCALINGS[short]}.v1"
     assert calib("fit", model, dev, tmp_path / "out", "-S", short, "--silent").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.calibration.scaling.registered == pipe.fit_info.scaling["name"] == registered
+    assert pipe.tokens.scaling.registered == pipe.fit_info.scaling["name"] == registered
     assert loaded(tmp_path / "out").config["components"]["calib"]["scaling"]["@calib_scalings"] == registered
     assert all(token._.calib_interval is None and token._.calib_set is None for token in tokens_of(tmp_path / "out", 3))
 
@@ -106,7 +106,7 @@ def test_sets_hold_what_they_promise_of_other_sentences(coverage, model, dev, tm
     options = ["--sets", 0.2, *([] if coverage is None else ["--coverage", coverage]), "-m", "platt", "--silent"]
     assert calib("fit", model, dev, tmp_path / "out", *options).code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.calibration.sets.coverage == (coverage or "marginal")
+    assert pipe.tokens.sets.coverage == (coverage or "marginal")
     gold = [tag for sentence in made_up_sentences(150, 5) for _, tag in sentence]
     held = [
         token._.calib_set is None or tag in token._.calib_set
@@ -121,7 +121,7 @@ def test_without_the_options_there_is_none_of_it(calibrated):
     block = loaded(calibrated).config["components"]["calib"]
     assert (block["scaling"], block["normalize"], block["intervals"], block["sets"]) == (None, False, False, None)
     pipe = loaded(calibrated).get_pipe("calib")
-    assert pipe.calibration.scaling is pipe.calibration.intervals is pipe.calibration.sets is None
+    assert pipe.tokens.scaling is pipe.tokens.intervals is pipe.tokens.sets is None
 
 
 # What is said
@@ -211,7 +211,7 @@ def test_empty_sets_without_sets_are_refused(model, dev, tmp_path):
 @pytest.mark.parametrize(("scaling", "why"), [("vector", "the scaling has a bias"), ("temperature", "no tag differs")])
 def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--tag-offsets", "--scaling", scaling)
-    pooling = loaded(tmp_path / "out").get_pipe("calib").maps.pooling
+    pooling = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.pooling
     useless = not pooling.tags_.values.any() and not pooling.groups_.values.any()
     assert useless or scaling != "vector"
     assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless
@@ -350,7 +350,7 @@ def test_on_too_little_data_the_default_takes_one_temperature_and_says_so(model,
 
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
-    monkeypatch.setattr("spacy_calib.pipe.component.judge_held_out", lambda *_: HeldOut(*figures))
+    monkeypatch.setattr("spacy_calib.pipe.fitting.judge_held_out", lambda *_: HeldOut(*figures))
 
 
 def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):
@@ -444,21 +444,21 @@ def test_an_option_counts_before_the_config(model, dev, tmp_path):
     options = ["--scaling", "vector", "--normalize", "kept", "--sets", 0.1, "--tag-offsets", "--silent"]
     assert calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *options).code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.calibration.scaling.registered == "spacy-calib.VectorScaling.v1"
-    assert (pipe.calibration.sets.alpha, pipe.calibration.sets.coverage, pipe.normalize) == (0.1, "tag", True)
+    assert pipe.tokens.scaling.registered == "spacy-calib.VectorScaling.v1"
+    assert (pipe.tokens.sets.alpha, pipe.tokens.sets.coverage, pipe.normalize) == (0.1, "tag", True)
     assert pipe.pooling is not None
-    assert pipe.calibration.intervals is not None
+    assert pipe.tokens.intervals is not None
 
 
 def test_a_config_sets_them(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
     assert calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", "--silent").code == 0
     pipe = loaded(tmp_path / "out").get_pipe("calib")
-    scaling = pipe.calibration.scaling
+    scaling = pipe.tokens.scaling
     assert (scaling.registered, scaling.ridge, scaling.bias_ridge) == ("spacy-calib.MatrixScaling.v1", 50.0, 2.0)
-    sets = pipe.calibration.sets
+    sets = pipe.tokens.sets
     assert (sets.alpha, sets.coverage, sets.min_tokens) == (0.25, "tag", 5)
-    assert (pipe.normalize, pipe.calibration.intervals is not None) == ("other", True)
+    assert (pipe.normalize, pipe.tokens.intervals is not None) == ("other", True)
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def test_a_budget_in_words_is_spent_where_a_word_brings_most(calibrated, pool):
 
 def test_the_rarest_tags_are_hunted(calibrated, pool):
     pipe = spacy.load(calibrated).get_pipe("calib")
-    rarest = pipe.labels[int(np.argmin(pipe.maps.groups.counts))]
-    share = pipe.maps.groups.counts.min() / pipe.maps.groups.counts.sum()
+    rarest = pipe.labels[int(np.argmin(pipe.tokens.maps.groups.counts))]
+    share = pipe.tokens.maps.groups.counts.min() / pipe.tokens.maps.groups.counts.sum()
     result = select(calibrated, pool, "--by", "rare-tag", "--rare-share", share + 1e-6, "--n", 4)
     assert result["tags"] == [rarest]
     assert {row["reason"]["tag"] for row in result["rows"]} == {rarest}

@@ -33,8 +33,8 @@ def judged(model, data, gold_preproc=False, attr="calib"):
     for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
         example.predicted = doc
     (pipe,) = [pipe for _, pipe in nlp.components if getattr(pipe, "attr", "") == attr]
-    labels = pipe.source_span_labels()
-    return pipe, labels, corpus_of(examples, attr, pipe.source_labels()).span_pairs(labels)
+    labels = pipe.lookup.span_labels()
+    return pipe, labels, corpus_of(examples, attr, pipe.lookup.labels()).span_pairs(labels)
 
 
 def annotated(path, data):
@@ -82,14 +82,14 @@ def test_one_cut_off_for_all(calibrated_ner, entity_test, tmp_path):
     )
     assert f"{row['low']:.4f} to {row['high']:.4f}" in outcome.text
     assert "the entities kept are right at least 80 % of the time" in outcome.text
-    assert pipe.cutoffs is None
+    assert pipe.spans.cutoffs is None
 
 
 @pytest.mark.parametrize("per", ["label", "group"])
 def test_a_cut_off_for_each_label_or_group(per, calibrated_ner, entity_test, tmp_path):
     _, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--per", per, precision=0.6)
     pipe, labels, found = judged(calibrated_ner, entity_test)
-    groups = pipe.span_maps[0].groups
+    groups = pipe.spans.groups
     keys = np.array(labels)[found.pairs.tags] if per == "label" else np.array(groups.names)[groups.of(found.pairs.tags)]
     assert [row["key"] for row in result["rows"]] == list(labels if per == "label" else groups.names)
     assert result["cutoffs"] == {row["key"]: row["cutoff"] for row in result["rows"]}
@@ -144,8 +144,8 @@ def test_the_applied_cut_offs_accept_what_reaches_them(per, calibrated_ner, enti
     assert "The pipeline with these cut-offs (Span._.calib_accept)" in outcome.text
     nlp = spacy.load(applied)
     pipe = nlp.get_pipe("calib")
-    assert pipe.cutoffs.to_dict() == {key: result[key] for key in ("precision", "confidence", "per", "cutoffs")}
-    groups, labels = pipe.span_maps[0].groups, pipe.source_span_labels()
+    assert pipe.spans.cutoffs.to_dict() == {key: result[key] for key in ("precision", "confidence", "per", "cutoffs")}
+    groups, labels = pipe.spans.groups, pipe.lookup.span_labels()
     key_of = {
         "all": lambda label: "all",
         "label": lambda label: label,
@@ -185,7 +185,7 @@ def test_a_fit_forgets_the_cut_offs_of_an_older_one(calibrated_ner, entity_dev, 
     run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "applied", "--silent")
     assert calib("fit", tmp_path / "applied", entity_dev, tmp_path / "again", "-C", "ner", "--silent").code == 0
     nlp = spacy.load(tmp_path / "again")
-    assert nlp.get_pipe("calib").cutoffs is None
+    assert nlp.get_pipe("calib").spans.cutoffs is None
     assert {ent._.calib_accept for ent in nlp("Ann lives in New York .").ents} == {None}
 
 
@@ -196,7 +196,7 @@ def test_the_pipeline_can_be_replaced_in_place(calibrated_ner, entity_test, tmp_
     refuses(calib("threshold", place, entity_test, "-p", 0.8, "--apply", place), "exists already; choose another path")
     assert files_of(place) == before
     assert calib("threshold", place, entity_test, "-p", 0.8, "--apply", place, "--force", "--silent").code == 0
-    assert spacy.load(place).get_pipe("calib").cutoffs.precision == 0.8
+    assert spacy.load(place).get_pipe("calib").spans.cutoffs.precision == 0.8
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
 
 

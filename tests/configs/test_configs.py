@@ -71,10 +71,10 @@ def test_calib_config_fits(trained, tmp_path, name):
     )  # fmt: skip
     calib = spacy.load(output).get_pipe("calib")
     assert type(calib.recalibrator) is METHODS[method]
-    assert (len(calib.maps.groups) > 1) == (grouping == "tfg")
-    for fitted in calib.maps.maps_:
+    assert (len(calib.tokens.maps.groups) > 1) == (grouping == "tfg")
+    for fitted in calib.tokens.maps.maps_:
         assert fitted is None or type(fitted) is METHODS[method]
-    assert type(calib.maps.pooled_) is METHODS[method]
+    assert type(calib.tokens.maps.pooled_) is METHODS[method]
 
 
 @pytest.mark.parametrize("name", CALIB)

@@ -19,7 +19,7 @@ def scored(fitted):
     """(pipeline, examples, corpus) of 30 made-up sentences."""
     examples = run_upstream(fitted, examples_for(fitted, 30, 5))
     pipe = fitted.get_pipe("calib")
-    return fitted, examples, scored_corpus(examples, "calib", get_annotation("tag"), pipe.source_labels())
+    return fitted, examples, scored_corpus(examples, "calib", get_annotation("tag"), pipe.lookup.labels())
 
 
 def test_tokens_are_what_the_attributes_say(scored):
@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_views(scored):
 
 def test_pairs_are_the_scores_beside_the_gold(scored):
     fitted, examples, corpus = scored
-    labels = fitted.get_pipe("calib").source_labels()
+    labels = fitted.get_pipe("calib").lookup.labels()
     judged = corpus.pairs()
     expected = [
         (number, labels.index(tag), raw, tag == example.reference[row].tag_, score)

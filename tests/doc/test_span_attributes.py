@@ -74,9 +74,7 @@ class Drawn(Source):
         return SparseScores(marginals, spans)
 
 
-def make_calib(nlp: Language, layer: str) -> Calibrator:
-    """A fitted pipe with cut-offs."""
-    calib = Calibrator(nlp, source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
+def draw_examples(nlp: Language, layer: str) -> list[Example]:
     rng = random.Random(0)
     examples = []
     for _ in range(20):
@@ -84,9 +82,15 @@ def make_calib(nlp: Language, layer: str) -> Calibrator:
         reference = doc.copy()
         put_spans(reference, layer, [span for span in spans_of(reference, layer) if rng.random() < 0.7])
         examples.append(Example(doc, reference))
-    calib.fit(examples)
-    assert calib.span_maps[0].fallback_ == ""
-    calib.cutoffs = Cutoffs(0.9, 0.9, "label", {"A": CUTOFF[layer], "B": None})
+    return examples
+
+
+def make_calib(nlp: Language, layer: str) -> Calibrator:
+    """A fitted pipe with cut-offs."""
+    calib = Calibrator(nlp, source=Drawn(layer), grouping=make_shared_grouping(), recalibrator=Identity())
+    calib.fit(draw_examples(nlp, layer))
+    assert calib.spans.chosen.fallback_ == ""
+    calib.spans.cutoffs = Cutoffs(0.9, 0.9, "label", {"A": CUTOFF[layer], "B": None})
     return calib
 
 
@@ -426,11 +430,11 @@ def test_accepted_are_those_that_reach_the_cutoff_of_their_label(bench):
 
 def test_without_cutoffs_nothing_is_said(bench):
     doc = first_doc(bench)
-    cutoffs, bench.calib.cutoffs = bench.calib.cutoffs, None
+    cutoffs, bench.calib.spans.cutoffs = bench.calib.spans.cutoffs, None
     try:
         doc = bench.calib(doc)
     finally:
-        bench.calib.cutoffs = cutoffs
+        bench.calib.spans.cutoffs = cutoffs
     spans = spans_of(doc, bench.layer)
     assert {span._.calib_accept for span in spans} == {None}
     assert {entry.accept for entry in doc._.calib.ents} == {None}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from spacy_calib.calibration.span_fit import SpanData, fit_spans
 from spacy_calib.errors import CalibError
 from spacy_calib.expect.drift import DIFFERENT, LIKE, Labelled
 from spacy_calib.expect.estimates import (
@@ -21,7 +22,7 @@ from spacy_calib.expect.estimates import (
     interval,
     token_sums,
 )
-from spacy_calib.expect.record import FitRecord, SpanFit, cross_fit_spans, record_fit
+from spacy_calib.expect.record import FitRecord, record_fit
 from spacy_calib.pairs.build import top_pairs
 from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.types import Groups, Pairs, Spans
@@ -240,22 +241,25 @@ def test_a_single_document_leaves_no_record():
     assert record_fit(JudgedPairs(pairs, pairs.scores, documents), 1, ["A", "B"]) is None
 
 
-def span_fit(n_docs, hits):
+def span_data(n_docs, hits):
     n = len(hits)
     rng = np.random.default_rng(6)
     scores = rng.uniform(0.1, 0.9, n)
     spans = Spans(np.arange(n), np.arange(n) + 1, np.zeros(n, dtype=int), scores, scores, np.ones(n, dtype=bool))
-    return SpanFit(spans, scores, hits, np.arange(n) * n_docs // n, np.ones(n_docs, dtype=int), Groups(("1",), np.array([0])))
+    return SpanData(spans, scores, hits, np.arange(n) * n_docs // n, np.ones(n_docs, dtype=int))
+
+
+def held_out(data):
+    return fit_spans(data, Groups(("1",), np.array([0]))).held_out
 
 
 def test_spans_are_scored_by_maps_that_did_not_see_their_document():
     hits = np.random.default_rng(7).integers(0, 2, 200)
-    found, known = span_fit(20, hits), np.arange(200)
-    before = cross_fit_spans(found, known)
+    before = held_out(span_data(20, hits))
     # The hits of the first of five parts do not change its own scores, only those of the others.
     turned = hits.copy()
     turned[:40] = 1 - turned[:40]
-    after = cross_fit_spans(span_fit(20, turned), known)
+    after = held_out(span_data(20, turned))
     np.testing.assert_array_equal(before[:40], after[:40])
     assert (before[40:] != after[40:]).any()
 

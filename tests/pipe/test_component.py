@@ -45,8 +45,8 @@ def test_calibrated_scores_are_the_maps_of_the_raw_ones(fitted):
     doc = fitted(TEXT)
     calib = fitted.get_pipe("calib")
     for token in doc:
-        column = calib.fitted_labels.index(token.tag_)
-        expected = calib.maps.predict(np.array([token._.calib_raw]), np.array([column]))[0]
+        column = calib.labels.index(token.tag_)
+        expected = calib.tokens.maps.predict(np.array([token._.calib_raw]), np.array([column]))[0]
         assert token._.calib_score == expected
 
 
@@ -304,7 +304,7 @@ def test_labels_appended_later_use_the_pooled_map(fitted):
     view = doc._.calib
     new = view.tags == "NEW"
     assert new.any()
-    assert view.calibrated[new] == pytest.approx(calib.maps.pooled_.predict(view.raw[new]))
+    assert view.calibrated[new] == pytest.approx(calib.tokens.maps.pooled_.predict(view.raw[new]))
 
 
 def test_two_calib_pipes_in_one_pipeline(fitted, tmp_path):
@@ -476,11 +476,11 @@ def test_a_shared_map_can_be_judged_by_frequency_groups(nlp):
     with nlp.select_pipes(disable=["calib"]):
         examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
     calib.fit(examples)
-    assert len(calib.maps.groups) == 1
+    assert len(calib.tokens.maps.groups) == 1
     scores = nlp.evaluate(examples_for(nlp, 40, seed=9))
     per_group = scores["calib_gmce_per_group"]
     assert list(per_group) == ["1", "2", "3"]
-    assert sum(row["tags"] for row in per_group.values()) == len(calib.fitted_labels)
+    assert sum(row["tags"] for row in per_group.values()) == len(calib.labels)
     assert scores["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]))
 
 

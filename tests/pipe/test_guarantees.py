@@ -133,7 +133,7 @@ def test_the_pipe_gives_what_the_steps_give(own):
     nlp = pipeline({**EVERYTHING, "sets": own}, threshold=1e-5)
     calib = nlp.get_pipe("calib")
     docs = run(nlp, FRESH)
-    found = calib.calibration.calibrate(Table(FRESH.probabilities), 1e-5)
+    found = calib.tokens.calibrate(Table(FRESH.probabilities), 1e-5)
     bounds = found.marginals.indptr
     for i, token in enumerate(tokens_of(docs)):
         part = slice(bounds[i], bounds[i + 1])
@@ -152,7 +152,7 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
     data = fit_data(draw_tokens(300, 1), 0.01, VectorScaling.floor)
     expected = VectorScaling()
     expected.cross_fit(data.pairs, data.documents, len(LABELS))
-    found = nlp.get_pipe("calib").calibration.scaling
+    found = nlp.get_pipe("calib").tokens.scaling
     assert found.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert found.biases_ == pytest.approx(expected.biases_, abs=1e-9)
     assert len(data.pairs) > len(data.kept) + 100
@@ -311,7 +311,7 @@ def test_labels_appended_later_use_what_all_tags_share(coverage):
         doc.tensor = np.concatenate([0.4 * doc.tensor, np.full((len(doc), 1), 0.6)], axis=1)
         doc[0].tag_ = "NEW"
     docs = list(nlp.pipe(docs))
-    pooled = calib.calibration.intervals.maps.pooled_
+    pooled = calib.tokens.intervals.maps.pooled_
     for doc in docs:
         assert 0 < doc[0]._.calib_score < 1
         low, high = doc[0]._.calib_interval
@@ -487,7 +487,7 @@ def test_a_state_that_holds_maps_alone_is_still_read(normalize, tmp_path):
     assert [values(doc) for doc in run(again, FRESH)] == expected
     assert all(value[3:] == (None, None) for value in expected[0])
     pipe = again.get_pipe("calib")
-    assert [getattr(pipe.calibration, part) for part in PARTS] == [None] * 4
+    assert [getattr(pipe.tokens, part) for part in PARTS] == [None] * 4
     assert describe(pipe)["normalize"] is normalize
 
 
@@ -521,7 +521,7 @@ def test_an_unfitted_pipe_passes_raw_scores_through_and_promises_nothing():
         assert token._.calib_score == pytest.approx(token._.calib_raw, abs=1e-12)
         assert (token._.calib_interval, token._.calib_set) == (None, None)
     again = unfitted(EVERYTHING).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("calib").calibration.sets is None
+    assert again.get_pipe("calib").tokens.sets is None
     assert not again.get_pipe("calib").fitted
 
 
@@ -531,8 +531,8 @@ def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     assert calib.sets.pooled_ is None
     info = calib.fit_info
     assert info.scaling["name"] == VECTOR["@calib_scalings"]
-    assert info.scaling["size"] == calib.calibration.scaling.size()
-    assert info.sets == calib.calibration.sets.describe(LABELS)
+    assert info.scaling["size"] == calib.tokens.scaling.size()
+    assert info.sets == calib.tokens.sets.describe(LABELS)
     assert (info.sets["alpha"], info.sets["tokens"], info.sets["out_of_reach"]) == (0.2, 300, 0.0)
     assert info.intervals is True
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
@@ -599,9 +599,9 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     data = fit_data(draw_tokens(1000, 1), 0.01, VectorScaling.floor)
     expected = scalings()[chosen["scaling"]]
     expected.cross_fit(data.pairs, data.documents, len(LABELS))
-    assert calib.calibration.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
-    assert len(calib.maps.groups) == chosen["groups"]
-    assert len(calib.calibration.sets.groups) == len(calib.calibration.intervals.groups) == 3
+    assert calib.tokens.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
+    assert len(calib.tokens.maps.groups) == chosen["groups"]
+    assert len(calib.tokens.sets.groups) == len(calib.tokens.intervals.groups) == 3
 
 
 # Heads of trained components
@@ -629,7 +629,7 @@ def test_every_head_has_scores_intervals_and_sets(head, heads):
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(20, 7)]
     single = [values(heads(text), attr) for text in texts]
     layer = heads.get_pipe(attr).fit_info.layer
-    assert heads.get_pipe(attr).calibration.scaling.fitted
+    assert heads.get_pipe(attr).tokens.scaling.fitted
     some = 0
     for one, doc in zip(single, heads.pipe(texts, batch_size=8), strict=True):
         for ours, theirs in zip(one, values(doc, attr), strict=True):
@@ -737,9 +737,9 @@ def test_normalize_is_read_from_the_pipe_and_kept_by_the_calibration(nlp):
     sums = {}
     for normalize in (False, True, "other"):
         calib.normalize = normalize
-        assert calib.normalize == calib.calibration.normalize == normalize
+        assert calib.normalize == calib.tokens.normalize == normalize
         sums[normalize] = np.array([sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, FRESH))])
     assert sums[True] == pytest.approx(np.ones(60))
     assert np.all(sums["other"] < 1)
     assert np.abs(sums[False] - 1).max() > 0.01
-    assert isinstance(calib.calibration, TokenCalibration)
+    assert isinstance(calib.tokens, TokenCalibration)

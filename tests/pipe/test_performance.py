@@ -10,7 +10,8 @@ import spacy
 import spacy.cli.package
 
 from spacy_calib.pairs.judged import JudgedPairs
-from spacy_calib.pipe.performance import drop_performance, held_out_performance, set_performance
+from spacy_calib.pipe.performance import drop_performance, set_performance
+from spacy_calib.pipe.scorer import calib_scores
 from spacy_calib.types import Groups, Pairs
 from tests.conftest import examples_for, run_upstream
 
@@ -19,7 +20,7 @@ def test_the_figures_are_those_of_held_out_scores():
     """Two pairs of score .8, one of them a hit; held out they had .5: nothing is left of the error."""
     pairs = Pairs(np.array([0, 1]), np.array([0, 0]), np.array([0.8, 0.8]), np.array([True, False]), 2)
     judged = JudgedPairs(pairs, np.array([0.5, 0.5]), np.array([0, 1]), "document")
-    figures = held_out_performance("calib", judged, Groups(("1",), np.array([0])), n_bins=1)
+    figures = calib_scores(judged, Groups(("1",), np.array([0])), n_bins=1)
     assert figures["calib_smce_raw"] == pytest.approx(0.3)
     assert figures["calib_smce"] == pytest.approx(0.0)
     assert figures["calib_brier"] == pytest.approx(0.25)

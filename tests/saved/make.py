@@ -72,7 +72,7 @@ def ner() -> Language:
     with nlp.select_pipes(disable=["calib"]):
         run_upstream(nlp, examples)
     calib.fit(examples)
-    calib.cutoffs = Cutoffs(0.8, 0.9, "all", {"all": 0.6})
+    calib.spans.cutoffs = Cutoffs(0.8, 0.9, "all", {"all": 0.6})
     return nlp
 
 

@@ -48,11 +48,11 @@ def test_all_parts_are_among_what_was_saved(tmp_path):
     for name in PIPELINES:
         nlp = spacy.load(unpack(HERE / f"0.1.0-{name}.tar.xz", tmp_path / name))
         held[name] = nlp.get_pipe("calib")
-    assert held["isotonic"].calibration.scaling is None
-    auto = held["auto"].calibration
+    assert held["isotonic"].tokens.scaling is None
+    auto = held["auto"].tokens
     assert None not in (auto.scaling, auto.maps, auto.other, auto.intervals, auto.sets)
-    assert None not in (held["ner"].span_maps, held["ner"].cutoffs)
-    assert all(pipe.record is not None for pipe in held.values())
+    assert None not in (held["ner"].spans.chosen, held["ner"].spans.candidates, held["ner"].spans.cutoffs)
+    assert all(pipe.learned.record is not None for pipe in held.values())
 
 
 def test_the_saved_pipelines_are_small():

@@ -55,7 +55,7 @@ def expected_pairs(examples: list[Example], threshold: float) -> list[tuple]:
 @pytest.mark.parametrize("threshold", [0.01, 0.05])
 def test_pairs_are_those_of_neighbours_in_a_sentence(fitted, examples, threshold):
     pipe = fitted.get_pipe("calib")
-    corpus = scored_corpus(examples, "calib", get_annotation("tag"), pipe.source_labels())
+    corpus = scored_corpus(examples, "calib", get_annotation("tag"), pipe.lookup.labels())
     found = corpus_pairs(corpus, threshold)
     pairs = found.events.pairs
     names = [found.name_of(code) for code in pairs.tags.tolist()]
@@ -70,7 +70,7 @@ def test_pairs_are_those_of_neighbours_in_a_sentence(fitted, examples, threshold
 
 def test_no_gold_is_refused(fitted, examples):
     bare = [Example(one.predicted, Doc(fitted.vocab, words=[token.text for token in one.predicted])) for one in examples[:2]]
-    corpus = scored_corpus(bare, "calib", get_annotation("tag"), fitted.get_pipe("calib").source_labels())
+    corpus = scored_corpus(bare, "calib", get_annotation("tag"), fitted.get_pipe("calib").lookup.labels())
     with pytest.raises(CalibError, match=r"No two consecutive tokens .* at least 0.01; give annotated documents"):
         corpus_pairs(corpus)
     with pytest.raises(CalibError, match="No two"):

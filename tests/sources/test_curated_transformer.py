@@ -60,7 +60,7 @@ def test_fit_save_and_load(trf, tmp_path):
     again = spacy.load(tmp_path / "m")
     for doc, row in zip(again.pipe(texts), expected, strict=True):
         assert [token._.calib_score for token in doc] == pytest.approx(row, abs=1e-5)
-    assert again.get_pipe("calib").weights_changed() is False
+    assert again.get_pipe("calib").lookup.weights_changed() is False
 
 
 def test_the_transformer_belongs_to_the_weights(trf):

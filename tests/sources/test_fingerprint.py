@@ -42,7 +42,7 @@ def test_nothing_is_said_where_nothing_changed(fitted, tmp_path):
     for nlp in (fitted, loaded, renamed, replaced, spacy.load(tmp_path / "replaced"), copy.deepcopy(fitted)):
         assert said(nlp) == []
         assert nlp.get_pipe("calib").weights == calib.weights != ""
-        assert nlp.get_pipe("calib").weights_changed() is False
+        assert nlp.get_pipe("calib").lookup.weights_changed() is False
 
 
 def test_training_is_said_once_and_after_loading_again(fitted, tmp_path):
@@ -52,7 +52,7 @@ def test_training_is_said_once_and_after_loading_again(fitted, tmp_path):
     (warning,) = said(fitted, 3)
     assert "CW04" in warning
     assert "'tagger'" in warning
-    assert fitted.get_pipe("calib").weights_changed() is True
+    assert fitted.get_pipe("calib").lookup.weights_changed() is True
     fitted.to_disk(tmp_path / "m")
     loaded = spacy.load(tmp_path / "m")
     assert len(said(loaded, 3)) == 1
@@ -75,13 +75,13 @@ def test_a_sourced_pipe_says_that_the_tagger_is_another_one(fitted):
 
 def test_fitting_again_ends_it(fitted):
     train(fitted, "tagger")
-    assert fitted.get_pipe("calib").weights_changed() is True
+    assert fitted.get_pipe("calib").lookup.weights_changed() is True
     with fitted.select_pipes(disable=["calib"]):
         examples = examples_for(fitted, 40, seed=6)
         for example in examples:
             example.predicted = fitted(example.predicted)
     fitted.get_pipe("calib").fit(examples)
-    assert fitted.get_pipe("calib").weights_changed() is False
+    assert fitted.get_pipe("calib").lookup.weights_changed() is False
     assert said(fitted) == []
 
 
@@ -93,7 +93,7 @@ def test_a_state_without_a_fingerprint_says_nothing(fitted):
     calib.from_bytes(dump(state))
     train(fitted, "tagger")
     assert said(fitted) == []
-    assert calib.weights_changed() is None
+    assert calib.lookup.weights_changed() is None
 
 
 def test_the_whole_is_hashed_only_when_the_sample_changed(fitted, monkeypatch):

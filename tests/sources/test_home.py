@@ -151,7 +151,7 @@ def test_a_tagger_with_other_labels_gives_none_and_one_warning_and_the_pipeline_
     with pytest.warns(UserWarning, match="CW02"):
         assert set(raw(loaded(TEXT))) == {None}
     with pytest.raises(CalibError, match="C120.*'tagger'.*order"):
-        loaded.get_pipe("calib").check_source()
+        loaded.get_pipe("calib").lookup.check()
 
 
 def test_a_pipeline_without_the_component_gives_none(fitted):

@@ -33,7 +33,7 @@ def test_fit_annotate_and_score(nlp, component):
         assert label == "" or token._.calib_scores
     assert sum(t._.calib_score is not None for t in doc) >= len(doc) - 1
     assert calib.fit_info.layer == KINDS[component]
-    assert sum(calib.maps.groups.counts) > 0
+    assert sum(calib.tokens.maps.groups.counts) > 0
     scores = nlp.evaluate(examples_for(nlp, 40, seed=6))
     assert 0 <= scores["calib_brier"] <= 1
     assert scores["calib_gmce_per_group"]

@@ -160,7 +160,7 @@ def test_several_documents_read_as_one_batch(fitted):
 def test_the_fit_learns_spans_and_tokens(fitted):
     calib = fitted.get_pipe("calib")
     spans = calib.fit_info.spans
-    assert calib.fitted_labels == ("O", *fitted.get_pipe("spancat").labels)
+    assert calib.labels == ("O", *fitted.get_pipe("spancat").labels)
     assert spans.labels == list(fitted.get_pipe("spancat").labels)
     assert spans.event == "exact"
     assert spans.fallback == ""
@@ -168,11 +168,11 @@ def test_the_fit_learns_spans_and_tokens(fitted):
     assert 0 < spans.right < spans.spans
     assert spans.candidates == 0
     table = spans.table
-    assert [row.group for row in table] == ["all", *calib.span_maps[0].groups.names]
+    assert [row.group for row in table] == ["all", *calib.spans.groups.names]
     assert sum(row.pairs for row in table[1:]) == table[0].pairs == spans.spans
     assert table[0].calibrated < table[0].raw
-    assert calib.maps.groups.names[0] == "O"
-    assert calib.maps.groups.alone == 1
+    assert calib.tokens.maps.groups.names[0] == "O"
+    assert calib.tokens.maps.groups.alone == 1
 
 
 def scores_of(nlp) -> list[float]:

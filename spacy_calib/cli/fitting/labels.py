@@ -49,5 +49,5 @@ def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
     from ...sources.mapped import check_labels, with_map
 
     if table:
-        check_labels(calib.source, calib.source_pipe(), table)
+        check_labels(calib.source, calib.lookup.component(), table)
     calib.source = with_map(calib.source, table)

@@ -29,7 +29,7 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     from ...doc.annotations import get_annotation
 
     annotation = get_annotation(pipe.fit_info.layer)
-    source = pipe.source_pipe()
+    source = pipe.lookup.component()
     doc = next((doc for doc in docs if len(doc) > annotation.first), None)
     if doc is None:
         return "they hold no tokens that it could score"
@@ -54,7 +54,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in done)
-    labels = pipe.source_labels()
+    labels = pipe.lookup.labels()
     known = label_hashes(labels)
     found: Counter[tuple[int, int]] = Counter()
     for example in done:
@@ -73,7 +73,7 @@ def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -
     gold: Counter[str] = Counter()
     for (_, wanted), n in pairs.items():
         gold[names[wanted]] += n
-    labels = set(pipe.source_labels())
+    labels = set(pipe.lookup.labels())
     found = Counter({(names[said], names[wanted]): n for (said, wanted), n in pairs.items() if names[wanted] not in labels})
     check_gold(pipe, gold, found, silent)
 
@@ -87,7 +87,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
     """
     if pipe.fit_info.layer == "lemma":  # edit trees do not name the lemma that they give
         return
-    labels = pipe.source_labels()
+    labels = pipe.lookup.labels()
     named: list[Any] = sorted(set(gold) - {OUTSIDE})
     component = pipe.source.component or "the source"
     if named and set(labels).isdisjoint(named):
@@ -99,7 +99,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     """RAISES C030: none of them has gold of the layer that the pipe calibrates; asked before the work begins."""
-    annotation = pipe.source.annotation(pipe.source_pipe())
+    annotation = pipe.source.annotation(pipe.lookup.component())
     if not any(annotation.gold_hashes(example.reference).any() for example in examples):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")
 

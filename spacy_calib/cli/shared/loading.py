@@ -104,8 +104,8 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
     """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C120: it is not the one that
     the pipe was fitted on."""
     component = pipe.source.component
-    pipe.check_source()
-    source = pipe.source_pipe()
+    pipe.lookup.check()
+    source = pipe.lookup.component()
     if component and source is None:
         raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
     for name, held in nlp.components:

@@ -76,7 +76,7 @@ def score(
     names = pipes_to_run(nlp, pipe, sentences)
     done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
     first: list[Doc] = []
-    corpus = scored_corpus(_keep_one(done, first), pipe.attr, get_annotation(pipe.fit_info.layer), pipe.source_labels())
+    corpus = scored_corpus(_keep_one(done, first), pipe.attr, get_annotation(pipe.fit_info.layer), pipe.lookup.labels())
     if not corpus.counted.any():
         raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs, why=why_silent(nlp, pipe, first))
     return corpus

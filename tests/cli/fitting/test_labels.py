@@ -110,7 +110,7 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
     outcome = calib("fit", ner_model, other_scheme / "merged.spacy", path, *options, "--silent")
     assert outcome.code == 0, outcome.text
     nlp = spacy.load(path)
-    assert nlp.get_pipe("calib").source_labels() == ("O", "agent")
+    assert nlp.get_pipe("calib").lookup.labels() == ("O", "agent")
     docs = [nlp(Doc(nlp.vocab, words=[token.text for token in doc])) for doc in entity_docs(30, 25)]
     seen = {ent.label_: ent._.calib_score for doc in docs for ent in doc.ents}
     assert seen.get("LOC") is None
@@ -119,7 +119,7 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
     # The next fit keeps the map.
     again = calib("fit", path, other_scheme / "merged.spacy", tmp_path / "again", "--component", "ner", "--silent")
     assert again.code == 0, again.text
-    assert spacy.load(tmp_path / "again").get_pipe("calib").source_labels() == ("O", "agent")
+    assert spacy.load(tmp_path / "again").get_pipe("calib").lookup.labels() == ("O", "agent")
     for command, *more in (("report", "-o", tmp_path / "r.html"), ("rank", "-n", 3), ("select", "-n", 2), ("info",)):
         data = [] if command == "info" else [other_scheme / "merged.spacy"]
         done = calib(command, path, *data, *more, "--silent") if command != "info" else calib("info", path)

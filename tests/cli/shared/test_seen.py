@@ -109,7 +109,7 @@ def test_a_pipe_saved_without_digests_loads_and_says_nothing(place, model, tmp_p
     state = saved.load(pipe.to_bytes(), name="calib", path="")
     del state["seen"]
     pipe.from_bytes(saved.dump(state))
-    assert pipe.seen is None
+    assert pipe.learned.seen is None
     nlp.to_disk(tmp_path / "old")
     outcome = calib("evaluate", tmp_path / "old", place / "fit.spacy", "--format", "json")
     assert found(outcome) is None

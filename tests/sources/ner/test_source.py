@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_calib.errors import CalibError
+from spacy_calib.sources.find import Fitted
 from spacy_calib.sources.ner.readings import biluo_labels, type_labels
 from spacy_calib.sources.ner.recognizer import kept_reading
 from spacy_calib.sources.ner.source import NerSource
@@ -164,7 +166,7 @@ def test_other_components_are_not_read():
     assert not NerSource("tagger").supports(nlp.add_pipe("tagger"))
     calib = add_calib(nlp, component="tagger")
     with pytest.raises(CalibError, match="C022.*tagger"):
-        calib.source_pipe()
+        calib.lookup.component()
 
 
 def test_untrained_recognizers_are_not_read():
@@ -244,7 +246,7 @@ def test_random_recognizers_with_presets():
     """Whatever is preset, scores are probabilities, and preset tokens have none."""
     nlp = random_pipeline(factory="calib_ner")
     add_calib(nlp)
-    nlp.get_pipe("calib")._warned.add("CW01{}")
+    nlp.get_pipe("calib").warn.said.add("CW01{}")
     drafts = random_drafts(60, 51, "whole")
     for draft, doc in zip(drafts, nlp.pipe(docs_of(drafts, nlp.vocab)), strict=True):
         for token, iob in zip(doc, draft.iob, strict=True):
@@ -263,7 +265,7 @@ def test_random_recognizers_with_presets():
 def test_label_met_while_running(granularity):
     """A preset entity of a new type: spaCy's recognizer learns the label; the pipe says so once and goes on with the pooled map."""
     nlp, calib = fitted(granularity=granularity)
-    labels = calib.fitted_labels
+    labels = calib.labels
     text = "she saw Ann Lee , Rome"
     wanted = token_values(nlp(text))
     doc = nlp.make_doc(text)
@@ -271,7 +273,7 @@ def test_label_met_while_running(granularity):
     n_new = 1 if granularity == "type" else 4
     with pytest.warns(UserWarning, match=rf"CW03.* {n_new} labels of component 'ner' were added after 'calib'"):
         doc = nlp(doc)
-    assert calib.source_labels() == (*labels, *(("NEW",) if n_new == 1 else tuple(f"{p}-NEW" for p in "BILU")))
+    assert calib.lookup.labels() == (*labels, *(("NEW",) if n_new == 1 else tuple(f"{p}-NEW" for p in "BILU")))
     stock = trained("ner")
     other = stock.make_doc(text)
     other.set_ents([Span(other, 5, 6, label="NEW")], default="missing")
@@ -296,11 +298,11 @@ def test_new_labels_use_the_pooled_map():
     with pytest.warns(UserWarning, match="CW03"):
         doc = nlp("she saw Rome")
     assert [ent.label_ for ent in doc.ents] == ["NEW"] * 3
-    column = np.array([len(calib.fitted_labels)])
+    column = np.array([len(calib.labels)])
     for token in doc:
         assert token._.calib_raw > 0.99
-        assert token._.calib_score == calib.maps.pooled_.predict(np.array([token._.calib_raw]))[0]
-        assert token._.calib_score == calib.maps.predict(np.array([token._.calib_raw]), column)[0]
+        assert token._.calib_score == calib.tokens.maps.pooled_.predict(np.array([token._.calib_raw]))[0]
+        assert token._.calib_score == calib.tokens.maps.predict(np.array([token._.calib_raw]), column)[0]
 
 
 def test_readings_made_before_a_label_came():
@@ -319,7 +321,8 @@ def test_readings_made_before_a_label_came():
 
 def test_labels_reordered_after_the_fit():
     nlp, calib = fitted()
-    calib.fitted_labels = ("O", "LOC", "PER") if calib.fitted_labels == ("O", "PER", "LOC") else ("O", "PER", "LOC")
+    labels = ("O", "LOC", "PER") if calib.labels == ("O", "PER", "LOC") else ("O", "PER", "LOC")
+    calib.learned = replace(calib.learned, component=Fitted(calib.learned.component.kind, labels))
     with pytest.raises(CalibError, match="C020.*'ner'.*order"):
         nlp(WORDS)
 
@@ -348,7 +351,7 @@ def test_beam_keeps_the_entities_that_were_decided(factory):
         assert [one.score for one in view.candidates] == sorted((one.score for one in view.candidates), reverse=True)
         n_candidates += len(candidates)
     assert n_candidates > 20
-    assert calib.span_maps is not None
+    assert calib.spans.groups is not None
 
 
 def test_calib_beam_ner_gives_its_candidates():
@@ -454,7 +457,7 @@ def test_second_pass_refuses_presets():
     with pytest.raises(CalibError, match="C034.*'ner'.*'entity_ruler' sets entities before 'ner'"):
         fit_on(nlp, calib)
     assert not calib.fitted
-    calib._warned.add("CW01{}")
+    calib.warn.said.add("CW01{}")
     with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
         doc = nlp("she saw Rome")
     assert [token._.calib_score for token in doc] == [None] * 3

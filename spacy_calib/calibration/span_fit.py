@@ -1,0 +1,87 @@
+"""Fitting the maps of whole spans, on spans with gold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import calib_error
+from ..pairs.folds import cross_fit, folds_of
+from ..types import Floats, Groups, Ints, Pairs, Spans
+from .spans import SpanCalibration, SpanRecalibrator
+
+_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SpanData:
+    """What a span calibration is fitted on: n spans that a source found.
+
+    spans (Spans), raw (Floats), hits (Ints): With their raw scores and whether each is right: 1, 0, or -1 where its gold is not known.
+    documents (Ints): Of each, ascending. gold (Ints): Gold spans of each document, shape (n_docs,).
+    known (Ints): Indices of the chosen spans whose gold is known. pairs (Pairs): These as pairs, each a unit of its own, its label as the tag.
+    RAISES C002: lengths differ.
+    """
+
+    spans: Spans
+    raw: Floats
+    hits: Ints
+    documents: Ints
+    gold: Ints
+
+    def __post_init__(self) -> None:
+        for second, array in (("raw score", self.raw), ("hit", self.hits), ("document", self.documents)):
+            if len(array) != len(self.spans):
+                raise calib_error(
+                    "C002", what="Fitting spans", first="span", second=second, n_first=len(self.spans), n_second=len(array)
+                )
+
+    @cached_property
+    def known(self) -> Ints:
+        return np.flatnonzero(self.spans.chosen & (self.hits >= 0))
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        known = self.known
+        return Pairs(np.arange(len(known)), self.spans.labels[known], self.raw[known], self.hits[known] == 1, len(known))
+
+
+@dataclass(frozen=True, eq=False)
+class SpanFit:
+    """A fitted calibration, with what it was fitted on.
+
+    calibration (SpanCalibration): The fitted steps. chosen, candidates (SpanRecalibrator): Those of it. data (SpanData): What it was fitted on.
+    """
+
+    calibration: SpanCalibration
+    chosen: SpanRecalibrator
+    candidates: SpanRecalibrator
+    data: SpanData
+
+    @cached_property
+    def held_out(self) -> Floats:
+        """The score of each span of `data.known` by a map that did not see its document; raw scores where there is one document only."""
+        groups, pairs, documents = self.chosen.groups, self.data.pairs, self.data.documents[self.data.known]
+        spans = self.data.spans.take(self.data.known)
+        if len(np.unique(documents)) < 2:
+            return pairs.scores
+
+        def score(outside: Ints, inside: Ints) -> Floats:
+            learned = SpanRecalibrator(groups).fit(spans.take(outside), pairs.hits[outside])
+            return learned.predict(spans.take(inside), pairs.scores[inside])
+
+        return cross_fit(folds_of(documents, _FOLDS), score)
+
+
+def fit_spans(data: SpanData, groups: Groups) -> SpanFit:
+    """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known.
+
+    groups (Groups): Of the span labels.
+    """
+    of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
+    chosen, candidates = (
+        SpanRecalibrator(groups).fit(data.spans.take(part), data.hits[part]) for part in (data.known, of_candidates)
+    )
+    return SpanFit(SpanCalibration(chosen, candidates), chosen, candidates, data)

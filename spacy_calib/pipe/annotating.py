@@ -1,0 +1,94 @@
+"""What spaCy asks of a pipe that annotates Docs in batches and saves what it learned as one file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import calib_error
+
+_FILE = "calibration.msgpack"
+_Own = TypeVar("_Own", bound="AnnotatingPipe")
+
+
+class AnnotatingPipe(Pipe):
+    """A pipe whose `predict` looks at Docs and whose `set_annotations` writes on them; `_dump` and `_take` are its saved form."""
+
+    name: str
+
+    @abstractmethod
+    def predict(self, docs: Sequence[Doc]) -> Any:
+        """What is to be written on the Docs; they are not changed."""
+
+    @abstractmethod
+    def set_annotations(self, docs: Sequence[Doc], found: Any) -> None:
+        """Write on the Docs what `predict` found."""
+
+    @abstractmethod
+    def _dump(self) -> bytes:
+        """What the pipe learned."""
+
+    @abstractmethod
+    def _take(self, data: bytes, path: str) -> None:
+        """Take over what `_dump` gave, all of it or (where it is refused) nothing. path (str): Where it comes from, for the message."""
+
+    def __call__(self, doc: Doc) -> Doc:
+        error_handler = self.get_error_handler()
+        try:
+            self.set_annotations([doc], self.predict([doc]))
+        except Exception as error:
+            error_handler(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate a stream of Docs, batch by batch."""
+        error_handler = self.get_error_handler()
+        for batch in util.minibatch(stream, size=batch_size):
+            docs = list(batch)
+            try:
+                self.set_annotations(docs, self.predict(docs))
+                yield from docs
+            except Exception as error:
+                error_handler(self.name, self, docs, error)
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+        """Nothing to do: the pipe is fitted after training, not by it."""
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The fitted state as bytes."""
+        return self._dump()
+
+    def from_bytes(self: _Own, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Own:
+        """Take over the state that `to_bytes` gave.
+
+        RAISES C010 to C012: the bytes. C020: the labels of the component are not those that the state was fitted on.
+        """
+        self._take(bytes_data, "the bytes given")
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write the fitted state into a folder."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _FILE).write_bytes(self._dump())
+
+    def from_disk(self: _Own, path: str | Path, *, exclude: Iterable[str] = ()) -> _Own:
+        """Take over the state that `to_disk` wrote.
+
+        RAISES C010 to C012: the file. C020: the labels of the component are not those that the state was fitted on.
+        """
+        file = Path(path) / _FILE
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
+        self._take(data, str(file))
+        return self

@@ -1,0 +1,280 @@
+"""A fit, step by step: gather examples, choose the steps, learn the maps, and describe what was learned."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.training import Example
+
+from ..about import __version__
+from ..calibration.grouping.alone import group_beside, informed
+from ..calibration.span_fit import SpanFit, fit_spans
+from ..calibration.spans import SpanCalibration
+from ..calibration.sufficiency import judge_held_out
+from ..calibration.token_fit import Chosen, TokenData, TokenFit, fit_tokens
+from ..calibration.tokens import lowest_score
+from ..doc.annotations import Annotation
+from ..doc.texts import TextWatch
+from ..errors import calib_error
+from ..expect.record import FitRecord, record_fit
+from ..expect.seen import SeenTexts
+from ..pairs.judged import JudgedPairs
+from ..sources.find import Fitted
+from ..sources.fingerprint import fingerprint
+from ..sources.mapped import map_of
+from ..types import Grouping, Groups
+from .fit_data import FitData, collect_fit_data
+from .fit_info import FitInfo, SpanFitInfo
+from .fit_table import summarize_fit, summarize_span_fit
+from .performance import set_performance
+from .scorer import calib_scores
+from .settings import PipeSettings
+from .state import PipeState
+
+if TYPE_CHECKING:
+    from .component import Calibrator
+
+_HERE = "the fit data"
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What may be said of a fit.
+
+    tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
+    span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
+    counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
+    max_unknown (float): A greater share of gold labels that the component does not know is refused.
+    """
+
+    tag_counts: Mapping[str, int] | None = None
+    _: KW_ONLY
+    span_counts: Mapping[str, int] | None = None
+    min_pairs: int = 1
+    counted_on: str = _HERE
+    n_bins: int = 10
+    max_unknown: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What a fit learns from.
+
+    settings (PipeSettings): Of the pipe. options (FitOptions): Of the fit. nlp (Language | None), component: What the source reads.
+    annotation (Annotation): That the labels are of. labels (tuple[str, ...]): Of the component. data (FitData): What the examples gave.
+    seen (SeenTexts): Their digests. tokens (TokenData): Of data. counts (Mapping): Gold frequency of each label, for grouping.
+    """
+
+    settings: PipeSettings
+    options: FitOptions
+    nlp: Language | None
+    component: Any
+    annotation: Annotation
+    labels: tuple[str, ...]
+    data: FitData
+    seen: SeenTexts
+    tokens: TokenData
+    counts: Mapping[str, int]
+
+    def groups(self, grouping: Grouping) -> Groups:
+        source = self.settings.source
+        return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How tokens are calibrated: the steps (Chosen), the groups of the maps, and those by which scores are promised and judged (Groups)."""
+
+    chosen: Chosen
+    groups: Groups
+    judged_by: Groups
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The fitted maps. spans (SpanFit | None): None for a source of token labels alone. judged (JudgedPairs): The pairs of the fit data,
+    each with the score of maps that did not see its document.
+    """
+
+    tokens: TokenFit
+    spans: SpanFit | None
+    judged: JudgedPairs
+
+
+def fit_pipe(pipe: Calibrator, examples: Iterable[Example], options: FitOptions) -> PipeState:
+    """What a pipe learns from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta."""
+    gathered = gather(pipe, examples, options)
+    plan = choose(gathered)
+    learned = learn(gathered, plan)
+    state = PipeState(
+        tokens=learned.tokens.calibration,
+        spans=SpanCalibration() if learned.spans is None else learned.spans.calibration,
+        component=Fitted(pipe.source.kind(gathered.component), gathered.labels),
+        judged_by=plan.judged_by,
+        record=record(gathered, learned),
+        seen=gathered.seen,
+        info=describe(gathered, plan, learned),
+        weights="" if gathered.nlp is None else fingerprint(gathered.nlp, gathered.component),
+    )
+    if gathered.nlp is not None and state.record is not None:  # else nothing was held out
+        set_performance(gathered.nlp, pipe.attr, figures(gathered, learned))
+    return state
+
+
+def gather(pipe: Calibrator, examples: Iterable[Example], options: FitOptions) -> Gathered:
+    """Read the examples.
+
+    RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
+    """
+    first, examples = _with_first(examples)
+    nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
+    source = pipe.source
+    annotation = source.annotation(component)
+    watch = TextWatch(annotation)
+    data = collect_fit_data(source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event)
+    name = source.component or "the source"
+    data.check(annotation.gold.name, name, pipe.threshold, options.min_pairs, options.max_unknown)
+    labels = source.labels(component)
+    return Gathered(
+        settings=pipe,
+        options=options,
+        nlp=nlp,
+        component=component,
+        annotation=annotation,
+        labels=labels,
+        data=data,
+        seen=SeenTexts.of(watch.units().digests),
+        tokens=data.tokens(len(labels), pipe.threshold),
+        counts=dict(data.counts if options.tag_counts is None else options.tag_counts),
+    )
+
+
+def _with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
+    """(the first example, all of them)."""
+    rest = iter(examples)
+    first = next(rest, None)
+    return first, rest if first is None else chain([first], rest)
+
+
+def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
+    """Scores below it take no part in a fit. RAISES C072: a setting that is about the one right tag of a token."""
+    if annotation.overlapping:
+        for name in ("scaling", "sets", "normalize"):
+            if getattr(settings, name):
+                raise calib_error("C072", setting=name, layer=annotation.gold.name)
+        return settings.threshold
+    if settings.selection is not None:
+        return min(settings.threshold, settings.selection.lowest)
+    return lowest_score(settings.threshold, settings.scaling)
+
+
+def choose(gathered: Gathered) -> Plan:
+    """The steps of the settings, or what the selection chose, and the groups of the tags."""
+    settings, chosen = gathered.settings, _chosen(gathered)
+    pairs = chosen.pairs_of(gathered.tokens)
+    names = [settings.source.frequency_label(label) for label in gathered.labels]
+    groups = judged_by = gathered.groups(informed(chosen.grouping, pairs, names))
+    if settings.selection is not None:
+        judged_by = gathered.groups(informed(settings.grouping, pairs, names))
+    return Plan(chosen, groups, judged_by)
+
+
+def _chosen(gathered: Gathered) -> Chosen:
+    settings, tokens = gathered.settings, gathered.tokens
+    if settings.selection is not None:
+        return settings.selection(tokens, gathered.groups, not gathered.annotation.overlapping)
+    scaling = None if settings.scaling is None else settings.scaling.clone()
+    scaled = tokens.pairs.scores if scaling is None else scaling.cross_fit(tokens.pairs, tokens.documents, tokens.n_tags)
+    return Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)
+
+
+def learn(gathered: Gathered, plan: Plan) -> Learned:
+    """Fit the maps. RAISES C003, C006, C007: too few pairs."""
+    settings, data, tokens = gathered.settings, gathered.data, gathered.tokens
+    fitted = fit_tokens(
+        tokens,
+        plan.chosen,
+        plan.groups,
+        normalize=settings.normalize,
+        intervals=settings.intervals,
+        sets=settings.sets,
+        promise_groups=plan.judged_by,
+    )
+    spans = None
+    if data.spans is not None:
+        labels, given = settings.source.span_labels(gathered.component), gathered.options.span_counts
+        counts = data.span_counts if given is None else given
+        spans = fit_spans(data.spans, group_beside(informed(settings.grouping, data.spans.pairs, labels), labels, counts))
+    return Learned(fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit))
+
+
+def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
+    """What the pipe remembers of the fit documents."""
+    data = gathered.data
+    bare, calibrated = learned.tokens.calibration.calibrate_pairs(data.unjudged, gathered.settings.threshold)
+    unjudged = JudgedPairs(data.unjudged.take(bare), calibrated, data.unjudged_documents[bare])
+    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged)
+
+
+def figures(gathered: Gathered, learned: Learned) -> dict[str, Any]:
+    """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
+    attr, n_bins, spans = gathered.settings.attr, gathered.options.n_bins, learned.spans
+    made = calib_scores(learned.judged, learned.tokens.maps.groups, attr, n_bins)
+    if spans is not None:
+        documents = spans.data.documents[spans.data.known]
+        judged = JudgedPairs(spans.data.pairs, spans.held_out, documents, gathered.data.unit)
+        made |= calib_scores(judged, spans.chosen.groups, f"{attr}_ent", n_bins)
+    return made
+
+
+def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
+    """What the pipe says of its fit."""
+    data, settings, options = gathered.data, gathered.settings, gathered.options
+    maps, tokens, judged = learned.tokens.maps, learned.tokens.calibration, learned.judged
+    return FitInfo(
+        component=settings.source.component,
+        layer=gathered.annotation.name,
+        threshold=settings.threshold,
+        docs=data.n_docs,
+        unit=data.unit,
+        tokens=data.pairs.n_units,
+        unknown_gold=data.n_unknown,
+        unknown=data.unknown.words() if data.n_unknown else None,
+        label_map=map_of(settings.source),
+        pairs=len(judged),
+        counted_on=options.counted_on if options.tag_counts is not None else _HERE,
+        scaling=None if tokens.scaling is None else tokens.scaling.describe(),
+        method=plan.chosen.prototype.registered,
+        pooling=None if maps.pooling is None else maps.pooling.describe(),
+        intervals=settings.intervals,
+        sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
+        selection=plan.chosen.table or None,
+        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, options.n_bins),
+        held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents),
+        spans=None if learned.spans is None else _describe_spans(gathered, learned.spans),
+        versions={
+            "spacy-calib": __version__,
+            "spacy": spacy.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    )
+
+
+def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
+    return SpanFitInfo(
+        event=gathered.settings.event,
+        labels=list(gathered.settings.source.span_labels(gathered.component)),
+        spans=spans.chosen.n_spans_,
+        right=spans.chosen.n_hits_,
+        candidates=spans.candidates.n_spans_,
+        fallback=spans.chosen.fallback_,
+        table=summarize_span_fit(spans, gathered.options.n_bins),
+    )

@@ -1,0 +1,92 @@
+"""The settings of a calib pipe, each with its default: the one place where a setting is written."""
+
+# No `from __future__ import annotations` here: confection reads the types of the fields, and before spaCy 3.8.12 it cannot resolve strings.
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..doc.attributes import DEFAULT_ATTR
+from ..doc.names import check_attr
+
+if TYPE_CHECKING:
+    from ..calibration.auto import Selector
+    from ..calibration.recalibrators.base import Recalibrator
+    from ..calibration.scaling import Scaling
+    from ..calibration.sets import ConformalSets
+    from ..calibration.tag_offsets import TagOffsets
+    from ..sources.base import Source
+else:  # what a registered function made: importing these classes would make every `Language()` slow
+    Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = Source = Any
+
+Made = TypeVar("Made", bound=Callable[..., Any])
+
+
+def _block(kind: str, registered: str, **settings: Any) -> Any:
+    """A setting that must be given: configs make it, by default with this block."""
+    return field(metadata={"default": {kind: registered, **settings}})
+
+
+def _optional(kind: str, registered: str) -> Any:
+    """One that may be None, as it is outside of configs, where this block is the default."""
+    return field(default=None, metadata={"default": {kind: registered}})
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PipeSettings:
+    """What a config says of a calib pipe.
+
+    attr (str): Prefix of the attributes that it writes.
+    threshold (float): Marginals below it take no part, in [0, 1).
+    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves room for the
+        calibrated probability that the right tag is none of them.
+    event (str): When a span (entity) counts as right: exact (tokens and label), type (label of every token), overlap (of at least one).
+    source (Source): Where marginals come from.
+    grouping (Callable): (labels, tag counts) -> Groups.
+    scaling (Scaling | None): Prototype of what weighs the tags of a token anew before the threshold; None leaves it out.
+    recalibrator (Recalibrator): Prototype, copied for every group.
+    pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
+    selection (Selector | None): Chooses scaling, grouping, recalibrator and pooling by cross-validation at the fit, in place of the four.
+    intervals (bool): Give every token a Venn-Abers interval.
+    sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
+    scorer (Callable | None): Called by `nlp.evaluate`.
+    RAISES C001: a setting out of range. C112: a prefix that spaCy needs for itself.
+    """
+
+    attr: str = DEFAULT_ATTR
+    threshold: float = 0.01
+    normalize: bool | str = False
+    event: str = "exact"
+    source: Source = _block("@calib_sources", "spacy-calib.Softmax.v1", component="tagger")
+    grouping: Callable[..., Any] = _block("@calib_groupings", "spacy-calib.TFG.v1", n_groups=5)
+    scaling: Scaling | None = None
+    recalibrator: Recalibrator = _block("@calib_recalibrators", "spacy-calib.Isotonic.v1")
+    pooling: TagOffsets | None = None
+    selection: Selector | None = None
+    intervals: bool = False
+    sets: ConformalSets | None = None
+    scorer: Callable[..., dict[str, Any]] | None = _optional("@scorers", "spacy-calib.Scorer.v1")
+
+    def __post_init__(self) -> None:
+        from ..doc.events import check_event
+        from ..pairs.marginals import check_threshold
+
+        check_attr(self.attr)
+        self.threshold = check_threshold(self.threshold)
+        check_event(self.event)
+
+
+def default_config() -> dict[str, Any]:
+    """The settings as a config has them where it does not say otherwise."""
+    return {one.name: one.metadata.get("default", one.default) for one in fields(PipeSettings)}
+
+
+def takes_settings(factory: Made) -> Made:
+    """Let a factory `(nlp, name, **settings)` show each setting in its signature, which is what configs are checked against."""
+    given = {one.name: one.type for one in fields(PipeSettings)}
+    own = [one for one in Signature.from_callable(factory).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    shown = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in given.items()]
+    factory.__signature__ = Signature([*own, *shown])  # type: ignore[attr-defined]
+    factory.__annotations__ = {**factory.__annotations__, **given}
+    factory.__annotations__.pop("settings", None)
+    return factory

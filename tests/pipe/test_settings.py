@@ -1,0 +1,49 @@
+"""Settings are written once: what spaCy shows, checks and saves of them is made from there."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+
+import pytest
+import spacy
+from confection import ConfigValidationError
+
+from spacy_calib.errors import CalibError
+from spacy_calib.factory import DEFAULT_CONFIG, make_calib
+from spacy_calib.pipe.settings import PipeSettings
+
+NAMES = [one.name for one in fields(PipeSettings)]
+
+
+def test_config_factory_and_pipe_have_the_same_settings():
+    assert list(DEFAULT_CONFIG) == NAMES
+    assert list(inspect.signature(make_calib).parameters) == ["nlp", "name", *NAMES]
+    nlp = spacy.blank("xx")
+    calib = nlp.add_pipe("calib")
+    assert set(NAMES) <= set(dir(calib))
+    assert set(nlp.config["components"]["calib"]) == {"factory", *NAMES}
+    plain = {name: value for name, value in DEFAULT_CONFIG.items() if not isinstance(value, dict)}
+    assert {name: getattr(calib, name) for name in plain} == plain
+    assert calib.source.component == DEFAULT_CONFIG["source"]["component"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"intervals": "perhaps"}, {"attr": 3}, {"threshold": "low"}, {"grouping": 3}, {"scorer": "best"}, {"groups": 3}]
+)
+def test_spacy_refuses_values_of_another_type_and_settings_that_there_are_not(wrong):
+    with pytest.raises(ConfigValidationError):
+        spacy.blank("xx").add_pipe("calib", config=wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"threshold": 1.0}, {"normalize": "all"}, {"event": "near"}, {"attr": "a b"}])
+def test_values_out_of_range_are_refused(wrong):
+    with pytest.raises(CalibError, match="C001|C070|C056"):
+        spacy.blank("xx").add_pipe("calib", config=wrong)
+
+
+def test_the_source_must_be_given_outside_of_configs():
+    from spacy_calib.pipe.component import Calibrator
+
+    with pytest.raises(TypeError, match="source"):
+        Calibrator(spacy.blank("xx"))
