@@ -34,8 +34,8 @@ from tqdm import tqdm
 
 from spacy_calib.cli.shared.results import write_json
 from spacy_calib.corpus.active.batch import choose, text_key
+from spacy_calib.corpus.active.pieces import Pieces, pieces_of
 from spacy_calib.corpus.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
-from spacy_calib.corpus.active.units import Units, units_of
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus
 from spacy_calib.errors import CalibError
@@ -202,16 +202,16 @@ def next_batch(
     return [places[i] for i in choose(units, scores, keys, max_words=words).tolist()]
 
 
-def plain_units(docs: Sequence[Doc]) -> Units:
+def plain_units(docs: Sequence[Doc]) -> Pieces:
     """Each Doc as a unit."""
     last = np.cumsum([len(doc) for doc in docs])
     words = np.array([n_words(doc) for doc in docs])
-    return Units(np.arange(len(docs)), last - [len(doc) for doc in docs], last, words, words)
+    return Pieces(np.arange(len(docs)), last - [len(doc) for doc in docs], last, words, words)
 
 
 def scored_units(
     nlp: Language, strategy: Strategy, candidates: Sequence[Doc], dev: Sequence[Doc], task: str
-) -> tuple[Units, np.ndarray]:
+) -> tuple[Pieces, np.ndarray]:
     """Each candidate as a unit, and its priority."""
     calib: Any = nlp.get_pipe("calib")
     if strategy.needs_calibration:
@@ -219,7 +219,7 @@ def scored_units(
     scored = (Example(doc, bare(doc)) for doc in predict(nlp, candidates, "calib"))
     source = nlp.get_pipe(task)
     corpus = scored_corpus(scored, "calib", get_annotation(calib.source.annotation(source).name), calib.lookup.labels())
-    units = units_of(corpus, "doc")
+    units = pieces_of(corpus, "doc")
     scores = priorities(corpus, units, token_values(corpus, strategy.by, strategy.signal), strategy.by)
     return units, scores / units.words.clip(1) if strategy.per_word else scores
 

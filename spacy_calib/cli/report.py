@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from ..corpus.scored import ScoredCorpus
     from ..pipe.component import Calibrator
-    from ..report.judged import Judged
+    from ..report.judged import JudgedView
 
 DEFAULT_OUTPUT = Path("report.html")
 
@@ -225,7 +225,7 @@ def pipe_views(
 
 def judged_units(
     pipe: Calibrator, corpus: ScoredCorpus, bins: int | None, n_groups: int | None, seed: int
-) -> dict[str, Judged]:
+) -> dict[str, JudgedView]:
     """ "tokens", behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
     from ..pipe.registered import metrics
     from ..pipe.scorer import scorer_like

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from ..corpus.active.pieces import PIECE_KINDS
 from ..corpus.active.priority import ADDITIVE, BY, SIGNALS
-from ..corpus.active.units import UNITS
 from ..errors import calib_error
 from .shared.checks import check_format, check_numbers, check_option
 from .shared.examples import run_pipes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..corpus.active.units import Units
+    from ..corpus.active.pieces import Pieces
     from ..corpus.scored import ScoredCorpus
     from ..pipe.component import Calibrator
     from ..types import Floats, Ints
@@ -66,7 +66,7 @@ def select_cli(
     ),
     tag: list[str] = typer.Option([], "--tag", "-T", help="Hunt this tag; may be repeated"),
     per_doc: int = typer.Option(None, "--per-doc", help="At most that many sentences of one document, round robin"),
-    unit: str = typer.Option("sentence", "--unit", "-u", help="What is labelled as one piece", **one_of(UNITS)),
+    unit: str = typer.Option("sentence", "--unit", "-u", help="What is labelled as one piece", **one_of(PIECE_KINDS)),
     exclude: list[Path] = typer.Option(
         [], "--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
     ),
@@ -130,7 +130,11 @@ class Settings:
 
     def check(self) -> None:
         """RAISES C056: a value out of range, or two that exclude one another."""
-        for option, given, allowed in (("--by", self.by, BY), ("--signal", self.signal, SIGNALS), ("--unit", self.unit, UNITS)):
+        for option, given, allowed in (
+            ("--by", self.by, BY),
+            ("--signal", self.signal, SIGNALS),
+            ("--unit", self.unit, PIECE_KINDS),
+        ):
             check_option(option, given in allowed, f"one of {', '.join(allowed)}", repr(given))
         check_numbers(top=self.n, max_words=self.max_words, per_doc=self.per_doc, min_words=self.min_words, seed=self.seed)
         check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
@@ -225,9 +229,9 @@ def labelled_texts(nlp: Language, paths: Sequence[Path]) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """units (Units): Of the pool. chosen (Ints): Places in it, most urgent first. result (dict): What `select` returns of it."""
+    """units (Pieces): Of the pool. chosen (Ints): Places in it, most urgent first. result (dict): What `select` returns of it."""
 
-    units: Units
+    units: Pieces
     chosen: Ints
     result: dict[str, Any]
 
@@ -235,11 +239,11 @@ class Found:
 def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], given: set[str] | None) -> Found:
     """given (set | None): Keys of labelled texts. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
     from ..corpus.active.batch import labelled_keys, text_key
+    from ..corpus.active.pieces import pieces_of
     from ..corpus.active.priority import priorities, token_values
     from ..corpus.active.records import batch_rows
-    from ..corpus.active.units import units_of
 
-    units = units_of(corpus, settings.unit)
+    units = pieces_of(corpus, settings.unit)
     keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
     labelled = labelled_keys(corpus, units, keys, given or ())
     values = token_values(corpus, settings.by, settings.signal, tags)
@@ -265,7 +269,7 @@ def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], g
 
 
 def _chosen(
-    units: Units, documents: Ints, scores: Floats, keys: list[str], settings: Settings, labelled: set[str], what: str
+    units: Pieces, documents: Ints, scores: Floats, keys: list[str], settings: Settings, labelled: set[str], what: str
 ) -> Ints:
     """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
     from ..corpus.active.batch import choose
@@ -282,7 +286,7 @@ def _chosen(
     raise calib_error("C091", n=len(units), unit=settings.unit, excluded=sum(key in labelled for key in keys), what=what)
 
 
-def _sums(corpus: ScoredCorpus, units: Units, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _sums(corpus: ScoredCorpus, units: Pieces, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """What pool and batch are in all."""
     return {
         "pool": {

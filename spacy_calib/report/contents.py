@@ -16,7 +16,7 @@ from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
 from ..pairs.documents import by_unit, counted
 from ..types import Floats, Ints
-from .judged import Judged, in_context
+from .judged import JudgedView, in_context
 from .never_right import never_right
 from .plot_data import bins_for, coverage_curves, reliability_curve
 from .tables import calibration_table
@@ -34,22 +34,22 @@ TAGS = ("tag", "pos", "morph")
 _KINDS = ("raw", "calibrated")
 
 
-def view_contents(corpus: ScoredCorpus, judged: Judged, facts: Mapping[str, Any]) -> dict[str, Any]:
+def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything about the tokens, or the entities, of one calib pipe.
 
-    judged (Judged): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
+    judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
         about the pipe.
     RETURNS (dict): facts, and "unit", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
         "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst", "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
     table = calibration_table(
-        pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents, corpus.unit, judged.metrics
+        pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents, judged.unit, judged.metrics
     )
     never = never_right(pairs, calibrated, judged.labels) if judged.named else []
     return {
         **facts,
-        "unit": judged.unit,
+        "unit": judged.kind,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": judged.n_bins,
         "documents": table["by"]["n"],
@@ -74,7 +74,7 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
 
 
-def accuracy_interval(corpus: ScoredCorpus, judged: Judged, accuracy: float | None) -> dict[str, Any]:
+def accuracy_interval(corpus: ScoredCorpus, judged: JudgedView, accuracy: float | None) -> dict[str, Any]:
     """ "value", and "low" and "high": its 95 % interval by document. Of tokens the share whose highest-scored tag is right, of entities
     the share that is right.
     """
@@ -84,10 +84,10 @@ def accuracy_interval(corpus: ScoredCorpus, judged: Judged, accuracy: float | No
     return {"value": accuracy, "low": low, "high": high}
 
 
-def _unit_hits(corpus: ScoredCorpus, judged: Judged) -> tuple[Floats, Ints]:
+def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
     """(whether its highest-scored tag is right, its document) of each unit."""
     pairs = judged.pairs
-    if judged.unit == "entities":
+    if judged.kind == "entities":
         return pairs.hits.astype(np.float64), judged.documents
     units, own = np.unique(pairs.rows, return_inverse=True)
     top = top_pairs(pairs)
@@ -96,7 +96,7 @@ def _unit_hits(corpus: ScoredCorpus, judged: Judged) -> tuple[Floats, Ints]:
     return right, corpus.documents[units]
 
 
-def figures(judged: Judged, table: dict[str, Any]) -> list[dict[str, Any]]:
+def figures(judged: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
     """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
     (of the errors: of the true error, around "debiased"), and "floor", "floor95" where exactly true scores would show more than 0; None where not known.
     """
@@ -121,7 +121,7 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
     return {"name": name, "title": title, **held, **intervals}
 
 
-def _metric_figures(judged: Judged, scores: dict[str, Any]) -> list[dict[str, Any]]:
+def _metric_figures(judged: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
     """Those that are mean losses in front, with intervals."""
     both = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     of_pair = losses(judged.metrics)
@@ -136,7 +136,7 @@ def _metric_figures(judged: Judged, scores: dict[str, Any]) -> list[dict[str, An
     return found
 
 
-def curves(judged: Judged) -> dict[str, Any]:
+def curves(judged: JudgedView) -> dict[str, Any]:
     """ "all": {"raw", "calibrated"}, "top": the same of the likeliest label of each token (None of entities, which have one each), "groups"
     of each by name, "tags" of each by tag; see `plot_data.Curve`.
     """
@@ -144,7 +144,7 @@ def curves(judged: Judged) -> dict[str, Any]:
     by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
     return {
         "all": _curve_pair(judged, whole),
-        "top": _curve_pair(judged, top_pairs(judged.pairs)) if judged.unit == "tokens" else None,
+        "top": _curve_pair(judged, top_pairs(judged.pairs)) if judged.kind == "tokens" else None,
         "groups": {name: _curve_pair(judged, own) for name, own in by_group if len(own)},
         "tags": {
             judged.labels[tag]: _curve_pair(judged, own, bins_for(len(own), judged.n_bins))
@@ -153,13 +153,13 @@ def curves(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _curve_pair(judged: Judged, own: Ints, n_bins: int | None = None) -> dict[str, Any]:
+def _curve_pair(judged: JudgedView, own: Ints, n_bins: int | None = None) -> dict[str, Any]:
     hits = judged.pairs.hits[own]
     scores = {"raw": judged.pairs.scores[own], "calibrated": judged.calibrated[own]}
     return {kind: asdict(reliability_curve(scores[kind], hits, n_bins or judged.n_bins)) for kind in _KINDS}
 
 
-def group_rows(judged: Judged, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def group_rows(judged: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Table 1 of Kranzlein et al. (2021) with intervals: each row of the groups with the "names" of its tags, the frequency of the rarest and
     the most frequent, "least" and "most", and their "share" of all instances counted; its "units" (tokens with a pair); the interval
     of its raw error, "raw_low" and "raw_high"; and the "change" of the error relative to the raw one.
@@ -174,7 +174,7 @@ def group_rows(judged: Judged, rows: list[dict[str, Any]]) -> list[dict[str, Any
     return found
 
 
-def _frequencies(judged: Judged, group: int) -> dict[str, Any]:
+def _frequencies(judged: JudgedView, group: int) -> dict[str, Any]:
     tags = judged.groups.tags_in(group)
     counts = judged.groups.counts
     total = int(counts.sum())
@@ -187,16 +187,16 @@ def _frequencies(judged: Judged, group: int) -> dict[str, Any]:
     }
 
 
-def decompositions(judged: Judged) -> dict[str, Any]:
+def decompositions(judged: JudgedView) -> dict[str, Any]:
     """ "raw" and "calibrated": the parts of the Brier score, see `analysis.decomposition.Decomposition`, and their sum, "brier"."""
     scores = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     parts = {kind: decompose(scores[kind], judged.pairs.hits, make_binner(judged.n_bins)) for kind in _KINDS}
     return {kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()}
 
 
-def confident_errors(corpus: ScoredCorpus, judged: Judged) -> list[dict[str, Any]]:
+def confident_errors(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
     """The wrong labels (or entities) with the highest calibrated score, see `judged.in_context`; few of each kind (label, gold)."""
-    if judged.unit == "entities":
+    if judged.kind == "entities":
         wrong = np.flatnonzero(~judged.pairs.hits)
     else:
         tags = corpus.tags[corpus.hits >= 0]

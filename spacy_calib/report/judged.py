@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..metrics.calibration_error import group_slices
 from ..metrics.proper import PROPER
-from ..types import Floats, Groups, Ints, Pairs
+from ..pairs.judged import JudgedPairs
+from ..types import Groups, Ints
 
 if TYPE_CHECKING:
     from ..corpus.scored import ScoredCorpus
@@ -19,28 +20,25 @@ if TYPE_CHECKING:
 WINDOW = 18
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """n pairs with gold, and how they are judged.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JudgedView(JudgedPairs):
+    """Judged pairs of one kind, how they are judged, and where they stand in the text.
 
-    unit (str): "tokens" or "entities". pairs (Pairs): Raw scores and hits. calibrated (Floats): Shape (n,). documents (Ints): Of each pair.
-    labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags. n_bins (int): Adaptive bins.
-    seed (int): Of all random numbers. metrics (Mapping): Short name -> metric, see `Metric`. starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
+    kind (str): "tokens" or "entities". labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags.
+    n_bins (int): Adaptive bins. seed (int): Of all random numbers. metrics (Mapping): Short name -> metric, see `Metric`.
+    starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
     named (bool): Whether a tag's column says which label it is; edit trees do not name the lemma that they give.
     """
 
-    unit: str
-    pairs: Pairs
-    calibrated: Floats
-    documents: Ints
+    kind: str
     labels: Sequence[str]
     groups: Groups
     n_bins: int
     seed: int
+    metrics: Mapping[str, Any]
     starts: Ints
     ends: Ints
     named: bool = True
-    metrics: Mapping[str, Any] = field(default_factory=lambda: PROPER)
 
     @property
     def enough(self) -> int:
@@ -71,19 +69,17 @@ def judged_tokens(
     n_bins: int = 10,
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
-) -> Judged:
+) -> JudgedView:
     """The scores of tokens with gold.
 
-    labels (Sequence[str]): Of the source; the names of the corpus begin with them. metrics (Mapping): See Judged.
+    labels (Sequence[str]): Of the source; the names of the corpus begin with them. metrics (Mapping): See JudgedView.
     """
     found = corpus.pairs()
-    pairs = found.pairs
-    tags = corpus.tags[corpus.hits >= 0]
-    named = bool((pairs.tags == tags)[pairs.tags >= 0].all())
-    starts, ends = pairs.rows, pairs.rows + 1
-    return Judged(
-        "tokens", pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends, named, metrics
-    )
+    tags, columns = corpus.tags[corpus.hits >= 0], found.pairs.tags
+    return JudgedView(
+        **vars(found), kind="tokens", labels=labels, groups=groups, n_bins=n_bins, seed=seed, metrics=metrics,
+        starts=found.pairs.rows, ends=found.pairs.rows + 1, named=bool((columns == tags)[columns >= 0].all()),
+    )  # fmt: skip
 
 
 def judged_entities(
@@ -93,19 +89,18 @@ def judged_entities(
     n_bins: int = 10,
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
-) -> Judged:
+) -> JudgedView:
     """The scores of entities (or categorized spans) with gold. labels (Sequence[str]): Of the spans of the source."""
-    found = corpus.span_pairs(labels)
     spans = corpus.spans
     keep = np.flatnonzero(spans.right >= 0)
     first = corpus.doc_starts[spans.docs[keep]]
-    starts, ends = first + spans.starts[keep], first + spans.ends[keep]
-    return Judged(
-        "entities", found.pairs, found.calibrated, found.documents, labels, groups, n_bins, seed, starts, ends, metrics=metrics
-    )
+    return JudgedView(
+        **vars(corpus.span_pairs(labels)), kind="entities", labels=labels, groups=groups, n_bins=n_bins, seed=seed,
+        metrics=metrics, starts=first + spans.starts[keep], ends=first + spans.ends[keep],
+    )  # fmt: skip
 
 
-class Context(NamedTuple):
+class Passage(NamedTuple):
     """A stretch of text with what stands around it in its sentence."""
 
     before: str
@@ -113,7 +108,7 @@ class Context(NamedTuple):
     after: str
 
 
-def context_of(corpus: ScoredCorpus, start: int, end: int) -> Context:
+def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
     """The tokens from `start` to before `end`, with at most WINDOW on either side and an ellipsis where there are more."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
@@ -121,7 +116,7 @@ def context_of(corpus: ScoredCorpus, start: int, end: int) -> Context:
     lead = "… " if low > first else ""
     trail = " …" if high < last else ""
     gap = text[len(text.rstrip()) :]
-    return Context(lead + before.lstrip(), text.rstrip(), gap + after.rstrip() + trail)
+    return Passage(lead + before.lstrip(), text.rstrip(), gap + after.rstrip() + trail)
 
 
 def _text(corpus: ScoredCorpus, first: int, last: int) -> str:
@@ -136,16 +131,16 @@ def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
     return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
 
 
-def in_context(corpus: ScoredCorpus, judged: Judged, pair: int) -> dict[str, Any]:
+def in_context(corpus: ScoredCorpus, judged: JudgedView, pair: int) -> dict[str, Any]:
     """One pair as plain data: "before", "text", "after", "carried" (the label that stands there), "gold", "raw", "calibrated"."""
     start, end = int(judged.starts[pair]), int(judged.ends[pair])
-    if judged.unit == "entities":
+    if judged.kind == "entities":
         carried = judged.labels[int(judged.pairs.tags[pair])]
     else:
         label = int(corpus.labels[start])
         carried = corpus.names[label] if label >= 0 else ""
     return {
-        **context_of(corpus, start, end)._asdict(),
+        **passage_of(corpus, start, end)._asdict(),
         "carried": carried,
         "gold": gold_of(corpus, start, end),
         "raw": float(judged.pairs.scores[pair]),

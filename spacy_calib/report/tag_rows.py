@@ -9,7 +9,7 @@ import numpy as np
 from ..metrics.calibration_error import calibration_error, debiased_calibration_error
 from ..metrics.noise_floor import noise_floor
 from ..types import Ints
-from .judged import Judged, in_context
+from .judged import JudgedView, in_context
 
 if TYPE_CHECKING:
     from ..corpus.scored import ScoredCorpus
@@ -20,7 +20,7 @@ MAX_EXAMPLES = 3
 ONE_SIDED = 0.25
 
 
-def tag_rows(corpus: ScoredCorpus, judged: Judged) -> list[dict[str, Any]]:
+def tag_rows(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
     """A row for each tag that has pairs, gold or predictions in the data; the one with most pairs first.
 
     RETURNS (list): "tag", "column", "group", "counted" (frequency that the groups were made from), "gold" (here), "pairs", "mean_raw",
@@ -31,7 +31,7 @@ def tag_rows(corpus: ScoredCorpus, judged: Judged) -> list[dict[str, Any]]:
     own = judged.tag_slices()
     present = [tag for tag in range(len(judged.labels)) if tag in own or gold[tag] or predicted[tag]]
     present.sort(key=lambda tag: (-len(own.get(tag, ())), judged.labels[tag]))
-    known = judged.unit == "tokens" and judged.named
+    known = judged.kind == "tokens" and judged.named
     return [
         {
             "tag": judged.labels[tag],
@@ -46,10 +46,10 @@ def tag_rows(corpus: ScoredCorpus, judged: Judged) -> list[dict[str, Any]]:
     ]
 
 
-def _carried(corpus: ScoredCorpus, judged: Judged) -> tuple[Ints, Ints, Any]:
+def _carried(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Ints, Ints, Any]:
     """(gold tokens, tokens that carry it and have gold, share of these that is right) of each tag; zeros where tags have no such tokens."""
     n = len(judged.labels)
-    if judged.unit != "tokens" or not judged.named:
+    if judged.kind != "tokens" or not judged.named:
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
     gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
     known = (corpus.right >= 0) & (corpus.labels >= 0)
@@ -58,7 +58,7 @@ def _carried(corpus: ScoredCorpus, judged: Judged) -> tuple[Ints, Ints, Any]:
     return gold, predicted, right / np.maximum(predicted, 1)
 
 
-def _scores_of(judged: Judged, own: Ints | None) -> dict[str, Any]:
+def _scores_of(judged: JudgedView, own: Ints | None) -> dict[str, Any]:
     if own is None:
         return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
     raw, new, hits = judged.pairs.scores[own], judged.calibrated[own], judged.pairs.hits[own]
@@ -73,7 +73,7 @@ def _scores_of(judged: Judged, own: Ints | None) -> dict[str, Any]:
     }
 
 
-def worst_tags(corpus: ScoredCorpus, judged: Judged) -> dict[str, Any]:
+def worst_tags(corpus: ScoredCorpus, judged: JudgedView) -> dict[str, Any]:
     """The tags whose calibrated error is farthest beyond chance.
 
     RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "beyond" (those beyond chance), "tags": the worst MAX_WORST of them, each with
@@ -91,7 +91,7 @@ def worst_tags(corpus: ScoredCorpus, judged: Judged) -> dict[str, Any]:
     return {"enough": judged.enough, "judged": len(own), "beyond": len(rows), "tags": found}
 
 
-def _worst_row(judged: Judged, tag: int, own: Ints) -> dict[str, Any]:
+def _worst_row(judged: JudgedView, tag: int, own: Ints) -> dict[str, Any]:
     new, hits = judged.calibrated[own], judged.pairs.hits[own]
     error = calibration_error(new, hits, judged.n_bins)
     floor = noise_floor(new, judged.n_bins, seed=judged.seed)
@@ -111,7 +111,7 @@ def _worst_row(judged: Judged, tag: int, own: Ints) -> dict[str, Any]:
     }
 
 
-def _examples(corpus: ScoredCorpus, judged: Judged, own: Ints, leaning: str) -> list[dict[str, Any]]:
+def _examples(corpus: ScoredCorpus, judged: JudgedView, own: Ints, leaning: str) -> list[dict[str, Any]]:
     """Where the tag was given a high score and is wrong; of a modest one, where it is right in spite of a low score."""
     wanted = own[judged.pairs.hits[own] == (leaning == "modest")]
     sign = 1.0 if leaning == "modest" else -1.0

@@ -11,7 +11,7 @@ import numpy as np
 from ..metrics.calibration_error import table_of
 from ..pairs.bins import make_binner
 from ..types import Floats
-from .judged import Judged
+from .judged import JudgedView
 from .never_right import PROMISED, warning_of
 
 # What the component of a layer is called.
@@ -119,7 +119,11 @@ def is_uneven(mean: dict[str, Any]) -> bool:
 
 
 def verdict(
-    judged: Judged, table: dict[str, Any], noun: str, seen: dict[str, Any] | None = None, never: Sequence[dict[str, Any]] = ()
+    judged: JudgedView,
+    table: dict[str, Any],
+    noun: str,
+    seen: dict[str, Any] | None = None,
+    never: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """What the figures say.
 
@@ -143,7 +147,7 @@ def verdict(
         seen=bool(seen and seen["many"]),
     )
     status = status_of(found)
-    says = "is 90 % sure of an entity" if judged.unit == "entities" else "says 90 %"
+    says = "is 90 % sure of an entity" if judged.kind == "entities" else "says 90 %"
     opening = _opening(status, noun, said, says)
     worse = worse_of(table["change"])
     return {
@@ -184,7 +188,7 @@ def _opening(status: str, noun: str, said: int | None, says: str) -> str:
     return opening[0].upper() + opening[1:]
 
 
-def _figures(status: str, judged: Judged, found: Evidence) -> str:
+def _figures(status: str, judged: JudgedView, found: Evidence) -> str:
     error, floor95 = found.error, found.floor95
     by_floor, by_interval = beyond_chance(error, floor95, found.low)
     interval = "" if found.low is None else f"{found.low:.3f} to {found.high:.3f}"
@@ -207,7 +211,7 @@ def _figures(status: str, judged: Judged, found: Evidence) -> str:
     return f"calibrated error {error:.3f}, within what chance would show ({floor95:.3f}), though its 95 % interval, {interval}, leaves out 0"
 
 
-def _before(judged: Judged, overall: dict[str, Any], error: float) -> str:
+def _before(judged: JudgedView, overall: dict[str, Any], error: float) -> str:
     said = right_at(judged.pairs.scores, judged.pairs.hits)
     told = "" if said is None else f", and what it scored 90 % was right {said} % of the time"
     better = "" if error <= overall["raw"] else " Calibration made it worse on this data."

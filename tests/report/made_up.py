@@ -9,7 +9,7 @@ import numpy as np
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
 from spacy_calib.report.contents import view_contents
-from spacy_calib.report.judged import Judged, judged_entities, judged_tokens
+from spacy_calib.report.judged import JudgedView, judged_entities, judged_tokens
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"
@@ -77,13 +77,13 @@ def random_corpus(n_tags: int, n_tokens: int, seed: int = 0, names: tuple[str, .
     return corpus_of(tokens, given, [i // 50 for i in range(n_tokens)], list(range(0, n_tokens, 10)))
 
 
-def judged_of(corpus: ScoredCorpus, n_groups: int = 2, n_bins: int = 10) -> Judged:
+def judged_of(corpus: ScoredCorpus, n_groups: int = 2, n_bins: int = 10) -> JudgedView:
     """Its tokens, by groups of the tags' gold frequencies in the corpus itself."""
     counts = {name: int((corpus.gold == i).sum()) for i, name in enumerate(corpus.names)}
     return judged_tokens(corpus, corpus.names, tag_frequency_groups(corpus.names, counts, n_groups), n_bins)
 
 
-def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, Judged]:
+def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, JudgedView]:
     """A corpus with n entities of one token each, whose scores are true."""
     rng = np.random.default_rng(seed)
     names = ("PER", "LOC", "O")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.report.contents import confident_errors, view_contents
-from spacy_calib.report.judged import WINDOW, context_of, gold_of, judged_tokens
+from spacy_calib.report.judged import WINDOW, gold_of, judged_tokens, passage_of
 from spacy_calib.report.tables import calibration_table
 from spacy_calib.report.tag_rows import MAX_WORST, tag_rows, worst_tags
 from spacy_calib.report.verdict import HEADINGS, right_at, verdict
@@ -127,17 +127,17 @@ def test_entities_have_one_label_each():
 
 def test_the_context_is_the_sentence_character_for_character():
     corpus = corpus_of([(word, 0, 0, [(0, 1.0, 1.0)]) for word in ["A", "b_", "!", "C", "d_", "."]], ("N",), starts=[3])
-    assert context_of(corpus, 1, 2) == ("A ", "b", "! ".rstrip())
-    assert context_of(corpus, 4, 5) == ("C ", "d", ".")
-    assert context_of(corpus, 3, 4) == ("", "C", " d.")
-    assert context_of(corpus, 2, 4) == ("A b", "! C", " d.")  # an entity may cross a sentence's end
+    assert passage_of(corpus, 1, 2) == ("A ", "b", "! ".rstrip())
+    assert passage_of(corpus, 4, 5) == ("C ", "d", ".")
+    assert passage_of(corpus, 3, 4) == ("", "C", " d.")
+    assert passage_of(corpus, 2, 4) == ("A b", "! C", " d.")  # an entity may cross a sentence's end
 
 
 def test_a_long_sentence_is_cut_on_both_sides():
     corpus = corpus_of([(f"w{i}", 0, 0, [(0, 1.0, 1.0)]) for i in range(60)], ("N",))
-    before, text, after = context_of(corpus, 30, 31)
+    before, text, after = passage_of(corpus, 30, 31)
     assert (before.split()[:2], text, after.split()[-2:]) == (["…", f"w{30 - WINDOW}"], "w30", [f"w{30 + WINDOW}", "…"])
-    assert context_of(corpus, 0, 1)[0] == ""
+    assert passage_of(corpus, 0, 1)[0] == ""
 
 
 def test_the_gold_of_several_tokens_names_equal_neighbours_once():

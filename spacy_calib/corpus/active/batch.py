@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...types import Floats, Ints
-from .units import Units
+from .pieces import Pieces
 
 if TYPE_CHECKING:
     from ..scored import ScoredCorpus
@@ -20,18 +20,18 @@ def text_key(text: str) -> str:
     return "".join(text.split())
 
 
-def labelled_keys(corpus: ScoredCorpus, units: Units, keys: Sequence[str], given: Collection[str]) -> set[str]:
+def labelled_keys(corpus: ScoredCorpus, pieces: Pieces, keys: Sequence[str], given: Collection[str]) -> set[str]:
     """The keys of labelled texts: those given, and those of the sentences of labelled documents, wherever the pipeline sees them begin.
 
-    keys (Sequence[str]): `text_key` of each unit. given (Collection[str]): Keys of whole documents, or of sentences.
+    keys (Sequence[str]): `text_key` of each piece. given (Collection[str]): Keys of whole documents, or of sentences.
     """
     bounds = corpus.doc_starts
     done = [doc for doc in range(corpus.n_docs) if text_key(corpus.text(bounds[doc], bounds[doc + 1])) in given]
-    return {*given, *(keys[i] for i in np.flatnonzero(np.isin(units.docs, done)).tolist())}
+    return {*given, *(keys[i] for i in np.flatnonzero(np.isin(pieces.docs, done)).tolist())}
 
 
 def choose(
-    units: Units,
+    pieces: Pieces,
     scores: Floats,
     keys: Sequence[str],
     *,
@@ -41,21 +41,21 @@ def choose(
     excluded: Collection[str] = (),
     documents: Ints | None = None,
 ) -> Ints:
-    """The units to be labelled, most urgent first.
+    """The pieces to be labelled, most urgent first.
 
-    scores (Floats): Priority of each unit; those of -inf are never chosen. Equal ones: the shorter first (Mejer & Crammer 2010, section 6),
-        then in the order of the text. keys (Sequence[str]): `text_key` of each unit: one text is chosen once. n (int | None): At most
-        that many units. max_words (int | None): At most that many words; a unit that fits no more is passed over. per_doc (int | None):
-        At most that many units of one document, round robin: the best one of each, then the second best ones, and so on.
-    excluded (Collection[str]): Keys of texts that are labelled already. documents (Ints | None): Of each unit; None takes its Doc.
-    RETURNS (Ints): Places in `units`.
+    scores (Floats): Priority of each piece; those of -inf are never chosen. Equal ones: the shorter first (Mejer & Crammer 2010, section 6),
+        then in the order of the text. keys (Sequence[str]): `text_key` of each piece: one text is chosen once. n (int | None): At most
+        that many pieces. max_words (int | None): At most that many words; a piece that fits no more is passed over. per_doc (int | None):
+        At most that many pieces of one document, round robin: the best one of each, then the second best ones, and so on.
+    excluded (Collection[str]): Keys of texts that are labelled already. documents (Ints | None): Of each piece; None takes its Doc.
+    RETURNS (Ints): Places in `pieces`.
     """
-    order = np.lexsort((np.arange(len(units)), units.words, -scores))
+    order = np.lexsort((np.arange(len(pieces)), pieces.words, -scores))
     order = order[np.isfinite(scores[order])]
     order = _new_texts(order, keys, excluded)
     if per_doc is not None:
-        order = _round_robin(order, (units.docs if documents is None else documents)[order], per_doc)
-    return _within(order, units.words[order], n, max_words)
+        order = _round_robin(order, (pieces.docs if documents is None else documents)[order], per_doc)
+    return _within(order, pieces.words[order], n, max_words)
 
 
 def _new_texts(order: Ints, keys: Sequence[str], excluded: Collection[str]) -> Ints:

@@ -10,8 +10,8 @@ import numpy as np
 from ...errors import calib_error
 from ...types import Floats
 from ..doubt import doubts
+from .pieces import Pieces
 from .rare import any_probability, entity_events, tag_probability
-from .units import Units
 
 if TYPE_CHECKING:
     from ..scored import ScoredCorpus
@@ -40,25 +40,25 @@ def token_values(corpus: ScoredCorpus, by: str, signal: str = "calibrated", tags
     return doubts(corpus, signal)
 
 
-def priorities(corpus: ScoredCorpus, units: Units, values: Floats, by: str, seed: int = 0) -> Floats:
-    """The priority of each unit; -inf for units without counted tokens, and for "rare-tag" where none of the tags has a score.
+def priorities(corpus: ScoredCorpus, pieces: Pieces, values: Floats, by: str, seed: int = 0) -> Floats:
+    """The priority of each piece; -inf for pieces without counted tokens, and for "rare-tag" where none of the tags has a score.
 
     least-confident: the greatest doubt among its tokens, as in the paper. expected-errors: the sum of its doubts, which for calibrated
     scores is the number of wrong labels to expect. margin, entropy: the mean over its tokens, as the paper's MinMargin is divided by the
     length (there of the best two labelings of the sentence, here of the best two tags of each token). rare-tag: P(at least one token has
     one of the tags). random: a random order.
 
-    values (Floats): Of `token_values`. seed (int): Of the random order. RETURNS (Floats): Higher is labelled first, shape (n units,).
+    values (Floats): Of `token_values`. seed (int): Of the random order. RETURNS (Floats): Higher is labelled first, shape (n pieces,).
     """
     if by == "least-confident":
-        found = units.maxima(values)
+        found = pieces.maxima(values)
     elif by == "expected-errors":
-        found = units.sums(values)
+        found = pieces.sums(values)
     elif by == "rare-tag":
-        found = any_probability(units, values, entity_events(corpus))
+        found = any_probability(pieces, values, entity_events(corpus))
     elif by == "random":
-        found = np.random.default_rng(seed).permutation(len(units)) / max(1, len(units))
+        found = np.random.default_rng(seed).permutation(len(pieces)) / max(1, len(pieces))
     else:
-        found = units.sums(values) / np.maximum(1, units.counted)
+        found = pieces.sums(values) / np.maximum(1, pieces.counted)
     nothing_found = (found <= 0) & (by == "rare-tag")
-    return np.where((units.counted == 0) | nothing_found, -np.inf, found)
+    return np.where((pieces.counted == 0) | nothing_found, -np.inf, found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...types import Floats, Groups, Ints
-from .units import Units
+from .pieces import Pieces
 
 if TYPE_CHECKING:
     from ..scored import ScoredCorpus
@@ -40,12 +40,12 @@ def tag_probability(corpus: ScoredCorpus, tags: Collection[str], raw: bool = Fal
     return np.where(corpus.counted, np.minimum(found, 1.0), np.nan)
 
 
-def any_probability(units: Units, probability: Floats, events: Ints) -> Floats:
-    """P(at least one token of a unit has it), taking the events of a unit as independent.
+def any_probability(pieces: Pieces, probability: Floats, events: Ints) -> Floats:
+    """P(at least one token of a piece has it), taking the events of a piece as independent.
 
     probability (Floats): Of each token; NaN counts as 0. events (Ints): Number of each token's event, shape (n tokens,): tokens with one
         number (those of one predicted entity) stand or fall together, and count once, with their highest probability.
-    RETURNS (Floats): Shape (n units,).
+    RETURNS (Floats): Shape (n pieces,).
     """
     best = np.zeros(int(events.max(initial=-1)) + 1)
     np.maximum.at(best, events, np.nan_to_num(probability))
@@ -53,7 +53,7 @@ def any_probability(units: Units, probability: Floats, events: Ints) -> Floats:
     misses = np.zeros(len(probability))
     with np.errstate(divide="ignore"):
         misses[once] = np.log1p(-best[events[once]])
-    return -np.expm1(np.add.reduceat(misses, units.first)) if len(units) else np.zeros(0)
+    return -np.expm1(np.add.reduceat(misses, pieces.first)) if len(pieces) else np.zeros(0)
 
 
 def entity_events(corpus: ScoredCorpus) -> Ints:

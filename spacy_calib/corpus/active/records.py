@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...types import Floats, Ints
-from .units import Units
+from .pieces import Pieces
 
 if TYPE_CHECKING:
     from ..scored import ScoredCorpus
@@ -18,7 +18,7 @@ N_ALTERNATIVES = 3
 
 def batch_rows(
     corpus: ScoredCorpus,
-    units: Units,
+    pieces: Pieces,
     chosen: Ints,
     scores: Floats,
     values: Floats,
@@ -26,19 +26,19 @@ def batch_rows(
     whole_docs: bool,
     tags: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """A record for each chosen unit.
+    """A record for each chosen piece.
 
-    scores (Floats): Priority of each unit. values (Floats): Of each token, see `priority.token_values`. whole_docs (bool): Whether the
-        units are Docs. tags (Collection[str]): The tags that were hunted; empty for other orders.
+    scores (Floats): Priority of each piece. values (Floats): Of each token, see `priority.token_values`. whole_docs (bool): Whether the
+        pieces are Docs. tags (Collection[str]): The tags that were hunted; empty for other orders.
     RETURNS (list[dict]): "rank" (from 1), "text", "doc" and "sentence" (from 0, in the pool and in the Doc; None for whole Docs), "origin"
         (see `ScoredCorpus.origins`),
         "start" and "end" (tokens in the Doc), "words", "score", "expected_errors", "reason": see `reason_of`, and "entities" where the
         corpus has any.
     """
-    expected = units.sums(np.where(corpus.counted, 1 - corpus.calibrated, np.nan))
+    expected = pieces.sums(np.where(corpus.counted, 1 - corpus.calibrated, np.nan))
     rows = []
-    for rank, unit in enumerate(chosen.tolist(), 1):
-        first, last, doc = int(units.first[unit]), int(units.last[unit]), int(units.docs[unit])
+    for rank, place in enumerate(chosen.tolist(), 1):
+        first, last, doc = int(pieces.first[place]), int(pieces.last[place]), int(pieces.docs[place])
         offset = int(corpus.doc_starts[doc])
         row = {
             "rank": rank,
@@ -48,9 +48,9 @@ def batch_rows(
             "sentence": None if whole_docs else int(corpus.sentences[first] - corpus.sentences[offset]),
             "start": first - offset,
             "end": last - offset,
-            "words": int(units.words[unit]),
-            "score": float(scores[unit]),
-            "expected_errors": float(expected[unit]),
+            "words": int(pieces.words[place]),
+            "score": float(scores[place]),
+            "expected_errors": float(expected[place]),
             "reason": reason_of(corpus, first, last, values, tags),
         }
         if len(corpus.spans):
@@ -62,7 +62,7 @@ def batch_rows(
 def reason_of(corpus: ScoredCorpus, first: int, last: int, values: Floats, tags: Collection[str] = ()) -> dict[str, Any]:
     """Why the tokens from `first` to before `last` were chosen: the one with the greatest value, the first of equal ones.
 
-    RETURNS (dict): "token" (from 0, in the unit), "word", "label" that it carries, "tag": the label, or the likeliest of the tags that
+    RETURNS (dict): "token" (from 0, in the piece), "word", "label" that it carries, "tag": the label, or the likeliest of the tags that
         were hunted, its "probability" (calibrated) and "raw" one, "alternatives": other tag -> calibrated probability, highest first.
     """
     token = first + int(np.nanargmax(values[first:last]))

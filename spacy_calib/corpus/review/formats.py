@@ -35,8 +35,8 @@ def record_of(task: Task) -> dict[str, Any]:
         "unit": task.unit,
         "focus": task.focus,
         "marks": [
-            {"start": mark.start, "end": mark.end, "label": mark.label, "score": round(mark.score, _DIGITS)}
-            for mark in task.marks
+            {"start": span.start, "end": span.end, "label": span.label, "score": round(span.score, _DIGITS)}
+            for span in task.spans
         ],
         "alternatives": _rounded(task.alternatives),
         "gold": task.gold,
@@ -58,14 +58,14 @@ def prodigy_of(task: Task) -> dict[str, Any]:
         ],
         "spans": [
             {
-                "start": mark.start,
-                "end": mark.end,
-                "token_start": mark.first,
-                "token_end": mark.last,
-                "label": mark.label,
-                "score": round(mark.score, _DIGITS),
+                "start": span.start,
+                "end": span.end,
+                "token_start": span.first,
+                "token_end": span.last,
+                "label": span.label,
+                "score": round(span.score, _DIGITS),
             }
-            for mark in task.marks
+            for span in task.spans
         ],
         "meta": _meta(task),
     }
@@ -86,14 +86,14 @@ def label_studio_of(task: Task) -> dict[str, Any]:
                         "to_name": _OBJECT,
                         "type": "labels",
                         "value": {
-                            "start": mark.start,
-                            "end": mark.end,
-                            "text": task.text[mark.start : mark.end],
-                            "labels": [visible(mark.label)],
+                            "start": span.start,
+                            "end": span.end,
+                            "text": task.text[span.start : span.end],
+                            "labels": [visible(span.label)],
                         },
-                        "score": round(mark.score, _DIGITS),
+                        "score": round(span.score, _DIGITS),
                     }
-                    for i, mark in enumerate(task.marks)
+                    for i, span in enumerate(task.spans)
                 ],
             }
         ],
@@ -102,7 +102,7 @@ def label_studio_of(task: Task) -> dict[str, Any]:
 
 def doccano_of(task: Task) -> dict[str, Any]:
     """For doccano's sequence labeling: [first character, the one after the last, label]; other keys are kept as meta data."""
-    return {"text": task.text, "label": [[mark.start, mark.end, mark.label] for mark in task.marks], **_meta(task)}
+    return {"text": task.text, "label": [[span.start, span.end, span.label] for span in task.spans], **_meta(task)}
 
 
 def label_studio_config(labels: Iterable[str]) -> str:
@@ -162,7 +162,7 @@ def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
 def _row_of(task: Task) -> list[object]:
     record = record_of(task)
     shown = {
-        "label": "" if task.unit == "sentence" else " ".join(mark.label for mark in task.marks),
+        "label": "" if task.unit == "sentence" else " ".join(span.label for span in task.spans),
         "alternatives": " ".join(f"{tag}:{score}" for tag, score in record["alternatives"].items()),
         "gold": "" if task.gold is None else task.gold,
         "right": "" if task.right is None else int(task.right),

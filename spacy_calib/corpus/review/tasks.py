@@ -11,7 +11,7 @@ from ..scored import UNKNOWN, ScoredCorpus
 from .units import Units
 
 
-class Mark(NamedTuple):
+class TaskSpan(NamedTuple):
     """A labelled stretch of a task's text.
 
     first, last (int): First token of the task in it, and its last one. start, end (int): Characters. label (str).
@@ -31,7 +31,7 @@ class Task:
     """One unit for a person to look at.
 
     text (str): The sentence that it stands in. tokens (list): (start, end, whether a space follows) of each of its tokens, in characters.
-    marks (list[Mark]): What is to be checked. unit (str): token, sentence or entity. focus (str): The text of the unit itself.
+    spans (list[TaskSpan]): What is to be checked. unit (str): token, sentence or entity. focus (str): The text of the unit itself.
     doc (int): Number of the document among those with text, from 0. sentence (int): Number in it, from 0.
     origin (dict): Where the document came from, see `ScoredCorpus.origins`. rank (int): Place in the order, from 1.
     score (float): Calibrated probability that the unit is right. raw (float): The same before calibration. doubt (float): What the
@@ -42,7 +42,7 @@ class Task:
 
     text: str
     tokens: list[tuple[int, int, bool]]
-    marks: list[Mark]
+    spans: list[TaskSpan]
     unit: str
     focus: str
     doc: int
@@ -75,7 +75,7 @@ def _task(corpus: ScoredCorpus, units: Units, number: int, rank: int, doubt: flo
     return Task(
         text=corpus.text(first, last),
         tokens=tokens,
-        marks=_marks(corpus, units, number, first, tokens),
+        spans=_spans(corpus, units, number, first, tokens),
         unit=units.kind,
         focus=corpus.text(unit_first, unit_last),
         doc=doc,
@@ -110,7 +110,7 @@ def _offsets(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int
     return tokens
 
 
-def _marks(corpus: ScoredCorpus, units: Units, number: int, offset: int, tokens: list[tuple[int, int, bool]]) -> list[Mark]:
+def _spans(corpus: ScoredCorpus, units: Units, number: int, offset: int, tokens: list[tuple[int, int, bool]]) -> list[TaskSpan]:
     """The unit itself; for a sentence its entities, or its tokens that carry a label where the corpus has no entities."""
     first, last = int(units.firsts[number]), int(units.lasts[number])
     if units.kind != "sentence":
@@ -121,7 +121,7 @@ def _marks(corpus: ScoredCorpus, units: Units, number: int, offset: int, tokens:
         counted = (i for i in range(first, last) if corpus.counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
         found = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in counted]
     return [
-        Mark(
+        TaskSpan(
             start - offset, end - 1 - offset, tokens[start - offset][0], tokens[end - 1 - offset][1], corpus.names[label], score
         )
         for start, end, label, score in found

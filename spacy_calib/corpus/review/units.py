@@ -72,14 +72,14 @@ def entity_units(corpus: ScoredCorpus) -> Units:
     return Units("entity", spans.starts + offsets, spans.ends + offsets, spans.labels, spans.raw, spans.calibrated, spans.right)
 
 
-UNITS = {"token": token_units, "sentence": sentence_units, "entity": entity_units}
+UNIT_KINDS = {"token": token_units, "sentence": sentence_units, "entity": entity_units}
 
 
 def units_of(corpus: ScoredCorpus, kind: str) -> Units:
     """RAISES C001: no such kind of unit."""
-    if kind not in UNITS:
-        raise calib_error("C001", name="unit", wanted=f"one of {', '.join(UNITS)}", given=repr(kind))
-    return UNITS[kind](corpus)
+    if kind not in UNIT_KINDS:
+        raise calib_error("C001", name="unit", wanted=f"one of {', '.join(UNIT_KINDS)}", given=repr(kind))
+    return UNIT_KINDS[kind](corpus)
 
 
 def unit_doubts(corpus: ScoredCorpus, units: Units, by: str = "calibrated", seed: int = 0) -> Floats:

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.corpus.active.batch import choose, text_key
-from spacy_calib.corpus.active.units import Units
+from spacy_calib.corpus.active.pieces import Pieces
 from tests import strategies  # noqa: F401  (loads the settings of hypothesis)
 
 
-def units(words, docs=None):
+def pieces(words, docs=None):
     words = np.array(words, dtype=np.intp)
     last = np.cumsum(words)
-    return Units(np.zeros(len(words), np.intp) if docs is None else np.array(docs), last - words, last, words, words)
+    return Pieces(np.zeros(len(words), np.intp) if docs is None else np.array(docs), last - words, last, words, words)
 
 
 def chosen(scores, words=None, docs=None, keys=None, **limits):
     words = [1] * len(scores) if words is None else words
     keys = [str(i) for i in range(len(scores))] if keys is None else keys
-    return choose(units(words, docs), np.array(scores, dtype=float), keys, **limits).tolist()
+    return choose(pieces(words, docs), np.array(scores, dtype=float), keys, **limits).tolist()
 
 
 def test_the_highest_first_and_equal_ones_shorter_first_then_in_order():

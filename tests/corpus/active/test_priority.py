@@ -7,15 +7,15 @@ from math import log
 import numpy as np
 import pytest
 
+from spacy_calib.corpus.active.pieces import pieces_of
 from spacy_calib.corpus.active.priority import BY, priorities, token_values
-from spacy_calib.corpus.active.units import units_of
 from spacy_calib.errors import CalibError
 from tests.corpora import SMALL, corpus_of, tokens
 
 
 def scores_of(corpus, by, signal="calibrated", tags=("B",), seed=0):
-    units = units_of(corpus)
-    return priorities(corpus, units, token_values(corpus, by, signal, tags), by, seed)
+    pieces = pieces_of(corpus)
+    return priorities(corpus, pieces, token_values(corpus, by, signal, tags), by, seed)
 
 
 def entropy(p):

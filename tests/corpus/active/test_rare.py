@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_calib.corpus.active.pieces import pieces_of
 from spacy_calib.corpus.active.rare import any_probability, entity_events, rare_tags, tag_probability
-from spacy_calib.corpus.active.units import units_of
 from spacy_calib.types import Groups
 from tests.corpora import corpus_of, tokens
 
@@ -44,14 +44,14 @@ def test_the_tags_of_a_token_add_up():
 
 def test_at_least_one_of_independent_tokens():
     corpus = corpus_of([[tokens(0.5, 0.8), tokens(1.0), tokens(0.0, 0.5)]])
-    found = any_probability(units_of(corpus), tag_probability(corpus, ["B"]), entity_events(corpus))
+    found = any_probability(pieces_of(corpus), tag_probability(corpus, ["B"]), entity_events(corpus))
     assert found == pytest.approx([1 - 0.5 * 0.8, 0.0, 1.0])
 
 
 def test_the_tokens_of_an_entity_count_once():
     corpus = corpus_of([[tokens(0.9)], [tokens(0.5, 0.8, 0.8)]], spans=[(1, 1, 3, "B", 0.2)])
     assert entity_events(corpus).tolist() == [0, 1, 2, 2]
-    found = any_probability(units_of(corpus), tag_probability(corpus, ["B"]), entity_events(corpus))
+    found = any_probability(pieces_of(corpus), tag_probability(corpus, ["B"]), entity_events(corpus))
     assert found == pytest.approx([0.1, 1 - 0.5 * 0.8])
 
 
@@ -59,7 +59,7 @@ def test_the_tokens_of_an_entity_count_once():
 def test_it_lies_between_the_likeliest_token_and_the_sum(scores):
     corpus = corpus_of([[tokens(*sentence) for sentence in scores]])
     probability = tag_probability(corpus, ["B"])
-    found = any_probability(units_of(corpus), probability, np.arange(len(corpus)))
+    found = any_probability(pieces_of(corpus), probability, np.arange(len(corpus)))
     for value, sentence in zip(found, scores, strict=True):
         own = [1 - score for score in sentence]
         assert max(own) - 1e-9 <= value <= min(1.0, sum(own)) + 1e-9

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.corpus.active.pieces import pieces_of
 from spacy_calib.corpus.active.priority import token_values
 from spacy_calib.corpus.active.records import N_ALTERNATIVES, batch_rows, reason_of
-from spacy_calib.corpus.active.units import units_of
 from tests.corpora import SMALL, corpus_of
 
 
 def rows_of(corpus, chosen, unit="sentence"):
-    units = units_of(corpus, unit)
+    pieces = pieces_of(corpus, unit)
     values = token_values(corpus, "least-confident")
-    return batch_rows(corpus, units, np.array(chosen), np.arange(len(units)) / 10, values, whole_docs=unit == "doc")
+    return batch_rows(corpus, pieces, np.array(chosen), np.arange(len(pieces)) / 10, values, whole_docs=unit == "doc")
 
 
 def test_a_record_says_where_and_why():

@@ -43,7 +43,7 @@ def test_our_own_lines_hold_everything(kind):
         )
         assert record["score"] == pytest.approx(task.score, abs=1e-6)
         assert [record["text"][mark["start"] : mark["end"]] for mark in record["marks"]] == [
-            task.text[mark.start : mark.end] for mark in task.marks
+            task.text[mark.start : mark.end] for mark in task.spans
         ]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.corpus.doubt import DOUBTS, doubts
-from spacy_calib.corpus.review.units import UNITS, unit_doubts, units_of
+from spacy_calib.corpus.review.units import UNIT_KINDS, unit_doubts, units_of
 from spacy_calib.errors import CalibError
 from tests.corpora import corpus_of
 from tests.corpus.review.corpora import DOCS, small
@@ -56,7 +56,7 @@ def test_doubt_of_an_entity_is_that_of_its_own_score_or_its_worst_token():
     assert unit_doubts(corpus, units, "entropy").tolist() == [doubts(corpus, "entropy")[5], doubts(corpus, "entropy")[1]]
 
 
-@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize("kind", UNIT_KINDS)
 @pytest.mark.parametrize("by", DOUBTS)
 def test_every_unit_has_a_doubt_by_every_signal(kind, by):
     corpus = small()
@@ -64,7 +64,7 @@ def test_every_unit_has_a_doubt_by_every_signal(kind, by):
     assert np.isfinite(unit_doubts(corpus, units, by)).all()
 
 
-@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize("kind", UNIT_KINDS)
 def test_nothing_to_rank(kind):
     corpus = corpus_of([[[("x", "", {"A": 0.5})]]])
     units = units_of(corpus, kind)

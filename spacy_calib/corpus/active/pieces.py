@@ -13,11 +13,11 @@ from ...types import Floats, Ints
 if TYPE_CHECKING:
     from ..scored import ScoredCorpus
 
-UNITS = ("sentence", "doc")
+PIECE_KINDS = ("sentence", "doc")
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class Pieces:
     """n pieces of text, one after the other, without tokens between them.
 
     docs (Ints): Number of each one's Doc. first, last (Ints): Its first token in the corpus, and the one after the last; never empty.
@@ -34,30 +34,30 @@ class Units:
         return len(self.first)
 
     def sums(self, values: Floats) -> Floats:
-        """The sum of a value over the tokens of each unit, NaN counting nothing.
+        """The sum of a value over the tokens of each piece, NaN counting nothing.
 
         values (Floats): One for each token. RETURNS (Floats): Shape (n,).
         """
         return np.add.reduceat(np.nan_to_num(values), self.first) if len(self) else np.zeros(0)
 
     def maxima(self, values: Floats) -> Floats:
-        """The greatest value of each unit, -inf where all are NaN; shape (n,)."""
+        """The greatest value of each piece, -inf where all are NaN; shape (n,)."""
         return np.maximum.reduceat(np.where(np.isnan(values), -np.inf, values), self.first) if len(self) else np.zeros(0)
 
     def of_tokens(self) -> Ints:
-        """The unit of each token."""
+        """The piece of each token."""
         return np.repeat(np.arange(len(self)), self.last - self.first)
 
 
-def units_of(corpus: ScoredCorpus, unit: str = "sentence") -> Units:
+def pieces_of(corpus: ScoredCorpus, unit: str = "sentence") -> Pieces:
     """The sentences, or the Docs that have tokens.
 
     RAISES C001: unit is neither "sentence" nor "doc".
     """
-    if unit not in UNITS:
-        raise calib_error("C001", name="unit", wanted=f"one of {', '.join(UNITS)}", given=repr(unit))
+    if unit not in PIECE_KINDS:
+        raise calib_error("C001", name="unit", wanted=f"one of {', '.join(PIECE_KINDS)}", given=repr(unit))
     bounds = corpus.sentence_starts if unit == "sentence" else np.unique(corpus.doc_starts)
     first, last = bounds[:-1], bounds[1:]
     before = np.concatenate([[0], np.cumsum([not word.isspace() for word in corpus.words.tolist()], dtype=np.intp)])
     counted = np.concatenate([[0], np.cumsum(corpus.counted, dtype=np.intp)])
-    return Units(corpus.docs[first], first, last, before[last] - before[first], counted[last] - counted[first])
+    return Pieces(corpus.docs[first], first, last, before[last] - before[first], counted[last] - counted[first])
