@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from ..schema import Form, Optional, floats, lengths, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS, Floats, Groups, Spans, as_hits
 from .cutoffs import CUTOFFS, Cutoffs
-from .recalibrators.logistic import sigmoid
+from .recalibrators.logistic import fit_logistic, sigmoid
 from .span_features import NAMES, design
 
 # Fewer spans than this say nothing about eight and more coefficients: their raw scores pass through.
 MIN_SPANS = 20
+# A feature whose standard deviation is below this is constant: what is left is floating-point noise.
+_ROUNDING = 1e-12
 
 
 def _state_agrees(held: dict[str, Any]) -> str:
@@ -73,15 +75,14 @@ class SpanRecalibrator:
         return self
 
     def _fit(self, features: Floats, right: Any) -> None:
-        from sklearn.linear_model import LogisticRegression
-
         self.center_ = features.mean(axis=0)
-        spread = features.std(axis=0)
-        self.scale_ = np.where(spread > 1e-12, spread, 1.0)
-        model = LogisticRegression(C=1.0, solver="newton-cholesky", max_iter=200, tol=1e-8).fit(
-            (features - self.center_) / self.scale_, right
-        )
-        self.weights_, self.intercept_ = model.coef_[0].astype(np.float64), float(model.intercept_[0])
+        deviation = features.std(axis=0)
+        self.scale_ = np.where(deviation > _ROUNDING, deviation, 1.0)
+        columns = np.column_stack([(features - self.center_) / self.scale_, np.ones(len(features))])
+        n = features.shape[1]
+        penalty = np.append(np.ones(n), 0.0)  # none on the intercept
+        coefficients = fit_logistic(columns, right, None, np.zeros(n + 1), penalty)
+        self.weights_, self.intercept_ = coefficients[:n], float(coefficients[n])
 
     def predict(self, spans: Spans, raw: Floats) -> Floats:
         """The probability that each span is right; each depends only on the span itself.

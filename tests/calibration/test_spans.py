@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -75,9 +76,16 @@ def test_it_is_scikit_learns_logistic_regression_on_the_features_by_hand():
     # By Newton steps, to many digits.
     expected = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-10, max_iter=500).fit(features, right)
     made = SpanRecalibrator(GROUPS).fit(spans, right)
-    np.testing.assert_allclose(made.predict(spans, spans.own), expected.predict_proba(features)[:, 1], atol=1e-5)
-    np.testing.assert_allclose(made.weights_, expected.coef_[0], atol=1e-4)
+    np.testing.assert_allclose(made.predict(spans, spans.own), expected.predict_proba(features)[:, 1], atol=1e-7)
+    np.testing.assert_allclose(made.weights_, expected.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(made.intercept_, expected.intercept_[0], atol=1e-6)
     assert (made.n_spans_, made.n_hits_, made.fallback_) == (120, int(right.sum()), "")
+
+
+def test_spans_are_fitted_by_the_logistic_regression_of_the_maps(monkeypatch):
+    """There were two in the package, of which this one loaded scikit-learn's linear models."""
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    assert SpanRecalibrator(GROUPS).fit(draw_spans(60, 3), np.arange(60) % 3 == 0).n_spans_ == 60
 
 
 def test_on_spans_with_known_probabilities_the_scores_are_as_good_as_true_ones():

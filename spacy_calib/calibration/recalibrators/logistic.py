@@ -54,11 +54,13 @@ def combine(features: Floats, coefficients: Floats) -> Floats:
     return margins
 
 
-def fit_logistic(features: Floats, hits: NDArray[Any], weights: Floats | None, prior_mean: Floats, prior: float) -> Floats:
+def fit_logistic(
+    features: Floats, hits: NDArray[Any], weights: Floats | None, prior_mean: Floats, prior: float | Floats
+) -> Floats:
     """Coefficients that minimize the summed log loss plus prior / 2 times the squared distance from prior_mean, by Newton's method.
 
     features (Floats): Shape (n, k). hits: (n,), booleans or shares of hits. weights (Floats | None): (n,). prior_mean (Floats): (k,).
-    prior (float): Above 0.
+    prior (float | Floats): Above 0, for all coefficients or for each, shape (k,); 0 for one that the data alone can tell (a constant).
     """
     columns = np.asfortranarray(features)  # sums over contiguous columns, without BLAS: see `combine`
     mass = np.ones(len(hits)) if weights is None else weights
@@ -68,16 +70,16 @@ def fit_logistic(features: Floats, hits: NDArray[Any], weights: Floats | None, p
     margins = combine(columns, coefficients)
 
     def loss(margins: Floats, values: Floats) -> float:
-        return float((mass * softplus(margins) - target * margins).sum() + 0.5 * prior * np.sum((values - prior_mean) ** 2))
+        return float((mass * softplus(margins) - target * margins).sum() + 0.5 * np.sum(prior * (values - prior_mean) ** 2))
 
     for _ in range(_STEPS):
         chance = sigmoid(margins)
         off = mass * chance - target
-        spread = mass * chance * (1.0 - chance)
+        curvature = mass * chance * (1.0 - chance)
         gradient = np.array([(columns[:, i] * off).sum() for i in range(k)]) + prior * (coefficients - prior_mean)
-        hessian = prior * np.eye(k)
+        hessian = np.diag(np.broadcast_to(prior, k).astype(np.float64))
         for i in range(k):
-            weighted = columns[:, i] * spread
+            weighted = columns[:, i] * curvature
             for j in range(i + 1):
                 hessian[i, j] += (weighted * columns[:, j]).sum()
                 hessian[j, i] = hessian[i, j]
