@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import spacy
+import typer.testing
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -24,7 +25,10 @@ from spacy.util import fix_random_seed, load_model_from_config
 from typer.testing import CliRunner
 
 import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
-from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_up_sentences, revive
+from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
+
+# The app of spaCy is made into commands once, not at every call.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -195,6 +199,10 @@ def trained_recognizer(factory: str) -> dict[str, Any]:
 
     Its language is "xx", which loads twice as fast as English.
     """
+    return made_once(factory, lambda: _train_recognizer(factory))
+
+
+def _train_recognizer(factory: str) -> dict[str, Any]:
     fix_random_seed(0)
     nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
