@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import pickle
 import random
@@ -14,10 +15,12 @@ from typing import Any
 import catalogue
 import pytest
 import spacy
-from spacy.language import Language
+from spacy.lang.xx import MultiLanguage
+from spacy.language import BaseDefaults, Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from threadpoolctl import threadpool_limits
 
 from spacy_calib.registry import registry
 
@@ -25,11 +28,26 @@ from spacy_calib.registry import registry
 _POINTS = catalogue.AVAILABLE_ENTRY_POINTS
 catalogue.AVAILABLE_ENTRY_POINTS = {group: list(_POINTS.select(group=group)) for group in _POINTS.groups}
 
+
+class _FewRules(BaseDefaults):
+    """Without the emoticons that the tokenizer of "xx" knows: each load of a pipeline reads them twenty times."""
+
+    tokenizer_exceptions: dict[str, Any] = {}
+
+
+MultiLanguage.Defaults = _FewRules
+
+# Most of what a test makes lives as long as the test: looking for garbage less often finds as much of it.
+gc.set_threshold(100_000, 20, 20)
+
 _MADE = "SPACY_CALIB_TESTS_MADE"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One folder for what the workers of a run share; they inherit its name."""
+    """One folder for what the workers of a run share; they inherit its name. One thread each: there are as many workers as cores."""
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")  # of processes that tests start
+    config.add_cleanup(threadpool_limits(1).restore_original_limits)
     if _MADE not in os.environ:
         made = tempfile.TemporaryDirectory(prefix="spacy-calib-tests-")
         os.environ[_MADE] = made.name
