@@ -39,17 +39,22 @@ def sources() -> dict[str, type]:
 
 
 def _by_short(registry: str) -> dict[str, Any]:
-    """What has no short name is called by its registered one. RAISES C185: two of them have one short name."""
+    """What has no short name of its own is called by its registered one. RAISES C185: two of them have one short name."""
     found: dict[str, Any] = {}
     owner: dict[str, str] = {}
     # Those of this package in front: what is registered elsewhere adds rows behind.
     made_by = sorted(prototypes(registry).items(), key=lambda named: not named[0].startswith("spacy-calib."))
     for name, made in made_by:
-        short = getattr(made, "short", "") or name
+        short = _own_short(made) or name
         if short in found:
             raise calib_error("C185", short=short, registry=registry, first=owner[short], second=name)
         found[short], owner[short] = made, name
     return found
+
+
+def _own_short(made: object) -> str:
+    """The short name that the object or its class gives itself; "" for one that was inherited, which is another's."""
+    return {**vars(type(made)), **getattr(made, "__dict__", {})}.get("short", "")
 
 
 def make_selector(

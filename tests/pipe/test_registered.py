@@ -135,3 +135,12 @@ def test_names_that_nothing_has_are_refused(settings, sentence):
 
 def test_no_scalings_at_all_can_be_asked_for():
     assert make_selector(scalings=[]).scalings == {}
+
+
+def test_a_short_name_that_a_class_inherits_is_not_its_own(register):
+    class Heir(Platt):
+        registered = "elsewhere.Heir.v1"
+
+    register("calib_recalibrators", "elsewhere.Heir.v1", Heir)
+    assert type(recalibrators()["platt"]) is Platt
+    assert type(recalibrators()["elsewhere.Heir.v1"]) is Heir
