@@ -162,7 +162,8 @@ def judge(chosen: list[Mutant], jobs: int, limit: float) -> dict[Mutant, bool]:
                 (copy / mutant.path).write_text(mutant.source, encoding="utf-8")
                 killed = is_killed(copy, tests, limit)
                 shutil.copy(ROOT / mutant.path, copy / mutant.path)
-                print("." if killed else "S", end="", flush=True)
+                if not killed:
+                    print(f"survived: {mutant.path}:{mutant.line}: {mutant.change}", flush=True)
                 return killed
             finally:
                 copies.put(copy)
@@ -196,9 +197,7 @@ def main() -> None:
     for room in [*rooms, "all"]:
         own = [killed[mutant] for mutant in chosen if room in ("all", mutant.path.split("/")[1])]
         print(f"| {room} | {len(own)} | {sum(own)} | {len(own) - sum(own)} | {100 * sum(own) / max(1, len(own)):.0f} % |")
-    print(f"\n{len(chosen)} of {len(made)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s. Survivors:")
-    for mutant in sorted(mutant for mutant in chosen if not killed[mutant]):
-        print(f"{mutant.path}:{mutant.line}: {mutant.change}")
+    print(f"\n{len(chosen)} of {len(made)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

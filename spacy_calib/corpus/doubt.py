@@ -16,7 +16,7 @@ DOUBTS = ("calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy",
 
 
 def check_doubt(by: str) -> str:
-    """RAISES C001: no signal has this name."""
+    """The name of a signal, as it is. RAISES C001: there is no such signal."""
     if by not in DOUBTS:
         raise calib_error("C001", name="by", wanted=f"one of {', '.join(DOUBTS)}", given=repr(by))
     return by

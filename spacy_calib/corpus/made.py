@@ -33,14 +33,14 @@ class MadeOnDemand(Sequence[Item], Generic[Item]):
 
 
 def for_json(value: Any) -> list[Any]:
-    """What json takes for a list of the items, and reads one by one; the `default` of an encoder. RAISES TypeError: no such sequence."""
+    """The `default` of a JSON encoder: a list whose items are made while it is written. RAISES TypeError: the value is no MadeOnDemand."""
     if not isinstance(value, MadeOnDemand):
         raise TypeError(f"{type(value).__name__} is nothing that JSON knows")
     return _AsList(value)
 
 
 class _AsList(list[Any]):
-    """items (Sequence): Made as they are read."""
+    """A sequence that the json module takes for a list."""
 
     def __init__(self, items: Sequence[Any]):
         self._items = items

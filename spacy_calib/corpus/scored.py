@@ -1,4 +1,4 @@
-"""Flat arrays of scored tokens, tags and spans: what reports, queues and expectations read. `collect` makes them from Docs."""
+"""Flat arrays of scored tokens, tags and spans: what tables, reports, queues and expectations read. `doc.collect` makes them from Docs."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class ScoredCorpus:
         return bool((self.right[self.counted] != UNKNOWN).any())
 
     def pairs(self) -> JudgedPairs:
-        """The scores of tokens with gold (DESIGN section 2)."""
+        """The scores of tokens with gold: each a pair of a token and a tag, and a hit where the tag is the gold one."""
         keep = self.hits != UNKNOWN
         known = np.zeros(len(self), dtype=bool)
         known[self.rows[keep]] = True

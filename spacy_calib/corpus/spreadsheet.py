@@ -28,10 +28,10 @@ class _Echo:
 
 
 def guarded(cell: str) -> str:
-    """As it is written."""
+    """A cell as the file holds it: with a guard in front of what a spreadsheet would run, and without NUL, at which readers stop."""
     return (GUARD + cell if _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
 
 
 def unguarded(cell: str) -> str:
-    """What a guarded cell was."""
+    """The cell from which `guarded` made this one."""
     return cell[len(GUARD) :] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell

@@ -12,9 +12,9 @@ _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 
 
 def visible(text: object, keep: str = "", json: bool = False) -> str:
-    r"""Such characters in Python's notation, \x1b for the escape, or in that of JSON's strings, \u001b.
+    r"""The text with its steering characters in Python's notation, \x1b for the escape, or in that of JSON's strings, \u001b.
 
-    keep (str): Those that stay as they are.
+    keep (str): Characters that stay as they are. json (bool): The notation is JSON's.
     """
     escape = _in_json if json else _in_python
     return _STEERING.sub(lambda found: found[0] if found[0] in keep else escape(found[0]), str(text))

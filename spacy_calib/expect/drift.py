@@ -25,14 +25,15 @@ OTHER_WEIGHTS_SENTENCE = (
 _MATTERS = 0.05
 # Entities are fewer and their scores wider spread.
 _MATTERS_ENTITIES = 0.1
-# Of the expected accuracy: a quarter of the errors that the fit data has, within these bounds.
+# A difference of the expected accuracy that matters: this share of the error rate of the fit data, within these bounds.
 _ERRORS, _LEAST, _MOST = 0.25, 0.005, 0.02
-# Documents kept of the fit data, bins of scores, labels looked at one by one.
+# Documents of the fit data that are kept, bins of their scores, and labels that are counted each by itself.
 _MOST_DOCS, _BINS, _LABELS = 1000, 20, 30
-# What documents of one source differ by, by chance: this quantile of so many draws.
+# Documents of one source differ by chance: this quantile of the differences of so many draws.
 _DRAWS, _CHANCE = 500, 0.99
 # Where chance alone makes differences this many times larger than one that matters, one that matters would not be seen.
 _BLIND = 2.0
+# The fit data in order is cut into so many parts, to see what differences it holds itself.
 _PARTS = 5
 # Where documents are few (from the first number on, below the second) and long, stretches of so many tokens stand for them.
 _FEW_FROM, _FEW, _STRETCH = 10, 100, 100
@@ -78,8 +79,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): What it is drawn from. stretch (int): Tokens of each of the
-    stretches that were compared in place of documents; 0 where documents were.
+    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple[Check, ...]): What it is drawn from.
+    stretch (int): Tokens of each of the stretches that were compared in place of documents; 0 where documents were.
     """
 
     verdict: str
@@ -88,6 +89,7 @@ class Drift:
 
     @property
     def trusted(self) -> bool:
+        """Whether expectations hold: the new documents are like the fit data."""
         return self.verdict == LIKE
 
 

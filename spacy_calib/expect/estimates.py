@@ -18,7 +18,7 @@ from ..types import Floats, Ints
 
 # Neighbouring documents are alike (parts of one text, texts of one source) up to this distance: Newey and West (1987).
 _LAGS = 2
-# A mean of nothing but certain scores still has some variance.
+# Least variance of an expected share: by the formula that of scores that are all 0 or 1 would be none.
 _LEAST_VARIANCE = 1e-12
 
 
@@ -100,7 +100,7 @@ class Residuals:
         what independence leaves unexplained of the fit documents (a variance component by moments).
         """
         own = float(weights @ self.moment @ weights)
-        # Small fit sets can show negative covariances by luck; alike they can only make it worse.
+        # Small fit sets can show negative covariances by luck. Neighbours that are alike widen the interval; nothing narrows it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(own, _LEAST_VARIANCE)
         together = max(0.0, own - float(np.square(weights) @ self.independent)) / self.squares
         of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * float(
@@ -168,7 +168,7 @@ def interval(share: float, variance: float, docs: int, confidence: float) -> Est
     tail = (1 - confidence) / 2
     wide = variance * float(t.ppf(tail, max(1, docs - 1)) / norm.ppf(tail)) ** 2
     inside = min(max(mean, 1e-6), 1 - 1e-6)
-    # At most the variance of one coin with that mean.
+    # The variance is at most that of a single event with this mean.
     size = max(inside * (1 - inside) / max(wide, _LEAST_VARIANCE) - 1, 1e-3)
     low, high = beta.ppf([tail, 1 - tail], inside * size, (1 - inside) * size)
     return Estimate(mean, float(min(low, mean)), float(max(high, mean)))

@@ -25,7 +25,9 @@ RECORD = record(
 
 @dataclass(frozen=True)
 class FitRecord:
-    """tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
+    """What is kept of the fit documents.
+
+    tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
     spans. profile (DriftProfile): What new documents are compared with.
     """
 
@@ -64,7 +66,8 @@ def record_fit(
 ) -> FitRecord | None:
     """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
 
-    judged (JudgedPairs): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags. found (SpanFit | None): None for a source without spans.
+    judged (JudgedPairs): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags.
+    found (SpanFit | None): None for a source without spans.
     unjudged (JudgedPairs | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
     RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
     """

@@ -15,7 +15,7 @@ from ..types import Floats, Ints
 
 # A pipe keeps at most so many digests, of eight bytes each.
 MOST = 1 << 16
-# Shorter texts recur by chance: they say nothing.
+# Shorter texts recur by chance, and say nothing of what was seen.
 LEAST_WORDS = 6
 # From this share of known words on, data is no test of the fit.
 MANY = 0.1
@@ -75,11 +75,11 @@ class SeenTexts:
 
     @classmethod
     def of(cls, digests: Iterable[int] | Digests) -> SeenTexts:
-        """Keep what can be told apart."""
+        """Each digest once; of more than MOST the lowest."""
         return cls(np.unique(np.asarray(digests, dtype=np.uint64))[:MOST])
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
-        """How much of other data is among it: documents that are known as a whole, and the known sentences of the others.
+        """How much of other data the fit has seen: documents that are known as a whole, and the known sentences of the others.
 
         RETURNS (SeenShare | None): None where nothing can be compared.
         """

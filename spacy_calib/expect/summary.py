@@ -40,10 +40,11 @@ def expectations(
 ) -> dict[str, Any]:
     """What is to be expected, and whether to trust it.
 
-    event (str): When an entity counts as right. RETURNS (dict): "accuracy": {"expected", "low", "high"}, with the mean of the calibrated scores and the accuracy of the fit data;
+    event (str): When an entity counts as right.
+    RETURNS (dict): "accuracy": {"expected", "low", "high"}, with the mean of the calibrated scores and the accuracy of the fit data;
         "entities": the numbers and the same for "precision", "recall" and "f" (None for a source without entities; without recall and F
-        for an event other than exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether the verdict is that the texts are like the fit
-        data. Without a record of the fit "low", "high" and "drift" are None, and so is "entities".
+        for an event other than exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether the verdict is that
+        the texts are like the fit data. Without a record of the fit "low", "high" and "drift" are None, and so is "entities".
     """
     mean = float(tokens.calibrated.mean())
     if record is None:
@@ -91,7 +92,8 @@ def _plain(estimate: Estimate | None) -> dict[str, float] | None:
 def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
     """The true values, and whether the intervals hold them: None where some documents have no gold, which the intervals are of too.
 
-    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`. RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
+    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`.
+    RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where there is none.
     """
     known = corpus.counted & (corpus.right != UNKNOWN)
     judged = corpus.right[known]

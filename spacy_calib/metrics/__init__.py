@@ -1,4 +1,4 @@
-"""Scores and hits -> one number. A metric is a function of two arrays of equal length; its name is the field's."""
+"""Figures of how true scores are: calibration errors and proper scores of pairs, what chance alone would show, and intervals."""
 
 from .bootstrap import document_bootstrap
 from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce

@@ -38,9 +38,9 @@ def document_bootstrap(
 ) -> Interval | None:
     """Interval of any figure over pairs, by document.
 
-    statistic: `log_loss`, `brier` or `smce` itself (drawn from sums, see the module), or a function of (pairs, scores, weights) with a
-        weight of 0, 1, 2 ... for each pair, computed anew for every resample; its interval is one of percentiles, which suits smooth
-        figures and no calibration errors. Resamples where it gives None are left out.
+    statistic: `log_loss`, `brier` or `smce` itself (drawn from sums over documents, see `resampling`), or a function of (pairs, scores, weights) with a
+        weight of 0, 1, 2 ... for each pair, computed anew for every resample; its interval is one of percentiles (moved outwards where
+        documents are few: Hesterberg 2015), which suits smooth figures and no calibration errors. Resamples where it gives None are left out.
     documents: The document of each pair. scores: Replace the pairs' raw scores.
     RETURNS (Interval): None where the figure of all pairs is None.
     RAISES C001: scores out of range, n_samples too few for the coverage. C002: lengths differ.

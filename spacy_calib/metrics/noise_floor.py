@@ -16,7 +16,7 @@ _CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """mean and 95 % quantile of the simulated errors."""
+    """Mean and 95 % quantile of the simulated errors."""
 
     mean: float
     q95: float
@@ -25,9 +25,9 @@ class NoiseFloor:
 def noise_floor(
     scores: ArrayLike, n_bins: int = 10, bin_size: int | None = None, n_samples: int = 200, seed: int = 0
 ) -> NoiseFloor | None:
-    """The l2 error (SMCE, or GMCE over one group's scores) of hits drawn as independent Bernoulli(score) (DESIGN section 2).
+    """The l2 error that exactly true scores would show: that of hits drawn as independent Bernoulli(score).
 
-    scores: The scores being judged, n of them.
+    scores: The n scores being judged: all of them for the floor of SMCE, those of one group for that of its GMCE.
     n_samples (int): Simulated data sets. seed (int): Of the random numbers.
     RETURNS (NoiseFloor): A measured error near it cannot be improved. None without scores.
     RAISES C001: values out of range, n_samples below 1.
@@ -47,7 +47,7 @@ def mean_gmce_floor(
     n_samples: int = 200,
     seed: int = 0,
 ) -> NoiseFloor | None:
-    """The unweighted mean GMCE, over the groups that have pairs, of hits drawn as independent Bernoulli(score) (DESIGN section 2).
+    """The same for the mean GMCE, which is unweighted and over the groups that have pairs.
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
 

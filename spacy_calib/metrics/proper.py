@@ -9,7 +9,7 @@ from ..pairs.build import top_pairs
 from ..types import Floats, Pairs, as_hits, as_probabilities
 from .metric import MeanLoss
 
-# DESIGN section 2: log loss clips probabilities to this distance from 0 and 1.
+# Log loss clips probabilities to this distance from 0 and 1, or a single miss that was scored 1 would make it infinite.
 CLIP = 1e-6
 
 

@@ -160,7 +160,11 @@ def resample_means(
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """The mean of some values, what each document's sum differs from it, and whether that is rounding only."""
+    """Values of pairs by document.
+
+    estimate (float): Their mean. rest (Floats): The sum of each document less what it would be if all its values were the mean. flat (bool):
+        Whether `rest` is floating-point noise alone: the means of all documents are equal.
+    """
 
     estimate: float
     rest: Floats

@@ -1,4 +1,7 @@
-"""Pairs -> rows -> tables and pictures. Sees arrays and rows, never Docs. The package can be called: `spacy_calib.report(model, data, output)` is `cli.api.report`."""
+"""Pairs -> rows -> tables and pictures. Knows arrays and rows, never Docs.
+
+The package can be called: `spacy_calib.report(model, data, output)` is `cli.api.report`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 
 class _Callable(ModuleType):
-    """A package is an attribute of the one that it stands in, under its name: a function of this name could not stand there beside it."""
+    """A module that can be called. The package `report` is the attribute `spacy_calib.report`, where a function of that name would have to stand."""
 
     def __call__(self, *args: Any, **options: Any) -> dict[str, Any]:
         from ..cli.api import report

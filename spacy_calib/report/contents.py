@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_ERRORS = 20
 # So many of the most confident errors may be of one kind (predicted, gold).
 MAX_OF_KIND = 3
-# Layers whose labels are called tags.
+# Annotations whose labels are called tags.
 TAGS = ("tag", "pos", "morph")
 _KINDS = ("raw", "calibrated")
 
@@ -37,10 +37,11 @@ _KINDS = ("raw", "calibrated")
 def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything about the tokens, or the entities, of one calib pipe.
 
-    judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `seen.SeenShare`; None where not known), and what else is to be kept
-        about the pipe.
-    RETURNS (dict): facts, and "unit", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see `report.tables.calibration_table`),
-        "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst", "decomposition", "errors".
+    judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `seen.SeenShare`; None where
+        not known), and what else is to be kept about the pipe.
+    RETURNS (dict): facts, and "unit", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see
+        `report.tables.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",
+        "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
     table = calibration_table(
@@ -97,8 +98,9 @@ def _unit_hits(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Floats, Ints]:
 
 
 def figures(judged: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw", "calibrated", each with "_low" and "_high" of its 95 % interval by document
-    (of the errors: of the true error, around "debiased"), and "floor", "floor95" where exactly true scores would show more than 0; None where not known.
+    """SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", both with "_low" and "_high" of the 95 % interval by
+    document (of the errors: of the true error, around "debiased"), and "floor", "floor95", which exactly true scores would show; None where
+    not known.
     """
     pairs, n_bins, seed = judged.pairs, judged.n_bins, judged.seed
     raw = {
@@ -188,7 +190,7 @@ def _frequencies(judged: JudgedView, group: int) -> dict[str, Any]:
 
 
 def decompositions(judged: JudgedView) -> dict[str, Any]:
-    """ "raw" and "calibrated": the parts of the Brier score, see `analysis.decomposition.Decomposition`, and their sum, "brier"."""
+    """ "raw" and "calibrated": the parts of the Brier score, see `metrics.decomposition.Decomposition`, and their sum, "brier"."""
     scores = {"raw": judged.pairs.scores, "calibrated": judged.calibrated}
     parts = {kind: decompose(scores[kind], judged.pairs.hits, make_binner(judged.n_bins)) for kind in _KINDS}
     return {kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()}

@@ -53,7 +53,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
 
 
 def _alarm(view: Mapping[str, Any]) -> str | None:
-    """What makes all on the page worth nothing."""
+    """The warning above a view whose figures say nothing about the pipeline: other weights, or data that the fit has seen. None elsewhere."""
     return OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"])
 
 
@@ -71,7 +71,7 @@ FIGURE_NAMES = {
 
 
 def shown(data: Any) -> Any:
-    """The same data with the control characters in its texts made visible: HTML cannot hold them all, and a browser changes a NUL."""
+    """The data with the control characters of its texts made visible: HTML cannot hold them all, and browsers replace a NUL."""
     if isinstance(data, str):
         return visible(data, keep="\n\t")
     if isinstance(data, Mapping):

@@ -20,6 +20,7 @@ HISTOGRAM_BINS = 20
 PER_BIN = 20
 # Shares of all labels that are kept in the curve of accuracy against coverage.
 COVERAGE = tuple(percent / 100 for percent in range(1, 101))
+# A bin with less than this share of what an even one holds is not drawn by itself.
 REMNANT = 0.1
 
 

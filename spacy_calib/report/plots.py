@@ -20,7 +20,7 @@ LOOKS = {"raw": RAW, "calibrated": CALIBRATED}
 QUIET = "0.35"
 # Letters of a title to an inch, at matplotlib's medium size, few enough for the widest.
 _LETTERS_AN_INCH = 10
-# Of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
+# Limits of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
 MAX_SIDE, MAX_PIXELS = 2**16, 2**28
 
 
@@ -65,7 +65,7 @@ def reliability_diagram(
 
 
 def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
-    """Ink for a curve; one without bins leaves none."""
+    """Draw a curve with its bars; one without bins draws nothing."""
     if curve.error is None:
         return
     scores, right, low, high = (np.array(values) for values in (curve.scores, curve.right, curve.low, curve.high))
@@ -118,7 +118,7 @@ def compare_reliability(
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """The same from numbers (`report.plot_data`). measure (str): What the legend calls the error."""
+    """Draw panels (`report.plot_data`) side by side, as `compare_reliability` does. measure (str): What the legend calls the error."""
     across = min(len(panels), columns or len(panels))
     down = -(-len(panels) // across)
     figure = figure_class()(figsize=_size_of(len(panels), across, down, histograms), layout="constrained")
@@ -262,7 +262,7 @@ def _error_legend(ax: Any) -> None:
 
 
 def drawable(text: str) -> str:
-    """As a picture may hold it: control characters shown, which SVG cannot hold, and dollars that are no formula."""
+    """A text as a picture may hold it: control characters, which SVG cannot hold, made visible, and dollars that begin no formula."""
     return visible(text, keep="\n").replace("$", r"\$")
 
 

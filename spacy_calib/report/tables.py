@@ -110,7 +110,8 @@ def calibration_table(
 
     documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What they are, see `documents`.
     metrics (Mapping): Short name -> metric; see `Metric`.
-    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known; "errors": rows as in ErrorRow for all, each group and the mean;
+    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known; "errors": rows as in
+        ErrorRow for all, each group and the mean;
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": see `changes`.
     RAISES C190: see `listed`.
     """

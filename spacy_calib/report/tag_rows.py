@@ -76,8 +76,8 @@ def _scores_of(judged: JudgedView, own: Ints | None) -> dict[str, Any]:
 def worst_tags(corpus: ScoredCorpus, judged: JudgedView) -> dict[str, Any]:
     """The tags whose calibrated error is farthest beyond chance.
 
-    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "beyond" (those beyond chance), "tags": the worst MAX_WORST of them, each with
-        "tag", "pairs", "error", "floor95" (what exactly true scores would show in 19 of 20 cases), "mean", "right", "leaning" ("sure",
+    RETURNS (dict): "enough" (pairs that a tag needs to be judged), "judged" (tags that have so many), "beyond" (those beyond chance),
+        "tags": the worst MAX_WORST of them, each with "tag", "pairs", "error", "floor95" (what exactly true scores would show in 19 of 20 cases), "mean", "right", "leaning" ("sure",
         "modest" or "both") and "examples" as in `in_context` with the "score" of the tag there.
     """
     own = {tag: part for tag, part in judged.tag_slices().items() if len(part) >= judged.enough}

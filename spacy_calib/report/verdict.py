@@ -14,7 +14,7 @@ from ..types import Floats
 from .judged import JudgedView
 from .never_right import PROMISED, warning_of
 
-# What the component of a layer is called.
+# What the component that sets an annotation is called.
 NOUNS = {
     "tag": "tagger", "pos": "tagger", "morph": "morphologizer", "lemma": "lemmatizer", "sent": "sentence splitter",
     "ner": "recognizer", "biluo": "recognizer",
@@ -38,13 +38,13 @@ VAGUE = 0.05
 UNEVEN = 2.0
 # "When it says 90 %": the scores looked at, and how many are needed.
 SAID, AROUND, ENOUGH = 0.9, 0.05, 50
-# A share this much of all gaps points one way, or the scores have no direction.
+# Scores have a direction (too sure, too modest) where the gaps left over, once opposite ones cancel, are at least this share of all gaps.
 ONE_WAY = 0.5
 
 
-def noun_of(layer: str) -> str:
-    """What the component that sets this layer is called."""
-    return NOUNS.get(layer, "span categorizer" if layer.startswith("spans") else "model")
+def noun_of(annotation: str) -> str:
+    """What the component that sets this annotation is called."""
+    return NOUNS.get(annotation, "span categorizer" if annotation.startswith("spans") else "model")
 
 
 def right_at(scores: Floats, hits: Any) -> int | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def text_key(text: str) -> str:
-    """What two texts share that are one and the same but for white space: tokenizers differ in it."""
+    """A text without its white space, in which tokenizers differ: two texts with one key are the same text."""
     return "".join(text.split())
 
 
@@ -59,7 +59,7 @@ def choose(
 
 
 def _new_texts(order: Ints, keys: Sequence[str], excluded: Collection[str]) -> Ints:
-    """Those whose text is not excluded and does not stand in front."""
+    """The places whose text is neither excluded nor that of an earlier place."""
     met = set(excluded)
     kept = []
     for place in order.tolist():

@@ -21,7 +21,7 @@ class Pieces:
     """n pieces of text, one after the other, without tokens between them.
 
     docs (Ints): Number of each one's Doc. first, last (Ints): Its first token in the corpus, and the one after the last; never empty.
-    words (Ints): Its tokens that are not white space. counted (Ints): Its tokens that have a doubt.
+    words (Ints): Its tokens that are not white space. counted (Ints): Its tokens that are counted, see `ScoredCorpus.counted`.
     """
 
     docs: Ints

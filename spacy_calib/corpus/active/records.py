@@ -30,7 +30,7 @@ def batch_rows(
 
     scores (Floats): Priority of each piece. values (Floats): Of each token, see `priority.token_values`. whole_docs (bool): Whether the
         pieces are Docs. tags (Collection[str]): The tags that were hunted; empty for other orders.
-    RETURNS (list[dict]): "rank" (from 1), "text", "doc" and "sentence" (from 0, in the pool and in the Doc; None for whole Docs), "origin"
+    RETURNS (list[dict]): "rank" (from 1), "text", "doc" and "sentence" (from 0, in the data and in the Doc; None for whole Docs), "origin"
         (see `ScoredCorpus.origins`),
         "start" and "end" (tokens in the Doc), "words", "score", "expected_errors", "reason": see `reason_of`, and "entities" where the
         corpus has any.

@@ -10,7 +10,7 @@ from .units import Units
 
 
 def long_enough(corpus: ScoredCorpus, units: Units, order: Ints, min_words: int) -> Ints:
-    """Those of at least that many words (tokens with a letter or a digit).
+    """The units of at least that many words (tokens with a letter or a digit).
 
     order (Ints): Units, first to last.
     """
@@ -19,7 +19,7 @@ def long_enough(corpus: ScoredCorpus, units: Units, order: Ints, min_words: int)
 
 
 def without_repeats(corpus: ScoredCorpus, units: Units, order: Ints) -> Ints:
-    """The first of those that stand at the same place of sentences of the same text.
+    """The first unit of those that stand at the same place in sentences of the same tokens.
 
     order (Ints): Units, first to last.
     """

@@ -76,7 +76,7 @@ UNIT_KINDS = {"token": token_units, "sentence": sentence_units, "entity": entity
 
 
 def units_of(corpus: ScoredCorpus, kind: str) -> Units:
-    """RAISES C001: no such kind of unit."""
+    """The units of one kind. RAISES C001: there is no such kind."""
     if kind not in UNIT_KINDS:
         raise calib_error("C001", name="unit", wanted=f"one of {', '.join(UNIT_KINDS)}", given=repr(kind))
     return UNIT_KINDS[kind](corpus)
@@ -85,7 +85,7 @@ def units_of(corpus: ScoredCorpus, kind: str) -> Units:
 def unit_doubts(corpus: ScoredCorpus, units: Units, by: str = "calibrated", seed: int = 0) -> Floats:
     """How doubtful each unit is; higher is more doubtful, shape (n,).
 
-    by (str): See `uncertainty.doubts`: "calibrated" and "raw" give the probability that something in it is wrong, margin and entropy
+    by (str): See `doubt.doubts`: "calibrated" and "raw" give the probability that something in it is wrong, margin and entropy
         those of its most doubtful token. seed (int): Of the random order.
     RAISES C001: no signal has this name.
     """
@@ -99,5 +99,5 @@ def unit_doubts(corpus: ScoredCorpus, units: Units, by: str = "calibrated", seed
 
 
 def _products(scores: Floats, firsts: Ints) -> Floats:
-    """The product of each stretch of scores; through logarithms, so that long sentences keep their order."""
+    """The product of each stretch of scores, by the sum of their logarithms: the product itself of many small scores would be 0."""
     return np.exp(np.add.reduceat(np.log(np.maximum(scores, np.finfo(float).tiny)), firsts))
