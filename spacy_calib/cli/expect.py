@@ -106,7 +106,7 @@ def expect(
     """What the command does.
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
-        "weights_changed" (see `Calibrator.weights_changed`), and what `expectations` gives; on
+        "weights_changed" (see `SourceLookup.weights_changed`), and what `expectations` gives; on
         request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
         `seen.SeenShare`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.

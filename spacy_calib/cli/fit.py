@@ -243,7 +243,7 @@ def fit_pipe(
 ) -> None:
     """Run what stands before the source, and the source's own component if its output is read, and fit.
 
-    RAISES C021 to C023, C028, C034, C035: see `Calibrator.pipe_to_fit`. C034: a second pass would be made where a component before the recognizer sets entities.
+    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the recognizer sets entities.
     """
     from ..pipe.scorer import scorer_like
 

@@ -22,14 +22,14 @@ else:  # what a registered function made: importing these classes would make eve
 Made = TypeVar("Made", bound=Callable[..., Any])
 
 
-def _block(kind: str, registered: str, **settings: Any) -> Any:
-    """A setting that must be given: configs make it, by default with this block."""
-    return field(metadata={"default": {kind: registered, **settings}})
+def _block(registry: str, registered: str, **settings: Any) -> Any:
+    """A setting that a function of this registry makes, by default this one; outside of configs it must be given."""
+    return field(metadata={"registry": registry, "default": {registry: registered, **settings}})
 
 
-def _optional(kind: str, registered: str) -> Any:
-    """One that may be None, as it is outside of configs, where this block is the default."""
-    return field(default=None, metadata={"default": {kind: registered}})
+def _block_or_none(registry: str, registered: str | None = None) -> Any:
+    """One that may be None, as it is outside of configs."""
+    return field(default=None, metadata={"registry": registry, "default": registered and {registry: registered}})
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -59,13 +59,13 @@ class PipeSettings:
     event: str = "exact"
     source: Source = _block("@calib_sources", "spacy-calib.Softmax.v1", component="tagger")
     grouping: Callable[..., Any] = _block("@calib_groupings", "spacy-calib.TFG.v1", n_groups=5)
-    scaling: Scaling | None = None
+    scaling: Scaling | None = _block_or_none("@calib_scalings")
     recalibrator: Recalibrator = _block("@calib_recalibrators", "spacy-calib.Isotonic.v1")
-    pooling: TagOffsets | None = None
-    selection: Selector | None = None
+    pooling: TagOffsets | None = _block_or_none("@calib_poolings")
+    selection: Selector | None = _block_or_none("@calib_selections")
     intervals: bool = False
-    sets: ConformalSets | None = None
-    scorer: Callable[..., dict[str, Any]] | None = _optional("@scorers", "spacy-calib.Scorer.v1")
+    sets: ConformalSets | None = _block_or_none("@calib_sets")
+    scorer: Callable[..., dict[str, Any]] | None = _block_or_none("@scorers", "spacy-calib.Scorer.v1")
 
     def __post_init__(self) -> None:
         from ..doc.events import check_event
@@ -74,6 +74,10 @@ class PipeSettings:
         check_attr(self.attr)
         self.threshold = check_threshold(self.threshold)
         check_event(self.event)
+
+
+# Settings that are a block of a config, or null -> the key of that block which names the function that makes it.
+BLOCKS: dict[str, str] = {one.name: one.metadata["registry"] for one in fields(PipeSettings) if "registry" in one.metadata}
 
 
 def default_config() -> dict[str, Any]:

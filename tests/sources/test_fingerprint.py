@@ -41,7 +41,7 @@ def test_nothing_is_said_where_nothing_changed(fitted, tmp_path):
     replaced.to_disk(tmp_path / "replaced")
     for nlp in (fitted, loaded, renamed, replaced, spacy.load(tmp_path / "replaced"), copy.deepcopy(fitted)):
         assert said(nlp) == []
-        assert nlp.get_pipe("calib").weights == calib.weights != ""
+        assert nlp.get_pipe("calib").learned.weights == calib.learned.weights != ""
         assert nlp.get_pipe("calib").lookup.weights_changed() is False
 
 
@@ -101,7 +101,7 @@ def test_the_whole_is_hashed_only_when_the_sample_changed(fitted, monkeypatch):
     monkeypatch.setattr(
         "spacy_calib.sources.fingerprint.fingerprint", lambda *given: calls.append(given) or fingerprint(*given)
     )
-    tagger, expected = fitted.get_pipe("tagger"), fitted.get_pipe("calib").weights
+    tagger, expected = fitted.get_pipe("tagger"), fitted.get_pipe("calib").learned.weights
     watch = WeightWatch()
     assert [watch.changed(expected, fitted, tagger) for _ in range(5)] == [False] * 5
     assert len(calls) == 1

@@ -45,7 +45,7 @@ def show_seen(seen: dict[str, Any] | None) -> None:
 
 
 def show_other_weights(changed: bool | None) -> None:
-    """Say in red that the component is not the one that the pipe was fitted with. changed: See `Calibrator.weights_changed`."""
+    """Say in red that the component is not the one that the pipe was fitted with. changed: See `SourceLookup.weights_changed`."""
     from ...expect.drift import OTHER_WEIGHTS_SENTENCE
     from .screen import msg
 
