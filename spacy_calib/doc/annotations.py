@@ -113,12 +113,13 @@ class AttributeAnnotation(Annotation):
     def __init__(self, name: str, attribute: str):
         self.name = name
         self.attribute = attribute
+        self._of_token = f"{attribute.lower()}_"
 
     def hashes(self, doc: Doc) -> Hashes:
         return doc.to_array([self.attribute]).astype(np.uint64, copy=False).reshape(-1)
 
     def label(self, token: Token) -> str:
-        return getattr(token, self.attribute.lower() + "_")
+        return getattr(token, self._of_token)
 
 
 class PosAnnotation(AttributeAnnotation):

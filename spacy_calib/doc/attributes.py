@@ -18,8 +18,8 @@ from spacy.tokens import Doc, Span, Token
 from ..errors import calib_error
 from ..types import Floats, Ints
 from .annotations import get_annotation
-from .blocks import ParsedBlock, Place, SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
 from .names import check_attr
+from .rows import SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
 
 DEFAULT_ATTR = "calib"
 
@@ -30,30 +30,12 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
     RETURNS: None where the token carries no label, where its label has no value (one that the model does not know, or one set after the
         pipe ran whose raw score is below the threshold), and where the values on the Doc are not this token's.
     """
-    found = _row_of(token, attr)
+    found = find_row(token, attr)
     if found is None:
         return None
     block, row = found
-    label = get_annotation(block.layer).label(token)
+    label = block.annotation.label(token)
     return block.values_of(row, label) if label else None
-
-
-def _row_of(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
-    """The block and row that belong to a token."""
-    doc, i = token.doc, token.i
-
-    def beside() -> tuple[Place, Place]:
-        before, behind = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
-        return (
-            None if before is None else (before.idx, before.orth),
-            None if behind is None else (behind.idx, behind.orth),
-        )
-
-    def label(layer: str) -> int:
-        carried = get_annotation(layer).label(token)
-        return get_string_id(carried) if carried else 0
-
-    return find_row(doc.user_data, attr, (token.idx, token.orth), beside, label)
 
 
 def token_score(token: Token, attr: str) -> float | None:
@@ -82,13 +64,13 @@ def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
 
     RETURNS: None where the pipe makes no sets, where the token has no values, and where no set short of all tags would keep the promise.
     """
-    found = _row_of(token, attr)
+    found = find_row(token, attr)
     return None if found is None else found[0].set_of(found[1])
 
 
 def token_scores(token: Token, attr: str) -> dict[str, float] | None:
     """Token._.<attr>_scores: tag -> calibrated probability, highest first, the tags above the threshold; None without values."""
-    found = _row_of(token, attr)
+    found = find_row(token, attr)
     return None if found is None else found[0].scores_of(found[1])
 
 

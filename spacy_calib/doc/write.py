@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
+from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated, CalibratedEntries
 from ..types import Floats, Ints, Spans
 from .blocks import BLOCK_VERSION, Block
@@ -73,6 +74,21 @@ def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
     return np.array([code_of[name] for name in marginals.names], dtype=np.intp), np.array([*distinct, None], dtype=object)[:-1]
 
 
+def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str]], NDArray[np.uint32]]:
+    """(the labels that each Doc mentions, so that a block names its own few ones only; of each entry its place among those of its Doc).
+
+    bounds (Ints): First entry of each Doc, and the end of the last.
+    """
+    codes, label_of_code = _label_codes(batch)
+    n_docs, n_labels = len(bounds) - 1, len(label_of_code)
+    cells = np.repeat(np.arange(n_docs) * n_labels, np.diff(bounds)) + codes
+    mentioned, place = number_codes(cells, n_docs * n_labels)
+    firsts = np.searchsorted(mentioned, np.arange(n_docs + 1) * n_labels)
+    names = label_of_code[mentioned % max(1, n_labels)].tolist()
+    own = [names[first:end] for first, end in zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)]
+    return own, (place - np.repeat(firsts[:-1], np.diff(bounds))).astype(np.uint32)
+
+
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. All sums are done once for the whole batch; only the slicing is done per Doc."""
     calibrated, extra = batch.calibrated, batch.extra
@@ -82,14 +98,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     indptr = marginals.indptr
     entry_bounds = indptr[np.append(token_starts, token_ends[-1])]
 
-    # The labels that each Doc mentions, so that a block names its own few labels only.
-    codes, label_of_code = _label_codes(batch)
-    doc_of_entry = np.repeat(np.arange(len(docs)), np.diff(entry_bounds))
-    mentioned, local = np.unique(doc_of_entry * len(label_of_code) + codes, return_inverse=True)
-    mention_bounds = np.searchsorted(mentioned, np.arange(len(docs) + 1) * len(label_of_code))
-    mentioned_labels = label_of_code[mentioned % max(1, len(label_of_code))]
-    local = (local - mention_bounds[doc_of_entry]).astype(np.uint32)
-
+    own_labels, own_codes = _labels_of_docs(batch, entry_bounds)
     extra_bounds = np.searchsorted(extra.rows, np.append(token_starts, token_ends[-1]))
     blocks = []
     for i, doc in enumerate(docs):
@@ -102,8 +111,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "orth": place[:, 1].copy(),
             "carried": batch.carried[token_starts[i] : token_ends[i]].astype(np.uint32),
             "indptr": (indptr[token_starts[i] : token_ends[i] + 1] - begin).astype(np.uint32),
-            "tag": local[begin:end].copy(),
-            "tags": mentioned_labels[mention_bounds[i] : mention_bounds[i + 1]].tolist(),
+            "tag": own_codes[begin:end].copy(),
+            "tags": own_labels[i],
             "raw": marginals.scores[begin:end].copy(),
             "calibrated": calibrated.scores[begin:end].copy(),
             **_bounds(calibrated.low, calibrated.high, begin, end),

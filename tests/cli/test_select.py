@@ -17,8 +17,8 @@ from spacy.tokens import Doc, DocBin
 from spacy_calib.cli.select import Settings
 from spacy_calib.cli.select import select as select_command
 from spacy_calib.corpus.active.priority import BY
-from spacy_calib.doc.blocks import held_spans
 from spacy_calib.doc.cutting import cut
+from spacy_calib.doc.rows import held_spans
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 

@@ -198,3 +198,27 @@ def test_reading_while_another_thread_writes(nlp):
     finally:
         sys.setswitchinterval(interval)
     assert not faults
+
+
+def test_what_was_read_before_the_pipe_ran_is_forgotten(nlp):
+    """The user data have as many entries afterwards: one of somebody else's went, the block came."""
+    doc = Doc(nlp.vocab, words=["light"], tags=["NOUN"])
+    doc.tensor = np.array([[float(label == "NOUN") for label in TAGS]])
+    doc.user_data["other"] = 1
+    assert doc[0]._.calib_score is None
+    assert doc._.calib is None
+    del doc.user_data["other"]
+    nlp.get_pipe("calib")(doc)
+    assert doc[0]._.calib_score == 1.0
+    assert len(doc._.calib) == 1
+
+
+@pytest.mark.parametrize("part", ["row", "tags", "raw", "calibrated"])
+def test_a_block_whose_labels_below_the_threshold_do_not_fit_each_other_shows_nothing(nlp, part):
+    doc = annotated(nlp, ["light", "saw"], ["NOUN", "VERB"], np.array([[0.0, 1.0, 0.0, 0.0, 0.0]] * 2))
+    (key, block) = next((key, value) for key, value in doc.user_data.items() if type(key) is tuple)
+    assert block["extra"]["tags"]
+    block["extra"] = {**block["extra"], part: block["extra"][part][:0]}
+    doc.user_data[(*key[:3], print_of(block))] = doc.user_data.pop(key)
+    assert doc._.calib is None
+    assert [token._.calib_score for token in doc] == [None, None]
