@@ -22,8 +22,9 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
+from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.results import write_pieces
-from spacy_calib.cli.shared.scoring import open_pipeline, score
+from spacy_calib.cli.shared.scoring import score
 from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.review.formats import WRITERS
 from spacy_calib.corpus.review.ranking import review_order

@@ -31,10 +31,10 @@ from wasabi import msg
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.shared import shared_group
 from spacy_calib.cli.fit import fit
-from spacy_calib.cli.fitting.names import METHODS
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics.proper import accuracy
 from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pipe.registered import recalibrators
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
 from spacy_calib.report.plots import compare_reliability
@@ -133,7 +133,7 @@ def fit_maps(pairs: Pairs, by_frequency: Groups, labels: tuple[str, ...]) -> lis
     maps = [Map("raw", None)]
     for grouping, groups in groupings.items():
         for method in ("isotonic", "histogram", "scaling-binning"):
-            prototype = registry.calib_recalibrators.get(METHODS[method])()
+            prototype = registry.calib_recalibrators.get(recalibrators()[method].registered)()
             maps.append(Map(f"{grouping} {method}", GroupedRecalibrator(prototype, groups).fit(pairs)))
     return maps
 

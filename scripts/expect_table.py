@@ -35,7 +35,8 @@ from tqdm import tqdm
 
 from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
 from spacy_calib.cli.fit import fit
-from spacy_calib.cli.shared.scoring import open_pipeline, score
+from spacy_calib.cli.shared.loading import open_pipeline
+from spacy_calib.cli.shared.scoring import score
 from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from spacy_calib.doc.annotations import get_annotation

@@ -30,8 +30,9 @@ from study_common import add_outputs
 from spacy_calib.analysis.tag_pairs import frequent_errors
 from spacy_calib.cli.shared.checks import check_option
 from spacy_calib.cli.shared.examples import run_pipes
+from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.results import write_json
-from spacy_calib.cli.shared.scoring import open_pipeline, score
+from spacy_calib.cli.shared.scoring import score
 from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.errors import CalibError, calib_error
 from spacy_calib.metrics.calibration_error import calibration_error

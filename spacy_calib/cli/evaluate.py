@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import calib_error
-from .shared.checks import check_format, check_numbers
-from .shared.examples import data_files, read_examples, run_pipes
-from .shared.gold import check_bins, check_gold_of_examples, check_has_gold, check_scored
-from .shared.loading import check_readable, import_user_code, load_pipeline, pipes_named, use_gpu
+from .shared.command import command
+from .shared.gold import check_bins, check_scored
+from .shared.loading import check_readable, pipes_named
 from .shared.options import (
-    Calibrated,
-    Code,
-    DocKey,
     FloorSeed,
-    ForceFile,
     Format,
-    Gold,
-    GoldPreproc,
-    GpuId,
     NBins,
     NGroups,
-    NProcess,
     OnlyAttr,
-    Silent,
 )
-from .shared.outputs import check_files, wanted_output
 from .shared.results import deliver
-from .shared.screen import number, print_table, user_errors
+from .shared.run import Run
+from .shared.screen import msg, number, print_table
 from .shared.seen import seen_in, show_other_weights, show_seen
 
 if TYPE_CHECKING:
@@ -44,81 +35,42 @@ if TYPE_CHECKING:
     from ..types import Groups
 
 
-def evaluate_cli(
-    # fmt: off
-    model: Calibrated,
-    data: Gold,
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the figures"),
-    attr: OnlyAttr = None,
-    bins: NBins = None,
-    groups: NGroups = None,
-    seed: FloorSeed = 0,
-    format: Format = "table",
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
-    n_process: NProcess = 1,
-    gpu_id: GpuId = -1,
-    code: Code = None,
-    force: ForceFile = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(Run):
+    """What `evaluate` judges, and by what."""
+
+    needs_gold = True
+
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the figures")] = None
+    attr: OnlyAttr = None
+    bins: NBins = None
+    groups: NGroups = None
+    seed: FloorSeed = 0
+    format: Format = "table"
+
+
+@command(
+    EvaluateOptions,
+    does="Show on gold how true the probabilities are: a table",
+    example="./calibrated test.spacy --output metrics.json",
+)
+def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     """
     Show how true the calibrated probabilities of a pipeline are: calibration
     error raw and calibrated, over all tags and by group, with the noise floor
     (what exactly true scores would show) and 95 % intervals by document.
-    """
-    with user_errors():
-        evaluate(
-            model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, gold_preproc=gold_preproc, doc_key=doc_key, format=format,
-            n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
-        )  # fmt: skip
-
-
-def evaluate(
-    model: str,
-    data: Path,
-    *,
-    output: Path | None = None,
-    attr: str | None = None,
-    bins: int | None = None,
-    groups: int | None = None,
-    seed: int = 0,
-    gold_preproc: bool = False,
-    doc_key: str | None = None,
-    format: str = "table",
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
 
     RETURNS (dict): By pipe name, see `report.tables.calibration_table`; "entities" holds the same for whole entities.
     RAISES CalibError: every fault of the input.
     """
-    check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
-    check_format(format)
     from ..doc.annotations import plain_name
 
-    import_user_code(code)
-    data_files(data)
-    check_files(wanted_output(output), force, inputs=[data, code], model=model)
-    use_gpu(gpu_id)
-    nlp = load_pipeline(model)
-    pipes = pipes_named(nlp, attr)
+    nlp = run.begin()
+    pipes = pipes_named(nlp, run.attr)
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    examples = read_examples(nlp, data, gold_preproc, doc_key)
-    if len(pipes) == 1:
-        check_has_gold(examples, pipes[0])
-    order = nlp.pipe_names
-    last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
-    done = list(run_pipes(nlp, examples, order[: last + 1], silent=silent, what="Evaluating", n_process=n_process))
-    for pipe in pipes:
-        check_gold_of_examples(pipe, done, silent)
-    result = {pipe.name: pipe_table(done, pipe, bins, groups, seed) for pipe in pipes}
+    done = run.annotate(nlp, pipes, what="Evaluating")
+    result = {pipe.name: pipe_table(done, pipe, run.bins, run.groups, run.seed) for pipe in pipes}
     if not any(table["tokens"] for table in result.values()):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
@@ -128,7 +80,7 @@ def evaluate(
         for name, table in result.items():
             show_table(name, table)
 
-    deliver(result, show_all, output=output, format=format, silent=silent)
+    deliver(result, show_all, output=run.output, format=run.format, silent=run.silent)
     return result
 
 
@@ -189,7 +141,6 @@ def accepted_entities(spans: ScoredSpans, cutoffs: Cutoffs) -> dict[str, Any]:
 def show_table(name: str, table: dict[str, Any]) -> None:
     """Print one pipe's tables."""
     from ..pairs.documents import by_unit
-    from .shared.screen import msg
 
     msg.divider(f"{name} ({table['component'] or 'Doc'})")
     if not table["pairs"]:
@@ -221,8 +172,6 @@ def show_table(name: str, table: dict[str, Any]) -> None:
 
 
 def _show_accepted(accepted: dict[str, Any] | None) -> None:
-    from .shared.screen import msg
-
     if accepted is not None:
         share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
         msg.text(
@@ -236,7 +185,6 @@ def _show_errors(table: dict[str, Any], ece: str) -> None:
     from ..pipe.registered import metrics
     from ..report.never_right import warning_of
     from ..report.verdict import worse_of
-    from .shared.screen import msg
 
     rows = [
         (

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import calib_error
-from .shared.checks import check_confidence, check_format, check_numbers, check_option
-from .shared.gold import check_gold_of_corpus
-from .shared.options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GoldPreproc, GpuId, NProcess, Silent, Texts
-from .shared.outputs import check_files, wanted_output
+from .shared.checks import check_confidence, check_option
+from .shared.command import command
+from .shared.options import FirstAttr, Format, Texts
 from .shared.results import deliver
-from .shared.scoring import open_pipeline, score
-from .shared.screen import number, print_table, user_errors
-from .shared.seen import seen_by, show_other_weights, show_seen, watch_for
-from .shared.texts import stream_examples, text_files
+from .shared.run import Run
+from .shared.screen import msg, number, print_table
+from .shared.seen import show_other_weights, show_seen
 
 if TYPE_CHECKING:
     from spacy.training import Example
@@ -31,44 +30,31 @@ NO_RECORD = (
 )
 
 
-def expect_cli(
-    # fmt: off
-    model: Calibrated,
-    data: Texts,
-    attr: FirstAttr = None,
-    confidence: float = typer.Option(0.95, "--confidence", help="How often an interval holds the true value"),
-    per_doc: bool = typer.Option(False, "--per-doc", help="The expected accuracy of every document too"),
-    check: bool = typer.Option(False, "--check", help="Compare with the gold in DATA"),
-    fail_on: str = typer.Option(
-        None,
-        "--fail-on",
-        help="Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear",
-    ),
-    seed: int = typer.Option(0, "--seed", help="Seed of the draws that show what chance makes"),
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the result"),
-    format: Format = "table",
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
-    n_process: NProcess = 1,
-    gpu_id: GpuId = -1,
-    code: Code = None,
-    force: ForceFile = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
-    """
-    Tell the accuracy (and precision, recall and F of entities) to be expected on
-    texts without gold, with an interval, and whether the texts are like those
-    the pipe was fitted on: where they are not, the numbers cannot be trusted.
-    """
-    with user_errors():
-        verdicts = failing_verdicts(fail_on)
-        result = expect(
-            model, data, attr=attr, confidence=confidence, per_doc=per_doc, check=check, seed=seed, output=output, format=format,
-            gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
-        )  # fmt: skip
-        if (result["drift"] or {"verdict": None})["verdict"] in verdicts:
-            raise typer.Exit(1)
+@dataclass(frozen=True)
+class ExpectOptions(Run):
+    """What `expect` tells of the texts."""
+
+    data: Texts
+    _: KW_ONLY
+    attr: FirstAttr = None
+    confidence: Annotated[float, typer.Option("--confidence", help="How often an interval holds the true value")] = 0.95
+    per_doc: Annotated[bool, typer.Option("--per-doc", help="The expected accuracy of every document too")] = False
+    check: Annotated[bool, typer.Option("--check", help="Compare with the gold in DATA")] = False
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws that show what chance makes")] = 0
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the result")] = None
+    format: Format = "table"
+
+    def check_options(self) -> None:
+        """RAISES C056: no confidence, or no verdict."""
+        check_confidence(self.confidence)
+        failing_verdicts(self.fail_on)
 
 
 def failing_verdicts(fail_on: str | None) -> list[str | None]:
@@ -84,26 +70,22 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
     return [verdict for name in given for verdict in verdicts[name]]
 
 
-def expect(
-    model: str,
-    data: Path,
-    *,
-    attr: str | None = None,
-    confidence: float = 0.95,
-    per_doc: bool = False,
-    check: bool = False,
-    seed: int = 0,
-    output: Path | None = None,
-    format: str = "table",
-    gold_preproc: bool = False,
-    doc_key: str | None = None,
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
+def exit_code(run: ExpectOptions, result: dict[str, Any]) -> int:
+    """1 where the verdict is one that --fail-on names."""
+    return int((result["drift"] or {"verdict": None})["verdict"] in failing_verdicts(run.fail_on))
+
+
+@command(
+    ExpectOptions,
+    does="Tell the accuracy to be expected on texts without gold",
+    example="./calibrated texts.jsonl --per-doc",
+    exit_code=exit_code,
+)
+def expect(run: ExpectOptions) -> dict[str, Any]:
+    """
+    Tell the accuracy (and precision, recall and F of entities) to be expected on
+    texts without gold, with an interval, and whether the texts are like those
+    the pipe was fitted on: where they are not, the numbers cannot be trusted.
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), and what `expectations` gives; on
@@ -111,24 +93,17 @@ def expect(
         `seen.SeenShare`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
     """
-    check_confidence(confidence)
-    check_numbers(seed=seed, n_process=n_process, gpu_id=gpu_id)
-    check_format(format)
-    text_files(data)
-    check_files(wanted_output(output), force, inputs=[data, code], model=model)
-    nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
+    nlp, pipe = run.open()
     from ..doc.annotations import get_annotation
     from ..expect.summary import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values, without_trust
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold: list[int] = []
-    watch = watch_for(pipe)
-    examples = watch.over(_counting(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key), annotation, gold))
-    corpus = score(nlp, pipe, examples, n_process=n_process, silent=silent)
-    if check and not corpus.has_gold:
+    corpus, seen = run.score(
+        nlp, pipe, sentences=False, judge=run.check, also=lambda examples: _counting(examples, annotation, gold)
+    )
+    if run.check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    if check:
-        check_gold_of_corpus(pipe, corpus, silent)
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
@@ -136,20 +111,20 @@ def expect(
         "documents": corpus.n_documents,
         "by": corpus.unit,
         "tokens": int(corpus.counted.sum()),
-        "confidence": confidence,
+        "confidence": run.confidence,
         "weights_changed": pipe.lookup.weights_changed(),
         **expectations(
-            tokens_of(corpus, pipe.lookup.labels()), spans_of(corpus), pipe.learned.record, pipe.event, confidence, seed
+            tokens_of(corpus, pipe.lookup.labels()), spans_of(corpus), pipe.learned.record, pipe.event, run.confidence, run.seed
         ),
     }
     if result["weights_changed"]:
         result = without_trust(result)
-    if check:
-        result |= {"seen": seen_by(pipe, watch), **checked_documents(corpus)}
+    if run.check:
+        result |= {"seen": seen, **checked_documents(corpus)}
         result["true"] = true_values(corpus, sum(gold), result)
-    if per_doc:
-        result["per_doc"] = documents_of(corpus, pipe.learned.record, confidence, check)
-    deliver(result, lambda: show(result), output=output, format=format, silent=silent)
+    if run.per_doc:
+        result["per_doc"] = documents_of(corpus, pipe.learned.record, run.confidence, run.check)
+    deliver(result, lambda: show(result), output=run.output, format=run.format, silent=run.silent)
     return result
 
 
@@ -166,7 +141,6 @@ def _counting(examples: Iterable[Example], annotation: Annotation, counts: list[
 def show(result: dict[str, Any]) -> None:
     """Print what is to be expected, the documents, and the verdict."""
     from ..pairs.documents import counted
-    from .shared.screen import msg
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
     msg.text(f"{counted(result['by'], result['documents'])}, {result['tokens']:,} tokens")
@@ -183,8 +157,6 @@ def show(result: dict[str, Any]) -> None:
 
 def show_estimates(result: dict[str, Any]) -> None:
     """Print the table of shares."""
-    from .shared.screen import msg
-
     entities = result["entities"] or {}
     given = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
     true = result.get("true", {})
@@ -230,8 +202,6 @@ def _range(estimate: dict[str, Any]) -> str:
 
 def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
     """Print the documents that are expected to be worst."""
-    from .shared.screen import msg
-
     msg.divider("Documents, the worst to be expected first")
     worst = sorted(documents, key=lambda one: one["expected"])[:_SHOWN]
     true = any(one["true"] is not None for one in worst)
@@ -255,7 +225,6 @@ def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
 def show_drift(drift: dict[str, Any]) -> None:
     """Print the comparison with the fit data, and what follows."""
     from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
-    from .shared.screen import msg
 
     msg.divider("Are these texts like the fit data?")
     rows = [

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .fit import print_fit_tables
+from .fitting.fit_output import print_fit_tables
 from .fitting.promises import name_tags
-from .shared.checks import check_format
-from .shared.loading import fitted_pipes, import_user_code, load_pipeline
+from .shared.command import Options, command
+from .shared.loading import fitted_pipes, open_model
 from .shared.options import Calibrated, Code, ForceFile, Format, Silent
-from .shared.outputs import check_files, wanted_output
+from .shared.outputs import Output, check_files
 from .shared.results import deliver
-from .shared.screen import number, print_table, user_errors
+from .shared.screen import msg, number, print_table
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -24,51 +25,41 @@ _TAGS_SHOWN = 8
 _CANDIDATES_SHOWN = 10
 
 
-def info_cli(
-    # fmt: off
-    model: Calibrated,
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for what is shown"),
-    everything: bool = typer.Option(False, "--all", "--all-tags", help="Name every tag of every group, and every candidate"),
-    format: Format = "table",
-    code: Code = None,
-    force: ForceFile = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True)
+class InfoOptions(Options):
+    """Which pipeline to look at, and how much of it to show."""
+
+    model: Calibrated
+    _: KW_ONLY
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for what is shown")] = None
+    everything: Annotated[
+        bool, typer.Option("--all", "--all-tags", help="Name every tag of every group, and every candidate")
+    ] = False
+    format: Format = "table"
+    code: Code = None
+    force: ForceFile = False
+    silent: Silent = True
+
+
+@command(InfoOptions, does="Show what a calibrated pipeline was fitted with, and on what", example="./calibrated --all")
+def info(options: InfoOptions) -> dict[str, Any]:
     """
     Show what the fitted calib pipes of a pipeline hold: source, groups with
     their tags and frequencies, method, size of the fit data, versions.
-    """
-    with user_errors():
-        info(model, output=output, everything=everything, format=format, code=code, force=force, silent=silent)
-
-
-def info(
-    model: str,
-    *,
-    output: Path | None = None,
-    everything: bool = False,
-    format: str = "table",
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
 
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
     RAISES CalibError: every fault of the input.
     """
-    check_format(format)
-    check_files(wanted_output(output), force, inputs=[code], model=model)
-    import_user_code(code)
-    pipes = fitted_pipes(load_pipeline(model))
+    outputs = [] if options.output is None else [Output("--output", options.output)]
+    check_files(outputs, options.force, inputs=[options.code], model=options.model)
+    pipes = fitted_pipes(open_model(options.model, code=options.code))
     result = {pipe.name: describe(pipe) for pipe in pipes}
 
     def show_all() -> None:
         for pipe in pipes:
-            show(pipe, result[pipe.name], everything)
+            show(pipe, result[pipe.name], options.everything)
 
-    deliver(result, show_all, output=output, format=format, silent=silent)
+    deliver(result, show_all, output=options.output, format=options.format, silent=options.silent)
     return result
 
 
@@ -99,7 +90,6 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds. held (dict): What `describe` gave."""
     from ..doc.annotations import plain_name
     from ..pairs.documents import counted
-    from .shared.screen import msg
 
     info = pipe.fit_info
     msg.divider(pipe.name)
@@ -140,8 +130,6 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
 
 def show_selection(selection: Mapping[str, Any], everything: bool) -> None:
     """Print what a method was chosen from: the best candidates and the chosen one, or all of them."""
-    from .shared.screen import msg
-
     if selection.get("too_few"):
         msg.text(f"No method was chosen: {selection['too_few']}; {selection['chosen']} was taken.")
         return

@@ -3,73 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import calib_error
-from .fitting.overrides import overrides_of
+from .fitting.overrides import WithOverrides
 from .fitting.settings import pipe_settings
+from .shared.atomic import write_file
+from .shared.command import Options, command
 from .shared.loading import import_user_code, reason
 from .shared.options import Code, Component, Method, NewAttr, Silent
 from .shared.outputs import Output, check_files
-from .shared.screen import user_errors
+from .shared.screen import msg
 
 
-def init_config_cli(
-    # fmt: off
-    ctx: typer.Context,
-    output: Path = typer.Argument(..., metavar="OUTPUT", help="File to write; - prints the config"),
-    component: Component = None,
-    method: Method = None,
-    attr: NewAttr = None,
-    code: Code = None,
-    force: bool = typer.Option(False, "--force", "-F", help="Replace a file at OUTPUT"),
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True)
+class InitOptions(Options):
+    """The settings that have options of their own, and where the file goes."""
+
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="File to write; - prints the config")]
+    _: KW_ONLY
+    component: Component = None
+    method: Method = None
+    attr: NewAttr = None
+    code: Code = None
+    force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at OUTPUT")] = False
+    silent: Silent = True
+    overrides: Mapping[str, Any] | None = None
+
+
+@command(
+    InitOptions,
+    does="Write the settings of a calib pipe as a file, for fit --config",
+    example="calib.cfg --method isotonic",
+    kind=WithOverrides,
+)
+def init_config(options: InitOptions) -> str:
     """
     Write the settings of a calib pipe, all of them with their defaults, as a
     config for `calib fit --config`.
 
     Any setting can be given as in `spacy train`, for instance
     --components.calib.grouping.n_groups 3.
-    """
-    with user_errors():
-        options = {"component": component, "method": method, "attr": attr}
-        given = {key: value for key, value in options.items() if value is not None}
-        init_config(output, overrides=overrides_of(ctx), code=code, force=force, silent=silent, **given)
-
-
-def init_config(
-    output: Path,
-    *,
-    overrides: Mapping[str, Any] | None = None,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-    **options: Any,
-) -> str:
-    """What the command does. options: component, method, attr, as on the command line.
 
     RETURNS (str): The config.
     RAISES C054, C055: the file exists, or cannot be written. C056, C063, C170: an option or a setting that no pipe has. C062: the code.
     """
-    from .shared.atomic import write_file
-    from .shared.screen import msg
-
+    output = options.output
     printed = str(output) == "-"
     if not printed:
-        check_files([Output("OUTPUT", output)], force, inputs=[code])
-    import_user_code(code)
-    name, settings = pipe_settings(None, options, overrides)
+        check_files([Output("OUTPUT", output)], options.force, inputs=[options.code])
+    import_user_code(options.code)
+    name, settings = pipe_settings(None, options.given(), options.overrides)
     text = config_text(name, settings)
     if printed:
         typer.echo(text)
         return text
     write_file(output, (text + "\n").encode("utf-8"))
-    if not silent:
+    if not options.silent:
         msg.good(f"The settings of a pipe '{name}': {output}")
         msg.text(f"python -m spacy calib fit MODEL DATA OUTPUT --config {output}")
     return text

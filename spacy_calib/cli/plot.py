@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import calib_error
-from .shared.checks import check_format, check_numbers, check_option
-from .shared.examples import data_files, read_examples, run_pipes
-from .shared.gold import check_bins, check_gold_of_examples, check_scored
+from .shared.checks import check_option
+from .shared.command import choice, command
+from .shared.gold import check_bins, check_scored
 from .shared.options import (
     FORMATS,
-    Calibrated,
-    Code,
-    DocKey,
     FirstAttr,
     FloorSeed,
-    ForceFile,
-    Gold,
-    GoldPreproc,
-    GpuId,
     NBins,
     NGroups,
-    NProcess,
-    Silent,
-    one_of,
 )
-from .shared.outputs import Output, check_files
+from .shared.outputs import Output
 from .shared.results import deliver
-from .shared.scoring import open_pipeline, pipes_to_run
-from .shared.screen import user_errors
+from .shared.run import Run
+from .shared.screen import msg
 from .shared.seen import seen_in, show_seen
 
 if TYPE_CHECKING:
@@ -46,79 +36,72 @@ if TYPE_CHECKING:
 
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
 IMAGES = ("png", "svg")
-UNITS = ("tokens", "entities")
+JUDGED = ("tokens", "entities")
 
 
-def plot_cli(
-    # fmt: off
-    model: Calibrated,
-    data: Gold,
-    output: Path = typer.Option(None, "--output", "-o", help="Folder for the pictures, or a .png or .svg file for one"),
-    kind: str = typer.Option(
-        None,
-        "--kind",
-        "-k",
-        help="What is drawn; with --tag just the diagrams of tags",
-        show_default="all",
-        **one_of((*KINDS, "all")),
-    ),
-    tag: list[str] = typer.Option([], "--tag", "-T", help="A diagram for this tag (may be repeated)"),
-    attr: FirstAttr = None,
-    of: str = typer.Option(None, "--of", help="Of what", show_default="entities where the pipe scores them", **one_of(UNITS)),
-    bins: NBins = None,
-    groups: NGroups = None,
-    seed: FloorSeed = 0,
-    image: str = typer.Option("png", "--image", help="Kind of the files in a folder", **one_of(IMAGES)),
-    dpi: int = typer.Option(150, "--dpi", help="Dots per inch of PNG"),
-    format: str = typer.Option(
-        "table", "--format", help="What is printed: the files, or the numbers behind the pictures", **one_of(FORMATS)
-    ),
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
-    n_process: NProcess = 1,
-    gpu_id: GpuId = -1,
-    code: Code = None,
-    force: ForceFile = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class PlotOptions(Run):
+    """What `plot` draws, of what, and where to."""
+
+    needs_gold = True
+
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the pictures, or a .png or .svg file for one")
+    ] = None
+    kind: Annotated[
+        str | None,
+        choice((*KINDS, "all"), "--kind", "-k", help="What is drawn; with --tag just the diagrams of tags", show_default="all"),
+    ] = None
+    tags: Annotated[list[str], typer.Option("--tag", "-T", help="A diagram for this tag (may be repeated)")] = field(
+        default_factory=list
+    )
+    attr: FirstAttr = None
+    of: Annotated[str | None, choice(JUDGED, "--of", help="Of what", show_default="entities where the pipe scores them")] = None
+    bins: NBins = None
+    groups: NGroups = None
+    seed: FloorSeed = 0
+    image: Annotated[str, choice(IMAGES, "--image", help="Kind of the files in a folder")] = "png"
+    dpi: Annotated[int, typer.Option("--dpi", help="Dots per inch of PNG")] = 150
+    format: Annotated[
+        str, choice(FORMATS, "--format", help="What is printed: the files, or the numbers behind the pictures")
+    ] = "table"
+
+    @property
+    def kinds(self) -> list[str]:
+        """The pictures to draw besides that of the tags."""
+        if self.kind is None and self.tags:
+            return []
+        return list(KINDS) if self.kind in (None, "all") else [str(self.kind)]
+
+    @property
+    def targets(self) -> dict[str, Path]:
+        """The file of each picture; none without an output.
+
+        RAISES C056: no output where one is needed, or one of another kind. C097: one file for several pictures.
+        """
+        names = [*self.kinds, *(["tags"] if self.tags else [])]
+        wanted = "a folder, or a file that ends in .png or .svg"
+        check_option("--output", self.output is not None or self.format == "json", wanted, "nothing")
+        if self.output is None:
+            return {}
+        if self.output.is_dir() or not self.output.suffix:
+            return {name: self.output / f"{name}.{self.image}" for name in names}
+        check_option("--output", self.output.suffix.removeprefix(".") in IMAGES, wanted, self.output)
+        if len(names) > 1:
+            raise calib_error("C097", path=self.output, pictures=", ".join(names))
+        return {names[0]: self.output}
+
+    def outputs(self) -> list[Output]:
+        return [Output("--output", path) for path in self.targets.values()]
+
+
+@command(PlotOptions, does="The same as diagrams, PNG or SVG", example="./calibrated test.spacy --output plots")
+def plot(run: PlotOptions) -> dict[str, Any]:
     """
     Draw how true the probabilities of a calibrated pipeline are: reliability
     diagrams over all tags, of the likeliest one, by group and by tag, the error
     of each group before and after, with intervals and noise floor, and the
     accuracy of the most confident share.
-    """
-    with user_errors():
-        plot(
-            model, data, output=output, kind=kind, tags=tag, attr=attr, of=of, bins=bins, groups=groups, seed=seed, image=image,
-            dpi=dpi, format=format, gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
-        )  # fmt: skip
-
-
-def plot(
-    model: str,
-    data: Path,
-    *,
-    output: Path | None = None,
-    kind: str | None = None,
-    tags: Sequence[str] = (),
-    attr: str | None = None,
-    of: str | None = None,
-    bins: int | None = None,
-    groups: int | None = None,
-    seed: int = 0,
-    image: str = "png",
-    dpi: int = 150,
-    format: str = "table",
-    gold_preproc: bool = False,
-    doc_key: str | None = None,
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
 
     RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
         in `report.tables.ErrorRow`), "files": name -> the file written.
@@ -126,39 +109,33 @@ def plot(
     """
     from ..pipe.scorer import scorer_like
 
-    check_format(format)
-    check_numbers(dpi=dpi, bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
-    check_option("--of", of is None or of in UNITS, f"one of {', '.join(UNITS)}", repr(of))
-    kinds = wanted_kinds(kind, tags)
-    targets = target_files(output, [*kinds, *(["tags"] if tags else [])], image, needed=format != "json")
-    data_files(data)
-    check_files([Output("--output", path) for path in targets.values()], force, inputs=[data, code], model=model)
+    targets = run.targets
     if targets:
         from ..report.plots import figure_class
 
         figure_class()
-    nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
-    unit = unit_of(pipe, of)
+    nlp, pipe = run.open()
+    unit = unit_of(pipe, run.of)
     labels = pipe.lookup.labels() if unit == "tokens" else pipe.lookup.span_labels()
-    _check_tags(tags, labels, pipe)
-    examples = read_examples(nlp, data, gold_preproc, doc_key)
-    done = list(run_pipes(nlp, examples, pipes_to_run(nlp, pipe), silent=silent, what="Scoring", n_process=n_process))
-    check_gold_of_examples(pipe, done, silent)
-    scorer = scorer_like(pipe.scorer, bins, groups)
+    _check_tags(run.tags, labels, pipe)
+    done = run.annotate(nlp, [pipe])
+    scorer = scorer_like(pipe.scorer, run.bins, run.groups)
     n_bins = scorer.n_bins
     judged = judge_unit(nlp, done, pipe, unit, labels, n_bins)
     own = pipe.groups if unit == "tokens" else pipe.spans.groups
     assert own is not None
     judging = scorer.judging(own, labels)
-    numbers = picture_numbers(judged, judging, labels, kinds, tags, n_bins, seed, "tag" if unit == "tokens" else "label")
+    numbers = picture_numbers(
+        judged, judging, labels, run.kinds, run.tags, n_bins, run.seed, "tag" if unit == "tokens" else "label"
+    )
     seen = seen_in(pipe, done)
     if targets:
         judged_what = f"{pipe.source.component or 'scores'} of {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
         write_pictures(
             numbers,
             targets,
-            f"{judged_what}, judged on {data.name}{' = THE FIT DATA' if seen and seen['many'] else ''} ({unit})",
-            dpi,
+            f"{judged_what}, judged on {run.data.name}{' = THE FIT DATA' if seen and seen['many'] else ''} ({unit})",
+            run.dpi,
         )
     result = {
         "pipe": pipe.name,
@@ -170,38 +147,8 @@ def plot(
         "pictures": {name: _plain(held) for name, held in numbers.items()},
         "files": {name: str(path) for name, path in targets.items()},
     }
-    deliver(result, lambda: show_files(targets, seen), output=None, format=format, silent=silent)
+    deliver(result, lambda: show_files(targets, seen), output=None, format=run.format, silent=run.silent)
     return result
-
-
-def wanted_kinds(kind: str | None, tags: Sequence[str]) -> list[str]:
-    """The pictures to draw besides that of the tags.
-
-    RAISES C056: there is no such kind.
-    """
-    check_option("--kind", kind in (None, "all", *KINDS), f"one of {', '.join(KINDS)}, all", repr(kind))
-    if kind is None and tags:
-        return []
-    return list(KINDS) if kind in (None, "all") else [str(kind)]
-
-
-def target_files(output: Path | None, names: Sequence[str], image: str, needed: bool) -> dict[str, Path]:
-    """The file of each picture; none without an output.
-
-    needed (bool): Whether there has to be one.
-    RAISES C056: no output where one is needed, or one of another kind. C097: one file for several pictures.
-    """
-    check_option("--image", image in IMAGES, " or ".join(IMAGES), repr(image))
-    wanted = "a folder, or a file that ends in .png or .svg"
-    check_option("--output", output is not None or not needed, wanted, "nothing")
-    if output is None:
-        return {}
-    if output.is_dir() or not output.suffix:
-        return {name: output / f"{name}.{image}" for name in names}
-    check_option("--output", output.suffix.removeprefix(".") in IMAGES, wanted, output)
-    if len(names) > 1:
-        raise calib_error("C097", path=output, pictures=", ".join(names))
-    return {names[0]: output}
 
 
 def unit_of(pipe: Calibrator, of: str | None) -> str:
@@ -303,8 +250,6 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
 
 def show_files(targets: Mapping[str, Path], seen: dict[str, Any] | None) -> None:
     """Say where the pictures are."""
-    from .shared.screen import msg
-
     show_seen(seen)
 
     for name, path in targets.items():

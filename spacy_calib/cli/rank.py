@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from ..corpus.doubt import DOUBTS
 from ..errors import calib_error
-from .shared.checks import check_format, check_numbers, check_option
-from .shared.gold import check_gold_of_corpus
+from .shared.checks import check_option
+from .shared.command import choice, command
 from .shared.options import (
     FORMATS,
-    Calibrated,
-    Code,
-    DocKey,
     FirstAttr,
-    ForceFile,
-    GoldPreproc,
-    GpuId,
-    NProcess,
-    Silent,
     Texts,
-    one_of,
 )
-from .shared.outputs import Output, check_files
+from .shared.outputs import Output
 from .shared.results import json_pieces, print_exact, print_json, write_pieces, write_text
-from .shared.scoring import open_pipeline, score
-from .shared.screen import number, print_table, shorten, user_errors
-from .shared.seen import seen_by, show_seen, watch_for
-from .shared.texts import stream_examples, text_files
+from .shared.run import Run
+from .shared.screen import msg, number, print_table, shorten
+from .shared.seen import show_seen
 
 if TYPE_CHECKING:
     from ..corpus.review.tasks import Task
@@ -43,7 +33,7 @@ if TYPE_CHECKING:
 
 FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
 UNIT_KINDS = ("token", "sentence", "entity")
-_SHOWN = 20
+SHOWN = 20
 MIN_WORDS = 3
 _CURVE = tuple(share / 100 for share in range(101))
 _DRAWN = ("calibrated", "raw", "margin", "entropy", "random")
@@ -51,79 +41,93 @@ _PICTURES = (".png", ".svg")
 _WIDTH = 70
 
 
-def rank_cli(
-    # fmt: off
-    model: Calibrated,
-    data: Texts,
-    unit: str = typer.Option(
-        None, "--unit", "-u", help="What is ranked", show_default="token; entity for recognizers", **one_of(UNIT_KINDS)
-    ),
-    by: str = typer.Option("calibrated", "--by", help="What makes one doubtful", **one_of(DOUBTS)),
-    top: int = typer.Option(None, "--top", "-n", help="How many", show_default=f"{_SHOWN} on screen, all in a file"),
-    output: Path = typer.Option(
-        None,
-        "--output",
-        "-o",
-        help="File for the queue; in .csv, cells that begin with = + - @ get an apostrophe, .jsonl is exact",
-    ),
-    format: str = typer.Option(
-        None,
-        "--format",
-        help="What is printed or written: table, json (all that was found), or a queue in one of the other formats",
-        show_default="table; for a file by its suffix",
-        **one_of((*FORMATS, *FILE_FORMATS)),
-    ),
-    min_words: int = typer.Option(
-        None, "--min-words", help="Leave out what has fewer words", show_default=f"{MIN_WORDS} for sentences; else 0"
-    ),
-    repeats: bool = typer.Option(False, "--repeats", help="Keep what stands at the same place of the same sentence again"),
-    plot: Path = typer.Option(None, "--plot", help="PNG or SVG: errors found against share reviewed; needs gold"),
-    attr: FirstAttr = None,
-    seed: int = typer.Option(0, "--seed", help="Seed of the random order"),
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
-    n_process: NProcess = 1,
-    gpu_id: GpuId = -1,
-    code: Code = None,
-    force: ForceFile = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True)
+class RankOptions(Run):
+    """What `rank` puts into which order, and how it is shown or written."""
+
+    data: Texts
+    _: KW_ONLY
+    unit: Annotated[
+        str | None,
+        choice(UNIT_KINDS, "--unit", "-u", help="What is ranked", show_default="token; entity for recognizers"),
+    ] = None
+    by: Annotated[str, choice(DOUBTS, "--by", help="What makes one doubtful")] = "calibrated"
+    top: Annotated[
+        int | None, typer.Option("--top", "-n", help="How many", show_default=f"{SHOWN} on screen, all in a file")
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the queue; in .csv, cells that begin with = + - @ get an apostrophe, .jsonl is exact",
+        ),
+    ] = None
+    format: Annotated[
+        str | None,
+        choice(
+            (*FORMATS, *FILE_FORMATS),
+            "--format",
+            help="What is printed or written: table, json (all that was found), or a queue in one of the other formats",
+            show_default="table; for a file by its suffix",
+        ),
+    ] = None
+    min_words: Annotated[
+        int | None,
+        typer.Option("--min-words", help="Leave out what has fewer words", show_default=f"{MIN_WORDS} for sentences; else 0"),
+    ] = None
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Keep what stands at the same place of the same sentence again")
+    ] = False
+    plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG: errors found against share reviewed; needs gold")] = (
+        None
+    )
+    attr: FirstAttr = None
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random order")] = 0
+
+    def check_options(self) -> None:
+        """RAISES C056: the suffix of an output does not go with the format, or a picture is neither .png nor .svg."""
+        given, output = self.format, self.output
+        suffix = None if output is None else output.suffix
+        named = given is not None or suffix in (None, ".json", ".jsonl", ".csv")
+        check_option("--output", named, "a .json, .jsonl or .csv file where no --format is given", output)
+        check_option("--format", output is None or given != "table", "one for a file where --output is given", repr(given))
+        is_json = given != "json" or suffix in (None, ".json")
+        check_option("--output", is_json, "a file that ends in .json where --format json is given", output)
+        if self.plot is not None:
+            check_option("--plot", self.plot.suffix in _PICTURES, "a file that ends in .png or .svg", self.plot)
+
+    @property
+    def form(self) -> str:
+        """The format; where none is given, that of the output's suffix."""
+        return self.format or ("table" if self.output is None else self.output.suffix.removeprefix("."))
+
+    @property
+    def labels_file(self) -> Path | None:
+        """Where the labeling config of a Label Studio project goes, beside its queue."""
+        written = self.output is not None and self.form == "label-studio"
+        return self.output.with_suffix(".labels.xml") if written and self.output is not None else None
+
+    def outputs(self) -> list[Output]:
+        named = (("--output", self.output), ("the labeling config", self.labels_file), ("--plot", self.plot))
+        return [Output(option, path) for option, path in named if path is not None]
+
+    def n_ranked(self, n_units: int) -> int:
+        """How many units the queue holds, of so many."""
+        shown_only = self.output is None and self.form == "table"
+        return self.top if self.top is not None else SHOWN if shown_only else n_units
+
+
+@command(
+    RankOptions,
+    does="List predictions to check, the most likely wrong first",
+    example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl",
+)
+def rank(run: RankOptions) -> dict[str, Any]:
     """
     Rank tokens, sentences or entities, most likely wrong first, and write them as
     a queue for an annotation tool. With gold it tells how soon each order finds
     the errors.
-    """
-    with user_errors():
-        rank(
-            model, data, unit=unit, by=by, top=top, min_words=min_words, repeats=repeats, output=output, format=format, plot=plot, attr=attr, seed=seed,
-            gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
-        )  # fmt: skip
-
-
-def rank(
-    model: str,
-    data: Path,
-    *,
-    unit: str | None = None,
-    by: str = "calibrated",
-    top: int | None = None,
-    min_words: int | None = None,
-    repeats: bool = False,
-    output: Path | None = None,
-    format: str | None = None,
-    plot: Path | None = None,
-    attr: str | None = None,
-    seed: int = 0,
-    gold_preproc: bool = False,
-    doc_key: str | None = None,
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
 
     RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None
         without gold, "expected": share of the errors that the first units should hold, for each of "shares"; "signals": the same as
@@ -138,40 +142,32 @@ def rank(
     from ..corpus.review.tasks import tasks_of
     from ..corpus.review.units import unit_doubts, units_of
 
-    check_option("--unit", unit is None or unit in UNIT_KINDS, f"one of {', '.join(UNIT_KINDS)}", repr(unit))
-    check_option("--by", by in DOUBTS, f"one of {', '.join(DOUBTS)}", repr(by))
-    check_numbers(top=top, min_words=min_words, seed=seed, n_process=n_process, gpu_id=gpu_id)
-    chosen = _format_of(output, format)
-    text_files(data)
-    if plot is not None:
-        check_picture(plot)
-    check_files(written_files(output, chosen, plot), force, inputs=[data, code], model=model)
-    nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
-    kind = _unit_of(pipe, unit)
-    watch = watch_for(pipe)
-    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
-    corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Ranking")
-    check_gold_of_corpus(pipe, corpus, silent)
+    if run.plot is not None:
+        from ..report.plots import figure_class
+
+        figure_class()
+    nlp, pipe = run.open()
+    kind = unit_of(pipe, run.unit)
+    corpus, seen = run.score(nlp, pipe, what="Ranking")
     units = units_of(corpus, kind)
-    doubt = unit_doubts(corpus, units, by, seed)
-    order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), _least(min_words, kind))
+    doubt = unit_doubts(corpus, units, run.by, run.seed)
+    order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), _least(run.min_words, kind))
     n_long = len(order)
-    order = order if repeats else without_repeats(corpus, units, order)
-    n = top if top is not None else len(order) if output is not None or chosen != "table" else _SHOWN
-    tasks = tasks_of(corpus, units, doubt, order[:n])
+    order = order if run.repeats else without_repeats(corpus, units, order)
+    tasks = tasks_of(corpus, units, doubt, order[: run.n_ranked(len(order))])
     result = {
         "pipe": pipe.name,
         "unit": kind,
-        "by": by,
-        **findings(corpus, units, seed),
-        "seen": seen_by(pipe, watch),
+        "by": run.by,
+        **findings(corpus, units, run.seed),
+        "seen": seen,
         "too_short": len(units) - n_long,
         "repeats": n_long - len(order),
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    deliver_queue(result, tasks, _labels_of(pipe, corpus, kind), output, chosen, top or _SHOWN, silent)
-    if plot is not None:
-        draw_curves(corpus, units, by, seed, plot)
+    deliver_queue(result, tasks, _labels_of(pipe, corpus, kind), run)
+    if run.plot is not None:
+        draw_curves(corpus, units, run.by, run.seed, run.plot)
     return result
 
 
@@ -182,50 +178,12 @@ def _labels_of(pipe: Calibrator, corpus: ScoredCorpus, kind: str) -> Sequence[st
     return pipe.lookup.span_labels() if pipe.spans.groups is not None and kind != "token" else pipe.lookup.labels()
 
 
-def written_files(output: Path | None, format: str, plot: Path | None) -> list[Output]:
-    """All that the command writes."""
-    files = [] if output is None else [Output("--output", output)]
-    if output is not None and format == "label-studio":
-        files.append(Output("the labeling config", labels_file(output)))
-    return files if plot is None else [*files, Output("--plot", plot)]
-
-
-def labels_file(output: Path) -> Path:
-    """Where the labeling config of a Label Studio project goes."""
-    return output.with_suffix(".labels.xml")
-
-
-def check_picture(path: Path) -> None:
-    """RAISES C056: neither .png nor .svg. C061: matplotlib is not installed."""
-    from ..report.plots import figure_class
-
-    check_option("--plot", path.suffix in _PICTURES, "a file that ends in .png or .svg", path)
-    figure_class()
-
-
-def _format_of(output: Path | None, format: str | None) -> str:
-    """RAISES C056: no such format, or none for the suffix of the output."""
-    if format is None:
-        if output is None:
-            return "table"
-        wanted = output.suffix.removeprefix(".")
-        check_option(
-            "--output", wanted in ("json", "jsonl", "csv"), "a .json, .jsonl or .csv file where no --format is given", output
-        )
-        return wanted
-    check_format(format, (*FORMATS, *FILE_FORMATS))
-    check_option("--format", output is None or format != "table", "one for a file where --output is given", repr(format))
-    is_json = output is None or format != "json" or output.suffix == ".json"
-    check_option("--output", is_json, "a file that ends in .json where --format json is given", output)
-    return format
-
-
 def _least(min_words: int | None, kind: str) -> int:
     """Words that a unit needs."""
     return (MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words
 
 
-def _unit_of(pipe: Calibrator, unit: str | None) -> str:
+def unit_of(pipe: Calibrator, unit: str | None) -> str:
     """RAISES C065: entities are asked of a pipe without any."""
     with_entities = pipe.spans.groups is not None
     if unit == "entity" and not with_entities:
@@ -264,42 +222,31 @@ def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Pa
     write_file(path, picture_bytes(ax.figure, path.suffix, 120))
 
 
-def deliver_queue(
-    result: dict[str, Any],
-    tasks: Sequence[Task],
-    labels: Sequence[str],
-    output: Path | None,
-    format: str,
-    shown: int,
-    silent: bool,
-) -> None:
-    """Write the queue to `output`, or print it; a file goes with a table on the screen, but JSON, which is all that is printed then.
+def deliver_queue(result: dict[str, Any], tasks: Sequence[Task], labels: Sequence[str], run: RankOptions) -> None:
+    """Write the queue to the output, or print it; a file goes with a table on the screen, but JSON, which is all that is printed then.
 
-    shown (int): Rows of the table at most.
+    labels (Sequence[str]): What an annotator chooses from.
     """
     from ..corpus.review.formats import WRITERS, label_studio_config
-    from .shared.screen import msg
 
-    if output is not None:
-        write_pieces(output, json_pieces(result) if format == "json" else WRITERS[format](tasks))
-        if format == "label-studio":
-            write_text(labels_file(output), label_studio_config(labels))
-    if silent:
+    if run.output is not None:
+        write_pieces(run.output, json_pieces(result) if run.form == "json" else WRITERS[run.form](tasks))
+    if run.labels_file is not None:
+        write_text(run.labels_file, label_studio_config(labels))
+    if run.silent:
         return
-    if format == "json":
+    if run.form == "json":
         print_json(result)
-    elif output is not None or format == "table":
-        show_ranking(result, output, shown)
-        if output is not None and format == "label-studio":
-            msg.good(f"Labeling config: {labels_file(output)}")
+    elif run.output is not None or run.form == "table":
+        show_ranking(result, run.output, run.top or SHOWN)
+        if run.labels_file is not None:
+            msg.good(f"Labeling config: {run.labels_file}")
     else:
-        print_exact(WRITERS[format](tasks), json=format != "csv")
+        print_exact(WRITERS[run.form](tasks), json=run.form != "csv")
 
 
-def show_ranking(result: dict[str, Any], output: Path | None, shown: int = _SHOWN) -> None:
+def show_ranking(result: dict[str, Any], output: Path | None, shown: int = SHOWN) -> None:
     """Print the first units and what is known of the order. shown (int): How many units."""
-    from .shared.screen import msg
-
     show_seen(result["seen"])
 
     plural = {"token": "tokens", "sentence": "sentences", "entity": "entities"}[result["unit"]]
@@ -338,8 +285,6 @@ def _cells(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _show_signals(result: dict[str, Any]) -> None:
-    from .shared.screen import msg
-
     def share(value: float | None) -> str:
         return number(None if value is None else 100 * value, 1)
 

@@ -4,40 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import platform
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import calib_error
-from .shared.checks import check_format, check_numbers, check_option
-from .shared.examples import data_files
-from .shared.gold import check_bins, check_gold_of_corpus
-from .shared.loading import check_readable, fitted_pipes
+from .shared.checks import check_option
+from .shared.command import choice, command
+from .shared.gold import check_bins
+from .shared.loading import check_readable, fitted_pipes, pipe_of
 from .shared.options import (
     FORMATS,
-    Calibrated,
-    Code,
-    DocKey,
     FloorSeed,
-    ForceFile,
-    Gold,
-    GoldPreproc,
-    GpuId,
     NBins,
     NGroups,
-    NProcess,
     OnlyAttr,
-    Silent,
-    one_of,
 )
-from .shared.outputs import check_files, wanted_output
+from .shared.outputs import Output
 from .shared.results import deliver, write_text
-from .shared.scoring import open_model, pipe_of, score
-from .shared.screen import number, print_table, user_errors
-from .shared.seen import seen_by, show_other_weights, show_seen, watch_for
-from .shared.texts import stream_examples
+from .shared.run import Run
+from .shared.screen import msg, number, print_table
+from .shared.seen import show_other_weights, show_seen
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -49,81 +39,52 @@ if TYPE_CHECKING:
 DEFAULT_OUTPUT = Path("report.html")
 
 
-def report_cli(
-    # fmt: off
-    model: Calibrated,
-    data: Gold,
-    output: Path = typer.Option(None, "--output", "-o", help="HTML file for the page", show_default="report.html"),
-    attr: OnlyAttr = None,
-    bins: NBins = None,
-    groups: NGroups = None,
-    seed: FloorSeed = 0,
-    title: str = typer.Option(None, "--title", help="Title of the page; else one with the pipeline's name"),
-    date: str = typer.Option(None, "--date", help="Date to put on the page; without one the same data gives the same file"),
-    format: str = typer.Option(
-        "table", "--format", help="What is printed: a verdict, or all that the page shows", **one_of(FORMATS)
-    ),
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
-    n_process: NProcess = 1,
-    gpu_id: GpuId = -1,
-    code: Code = None,
-    force: ForceFile = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Run):
+    """What `report` judges, by what, and how the page is called."""
+
+    needs_gold = True
+
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="HTML file for the page", show_default="report.html")
+    ] = None
+    attr: OnlyAttr = None
+    bins: NBins = None
+    groups: NGroups = None
+    seed: FloorSeed = 0
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page; else one with the pipeline's name")] = None
+    date: Annotated[
+        str | None, typer.Option("--date", help="Date to put on the page; without one the same data gives the same file")
+    ] = None
+    format: Annotated[str, choice(FORMATS, "--format", help="What is printed: a verdict, or all that the page shows")] = "table"
+
+    @property
+    def page(self) -> Path | None:
+        """The file of the page; JSON that is printed needs none."""
+        return DEFAULT_OUTPUT if self.output is None and self.format != "json" else self.output
+
+    def outputs(self) -> list[Output]:
+        return [] if self.page is None else [Output("--output", self.page)]
+
+
+@command(ReportOptions, does="The same as a page to read and pass on", example="./calibrated test.spacy -o report.html")
+def report(run: ReportOptions) -> dict[str, Any]:
     """
     Write a page that shows how true the probabilities of a calibrated pipeline
     are on gold data: a verdict in one sentence, figures, diagrams, every tag,
     and the most confident errors. One HTML file that opens offline.
-    """
-    with user_errors():
-        report(
-            model, data, output=output, attr=attr, bins=bins, groups=groups, seed=seed, title=title, date=date, format=format,
-            gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
-        )  # fmt: skip
 
-
-def report(
-    model: str,
-    data: Path,
-    *,
-    output: Path | None = None,
-    attr: str | None = None,
-    bins: int | None = None,
-    groups: int | None = None,
-    seed: int = 0,
-    title: str | None = None,
-    date: str | None = None,
-    format: str = "table",
-    gold_preproc: bool = False,
-    doc_key: str | None = None,
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
-
-    output (Path | None): None writes report.html, and with format "json" no page.
     RETURNS (dict): What the page shows, see `report.page.render_report`.
     RAISES CalibError: every fault of the input.
     """
-    check_format(format)
-    check_numbers(bins=bins, groups=groups, seed=seed, n_process=n_process, gpu_id=gpu_id)
-    path = DEFAULT_OUTPUT if output is None and format != "json" else output
+    path = run.page
     if path is not None:
         check_page(path)
-    data_files(data)
-    check_files(wanted_output(path), force, inputs=[data, code], model=model)
-    nlp = open_model(model, code=code, gpu_id=gpu_id)
-    pipes, skipped = readable_pipes(nlp) if attr is None else ([pipe_of(nlp, attr)], [])
+    nlp = run.begin()
+    pipes, skipped = readable_pipes(nlp) if run.attr is None else ([pipe_of(nlp, run.attr)], [])
     views: list[dict[str, Any]] = []
     for pipe in pipes:
-        found, missing = pipe_views(
-            nlp, pipe, data, bins, groups, seed, gold_preproc=gold_preproc, doc_key=doc_key, n_process=n_process, silent=silent
-        )
+        found, missing = pipe_views(nlp, pipe, run)
         views += found
         skipped += missing
     if not views:
@@ -135,11 +96,11 @@ def report(
     tell_apart(views)
     name = f"{nlp.meta['lang']}_{nlp.meta['name']}"
     contents = {
-        "title": title or f"How true are the scores of {name}?",
+        "title": run.title or f"How true are the scores of {name}?",
         "model": f"{name} {nlp.meta['version']}",
-        "data": data.name,
-        "date": date,
-        "made": how_made(nlp, pipes, model, data, views, seed, date),
+        "data": run.data.name,
+        "date": run.date,
+        "made": how_made(nlp, pipes, run, views),
         "skipped": skipped,
         "views": views,
     }
@@ -147,7 +108,7 @@ def report(
         from ..report.page import render_report
 
         write_text(path, render_report(contents))
-    deliver(contents, lambda: show(contents, path), output=None, format=format, silent=silent)
+    deliver(contents, lambda: show(contents, path), output=None, format=run.format, silent=run.silent)
     return contents
 
 
@@ -188,35 +149,20 @@ def check_page(path: Path) -> None:
     check_option("--output", path.suffix.lower() in (".html", ".htm"), "a file that ends in .html", path)
 
 
-def pipe_views(
-    nlp: Language,
-    pipe: Calibrator,
-    data: Path,
-    bins: int | None,
-    n_groups: int | None,
-    seed: int,
-    *,
-    gold_preproc: bool,
-    doc_key: str | None,
-    n_process: int,
-    silent: bool,
-) -> tuple[list[dict[str, Any]], list[str]]:
+def pipe_views(nlp: Language, pipe: Calibrator, run: ReportOptions) -> tuple[list[dict[str, Any]], list[str]]:
     """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged.
 
     RAISES C005, C075, C151: there is too little, or nothing, to judge.
     """
     from ..report.contents import view_contents
 
-    watch = watch_for(pipe)
-    examples = watch.over(stream_examples(nlp, data, gold_preproc=gold_preproc, doc_key=doc_key))
-    corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what=f"Scoring {pipe.name}")
-    check_gold_of_corpus(pipe, corpus, silent)
-    facts = {**pipe_facts(pipe), "seen": seen_by(pipe, watch), "weights_changed": pipe.lookup.weights_changed()}
+    corpus, seen = run.score(nlp, pipe, what=f"Scoring {pipe.name}")
+    facts = {**pipe_facts(pipe), "seen": seen, "weights_changed": pipe.lookup.weights_changed()}
     views, skipped = [], []
-    for unit, judged in judged_units(pipe, corpus, bins, n_groups, seed).items():
+    for unit, judged in judged_units(pipe, corpus, run.bins, run.groups, run.seed).items():
         name = f"{facts['component'] or 'Doc'}: {unit}"
         if len(judged.pairs):
-            check_bins(len(judged.pairs), bins, pipe.threshold)
+            check_bins(len(judged.pairs), run.bins, pipe.threshold)
             views.append(view_contents(corpus, judged, {"name": name, **facts}))
         else:
             skipped.append(f"Not judged: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
@@ -257,9 +203,7 @@ def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
     }
 
 
-def how_made(
-    nlp: Language, pipes: list[Calibrator], model: str, data: Path, views: list[dict[str, Any]], seed: int, date: str | None
-) -> dict[str, str]:
+def how_made(nlp: Language, pipes: list[Calibrator], run: ReportOptions, views: list[dict[str, Any]]) -> dict[str, str]:
     """Name -> text."""
     from ..pairs.documents import by_unit
 
@@ -269,13 +213,13 @@ def how_made(
         with contextlib.suppress(ImportError):
             held[package] = version(package)
     made = {
-        "Pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}, given as {Path(model).name}",
-        "Data": f"{data.name}, {_documents_line(views)} with scores",
+        "Pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}, given as {Path(run.model).name}",
+        "Data": f"{run.data.name}, {_documents_line(views)} with scores",
         **{f"Pipe {pipe.name}": _fit_line(pipe) for pipe in pipes},
-        "Judged with": f"{views[0]['bins']} adaptive bins, seed {seed}; intervals by bootstrap {by_unit(**views[0]['table']['by'])}",
+        "Judged with": f"{views[0]['bins']} adaptive bins, seed {run.seed}; intervals by bootstrap {by_unit(**views[0]['table']['by'])}",
         "Versions": ", ".join(f"{name} {number}" for name, number in held.items()) + f", python {platform.python_version()}",
     }
-    return {**made, "Date": date} if date else made
+    return {**made, "Date": run.date} if run.date else made
 
 
 def _documents_line(views: list[dict[str, Any]]) -> str:
@@ -301,8 +245,6 @@ def _fit_line(pipe: Calibrator) -> str:
 
 def show(contents: dict[str, Any], path: Path | None) -> None:
     """Print the verdicts and the figures, and where the page is."""
-    from .shared.screen import msg
-
     for view in contents["views"]:
         msg.divider(view["name"])
         show_other_weights(view["weights_changed"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import typer
@@ -14,14 +14,15 @@ import typer
 from ..corpus.active.pieces import PIECE_KINDS
 from ..corpus.active.priority import ADDITIVE, BY, SIGNALS
 from ..errors import calib_error
-from .shared.checks import check_format, check_numbers, check_option
+from .shared.checks import check_option
+from .shared.command import choice, command
 from .shared.examples import run_pipes
-from .shared.options import Calibrated, Code, DocKey, FirstAttr, ForceFile, Format, GpuId, NProcess, Silent, Texts, one_of
-from .shared.outputs import check_files, wanted_output
+from .shared.options import FirstAttr, Format, Texts
 from .shared.results import deliver, write_json
-from .shared.scoring import open_pipeline, pipes_to_run, score
-from .shared.screen import shorten, user_errors
-from .shared.texts import stream_examples, text_files
+from .shared.run import Run
+from .shared.scoring import pipes_to_run
+from .shared.screen import msg, shorten
+from .shared.texts import stream_examples
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -47,75 +48,64 @@ SCORE_MEANS = {
 }
 
 
-def select_cli(
-    # fmt: off
-    model: Calibrated,
-    data: Texts,
-    n: int = typer.Option(None, "--top", "--n", "-n", help=f"How many; {DEFAULT_N} unless --max-words is given"),
-    max_words: int = typer.Option(None, "--max-words", help="Choose at most that many words"),
-    min_words: int = typer.Option(MIN_WORDS, "--min-words", help="Leave out what has fewer words (with a letter or a digit)"),
-    by: str = typer.Option("least-confident", "--by", help="What makes one worth labelling", **one_of(BY)),
-    signal: str = typer.Option("calibrated", "--signal", help="Scores to order by", **one_of(SIGNALS)),
-    per_word: bool = typer.Option(
-        None,
-        "--per-word/--per-sentence",
-        help="Expected errors, or P(rare tag), of a word or of a sentence; per word with --max-words",
-    ),
-    rare_share: float = typer.Option(
-        0.01, "--rare-share", help="Hunt the rarest tags, which together held at most this share of tokens at the fit"
-    ),
-    tag: list[str] = typer.Option([], "--tag", "-T", help="Hunt this tag; may be repeated"),
-    per_doc: int = typer.Option(None, "--per-doc", help="At most that many sentences of one document, round robin"),
-    unit: str = typer.Option("sentence", "--unit", "-u", help="What is labelled as one piece", **one_of(PIECE_KINDS)),
-    exclude: list[Path] = typer.Option(
-        [], "--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
-    ),
-    seed: int = typer.Option(0, "--seed", help="Of --by random"),
-    attr: FirstAttr = None,
-    output: Path = typer.Option(
-        None,
-        "--output",
-        "-o",
-        help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv (cells that begin with = + - @ get an apostrophe; .jsonl is exact) or .json",
-    ),
-    format: Format = "table",
-    doc_key: DocKey = None,
-    n_process: NProcess = 1,
-    gpu_id: GpuId = -1,
-    code: Code = None,
-    force: ForceFile = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
-    """
-    Choose from unlabelled texts what is worth labelling next: the sentences whose
-    labels are most likely wrong, or that hold rare tags, each with the reason.
-    """
-    with user_errors():
-        settings = Settings(by, signal, n, max_words, per_word, rare_share, tuple(tag), per_doc, unit, seed, min_words)
-        select(
-            model, data, settings, exclude=exclude, attr=attr, output=output, format=format, doc_key=doc_key, n_process=n_process,
-            gpu_id=gpu_id, code=code, force=force, silent=silent,
-        )  # fmt: skip
-
-
 @dataclass(frozen=True)
-class Settings:
-    """What to choose; see the options of the command. n, max_words, per_doc (int | None): No bound where None, but `DEFAULT_N` sentences
-    where neither n nor max_words is given. per_word (bool | None): None says: with max_words.
-    """
+class SelectOptions(Run):
+    """What `select` chooses, and how much of it."""
 
-    by: str = "least-confident"
-    signal: str = "calibrated"
-    n: int | None = None
-    max_words: int | None = None
-    per_word: bool | None = None
-    rare_share: float = 0.01
-    tags: tuple[str, ...] = ()
-    per_doc: int | None = None
-    unit: str = "sentence"
-    seed: int = 0
-    min_words: int = MIN_WORDS
+    gold_preproc: ClassVar[bool] = False  # type: ignore[misc]  # there is no gold yet
+
+    data: Texts
+    _: KW_ONLY
+    n: Annotated[int | None, typer.Option("--top", "--n", "-n", help=f"How many; {DEFAULT_N} unless --max-words is given")] = (
+        None
+    )
+    max_words: Annotated[int | None, typer.Option("--max-words", help="Choose at most that many words")] = None
+    min_words: Annotated[int, typer.Option("--min-words", help="Leave out what has fewer words (with a letter or a digit)")] = (
+        MIN_WORDS
+    )
+    by: Annotated[str, choice(BY, "--by", help="What makes one worth labelling")] = "least-confident"
+    signal: Annotated[str, choice(SIGNALS, "--signal", help="Scores to order by")] = "calibrated"
+    per_word: Annotated[
+        bool | None,
+        typer.Option(
+            "--per-word/--per-sentence",
+            help="Expected errors, or P(rare tag), of a word or of a sentence; per word with --max-words",
+        ),
+    ] = None
+    rare_share: Annotated[
+        float,
+        typer.Option("--rare-share", help="Hunt the rarest tags, which together held at most this share of tokens at the fit"),
+    ] = 0.01
+    tags: Annotated[list[str], typer.Option("--tag", "-T", help="Hunt this tag; may be repeated")] = field(default_factory=list)
+    per_doc: Annotated[
+        int | None, typer.Option("--per-doc", help="At most that many sentences of one document, round robin")
+    ] = None
+    unit: Annotated[str, choice(PIECE_KINDS, "--unit", "-u", help="What is labelled as one piece")] = "sentence"
+    exclude: Annotated[
+        list[Path],
+        typer.Option("--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"),
+    ] = field(default_factory=list)
+    seed: Annotated[int, typer.Option("--seed", help="Of --by random")] = 0
+    attr: FirstAttr = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv (cells that begin with = + - @ get an apostrophe; .jsonl is exact) or .json",
+        ),
+    ] = None
+    format: Format = "table"
+
+    def check_options(self) -> None:
+        """RAISES C056: a value out of range, or two that exclude one another."""
+        check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
+        check_option("--tag", not self.tags or self.by == "rare-tag", "left out unless --by is rare-tag", ", ".join(self.tags))
+        additive = not self.per_word or self.by in ADDITIVE
+        check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.by}")
+        check_option("--per-doc", self.per_doc is None or self.unit != "doc", "left out with --unit doc", self.per_doc)
+        named = self.output is None or self.output.suffix in SUFFIXES
+        check_option("--output", named, f"a file that ends in {', '.join(SUFFIXES)}", self.output)
 
     @property
     def limit(self) -> int | None:
@@ -128,81 +118,53 @@ class Settings:
         wanted = self.max_words is not None if self.per_word is None else self.per_word
         return wanted and self.by in ADDITIVE
 
-    def check(self) -> None:
-        """RAISES C056: a value out of range, or two that exclude one another."""
-        for option, given, allowed in (
-            ("--by", self.by, BY),
-            ("--signal", self.signal, SIGNALS),
-            ("--unit", self.unit, PIECE_KINDS),
-        ):
-            check_option(option, given in allowed, f"one of {', '.join(allowed)}", repr(given))
-        check_numbers(top=self.n, max_words=self.max_words, per_doc=self.per_doc, min_words=self.min_words, seed=self.seed)
-        check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
-        check_option("--tag", not self.tags or self.by == "rare-tag", "left out unless --by is rare-tag", ", ".join(self.tags))
-        additive = not self.per_word or self.by in ADDITIVE
-        check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.by}")
-        check_option("--per-doc", self.per_doc is None or self.unit != "doc", "left out with --unit doc", self.per_doc)
+    def read_files(self) -> list[Path]:
+        return self.exclude
 
 
-def select(
-    model: str,
-    data: Path,
-    settings: Settings | None = None,
-    *,
-    exclude: Sequence[Path] = (),
-    attr: str | None = None,
-    output: Path | None = None,
-    format: str = "table",
-    doc_key: str | None = None,
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
+@command(
+    SelectOptions,
+    does="Pick unlabelled texts to annotate next, to train on",
+    example="./calibrated texts.txt --by margin --max-words 2000 -o batch.jsonl",
+)
+def select(run: SelectOptions) -> dict[str, Any]:
+    """
+    Choose from unlabelled texts what is worth labelling next: the sentences whose
+    labels are most likely wrong, or that hold rare tags, each with the reason.
 
     RETURNS (dict): "pipe", "attr", "by", "signal", "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `active.records.batch_rows`.
     RAISES CalibError: every fault of the input.
     """
-    settings = Settings() if settings is None else settings
-    settings.check()
-    check_numbers(n_process=n_process, gpu_id=gpu_id)
-    check_format(format)
-    check_option("--output", output is None or output.suffix in SUFFIXES, f"a file that ends in {', '.join(SUFFIXES)}", output)
-    text_files(data)
-    check_files(wanted_output(output), force, inputs=[data, *exclude, code], model=model)
-    nlp, pipe = open_pipeline(model, attr, code=code, gpu_id=gpu_id)
-    tags = hunted_tags(pipe, settings)
-    labelled = labelled_texts(nlp, exclude) if exclude else None
-    examples = stream_examples(nlp, data, doc_key=doc_key)
-    corpus = score(nlp, pipe, examples, sentences=True, n_process=n_process, silent=silent, what="Scoring")
-    found = choose_from(corpus, settings, tags, labelled)
+    nlp, pipe = run.open()
+    tags = hunted_tags(pipe, run)
+    labelled = labelled_texts(nlp, run.exclude) if run.exclude else None
+    corpus, _ = run.score(nlp, pipe, judge=False)
+    found = choose_from(corpus, run, tags, labelled)
     result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
-    if output is not None:
-        write_batch(output, result, lambda: batch_docs(nlp, pipe, data, found, silent=silent))
-    deliver(result, lambda: show_batch(result, output), output=None, format=format, silent=silent)
+    if run.output is not None:
+        write_batch(run.output, result, lambda: batch_docs(nlp, pipe, run.data, found, silent=run.silent))
+    deliver(result, lambda: show_batch(result, run.output), output=None, format=run.format, silent=run.silent)
     return result
 
 
-def hunted_tags(pipe: Calibrator, settings: Settings) -> tuple[str, ...]:
+def hunted_tags(pipe: Calibrator, options: SelectOptions) -> tuple[str, ...]:
     """The tags to look for; () for other orders.
 
     RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
     """
     from ..corpus.active.rare import rare_tags
 
-    if settings.by != "rare-tag":
+    if options.by != "rare-tag":
         return ()
     labels = pipe.lookup.labels()
-    unknown = [tag for tag in settings.tags if tag not in labels]
+    unknown = [tag for tag in options.tags if tag not in labels]
     if unknown:
         raise calib_error("C090", name=pipe.name, tag=unknown[0], available=", ".join(labels))
     assert pipe.groups is not None
-    tags = settings.tags or tuple(rare_tags(labels, pipe.groups, settings.rare_share))
+    tags = tuple(options.tags) or tuple(rare_tags(labels, pipe.groups, options.rare_share))
     if not tags:
-        raise calib_error("C093", name=pipe.name, share=settings.rare_share)
+        raise calib_error("C093", name=pipe.name, share=options.rare_share)
     return tags
 
 
@@ -236,30 +198,30 @@ class Found:
     result: dict[str, Any]
 
 
-def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], given: set[str] | None) -> Found:
+def choose_from(corpus: ScoredCorpus, options: SelectOptions, tags: Sequence[str], given: set[str] | None) -> Found:
     """given (set | None): Keys of labelled texts. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
     from ..corpus.active.batch import labelled_keys, text_key
     from ..corpus.active.pieces import pieces_of
     from ..corpus.active.priority import priorities, token_values
     from ..corpus.active.records import batch_rows
 
-    units = pieces_of(corpus, settings.unit)
+    units = pieces_of(corpus, options.unit)
     keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
     labelled = labelled_keys(corpus, units, keys, given or ())
-    values = token_values(corpus, settings.by, settings.signal, tags)
-    scores = priorities(corpus, units, values, settings.by, settings.seed)
-    if settings.divides:
+    values = token_values(corpus, options.by, options.signal, tags)
+    scores = priorities(corpus, units, values, options.by, options.seed)
+    if options.divides:
         scores = scores / units.words.clip(1)
-    scores = np.where(units.sums(corpus.is_word.astype(np.float64)) < settings.min_words, -np.inf, scores)
+    scores = np.where(units.sums(corpus.is_word.astype(np.float64)) < options.min_words, -np.inf, scores)
     what = f"score for {', '.join(tags)}" if tags else "scored token"
-    what += f" and {settings.min_words} words (--min-words)"
-    chosen = _chosen(units, corpus.documents_of(units.docs), scores, keys, settings, labelled, what)
-    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=settings.unit == "doc", tags=tags)
+    what += f" and {options.min_words} words (--min-words)"
+    chosen = _chosen(units, corpus.documents_of(units.docs), scores, keys, options, labelled, what)
+    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=options.unit == "doc", tags=tags)
     result = {
-        "by": settings.by,
-        "signal": settings.signal,
-        "unit": settings.unit,
-        "per_word": settings.divides,
+        "by": options.by,
+        "signal": options.signal,
+        "unit": options.unit,
+        "per_word": options.divides,
         "tags": list(tags),
         **_sums(corpus, units, rows),
         "excluded": None if given is None else sum(key in labelled for key in keys),
@@ -269,21 +231,21 @@ def choose_from(corpus: ScoredCorpus, settings: Settings, tags: Sequence[str], g
 
 
 def _chosen(
-    units: Pieces, documents: Ints, scores: Floats, keys: list[str], settings: Settings, labelled: set[str], what: str
+    units: Pieces, documents: Ints, scores: Floats, keys: list[str], options: SelectOptions, labelled: set[str], what: str
 ) -> Ints:
     """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
     from ..corpus.active.batch import choose
 
     within = partial(
-        choose, units, scores, keys, n=settings.limit, per_doc=settings.per_doc, excluded=labelled, documents=documents
+        choose, units, scores, keys, n=options.limit, per_doc=options.per_doc, excluded=labelled, documents=documents
     )
-    chosen = within(max_words=settings.max_words)
+    chosen = within(max_words=options.max_words)
     if len(chosen):
         return chosen
     possible = within()
     if len(possible):
-        raise calib_error("C094", unit=settings.unit, max_words=settings.max_words)
-    raise calib_error("C091", n=len(units), unit=settings.unit, excluded=sum(key in labelled for key in keys), what=what)
+        raise calib_error("C094", unit=options.unit, max_words=options.max_words)
+    raise calib_error("C091", n=len(units), unit=options.unit, excluded=sum(key in labelled for key in keys), what=what)
 
 
 def _sums(corpus: ScoredCorpus, units: Pieces, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -345,8 +307,6 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:
     """Print the first rows, and what the batch is in all."""
-    from .shared.screen import msg
-
     msg.divider(f"{result['unit'].capitalize()}s to label, by {result['by']} ({result['signal']} scores)")
     if result["tags"]:
         msg.text(f"Tags hunted: {', '.join(result['tags'])}")

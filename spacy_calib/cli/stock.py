@@ -2,62 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import calib_error
-from .shared.checks import check_format
-from .shared.loading import INLINE_FACTORIES, import_user_code, load_pipeline, load_with_factories
+from .shared.command import Options, command
+from .shared.loading import INLINE_FACTORIES, load_with_factories, open_model
 from .shared.options import Calibrated, Code, Force, Format, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
-from .shared.screen import user_errors
+from .shared.screen import msg
+
+if TYPE_CHECKING:
+    from spacy.language import Language
 
 
-def stock_cli(
-    # fmt: off
-    model: Calibrated,
-    output: Path = typer.Argument(..., metavar="OUTPUT", help="Folder to write the stock pipeline to"),
-    keep_calib: bool = typer.Option(False, "--keep-calib", help="Keep the calib pipes: they decode again for the scores"),
-    format: Format = "table",
-    code: Code = None,
-    force: Force = False,
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True)
+class StockOptions(Options):
+    """Which pipeline to turn back, and where to."""
+
+    model: Calibrated
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the stock pipeline to")]
+    _: KW_ONLY
+    keep_calib: Annotated[bool, typer.Option("--keep-calib", help="Keep the calib pipes: they decode again for the scores")] = (
+        False
+    )
+    format: Format = "table"
+    code: Code = None
+    force: Force = False
+    silent: Silent = True
+
+
+@command(StockOptions, does="Turn it back into the pipeline that it was", example="./calibrated ./stock")
+def stock(options: StockOptions) -> Language:
     """
     Turn a calibrated pipeline back into one of spaCy's own components: the same
     weights, without calib pipes. It needs this package no more.
-    """
-    with user_errors():
-        stock(model, output, keep_calib=keep_calib, format=format, code=code, force=force, silent=silent)
-
-
-def stock(
-    model: str,
-    output: Path,
-    *,
-    keep_calib: bool = False,
-    format: str = "table",
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> Any:
-    """What the command does.
 
     RETURNS (Language): The stock pipeline.
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
     from ..pipe.performance import drop_performance
     from .shared.atomic import write_folder
-    from .shared.screen import msg
 
-    check_format(format)
-    import_user_code(code)
-    check_pipeline_folder(output, force, inputs=[code], model=model)
-    nlp = load_pipeline(model)
+    model, output, keep_calib = options.model, options.output, options.keep_calib
+    check_pipeline_folder(output, options.force, inputs=[options.code], model=model)
+    nlp = open_model(model, code=options.code)
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
     ours = {factory: stock for stock, factory in INLINE_FACTORIES.items()}
     back = {name: ours[factory] for name, factory in factory_of.items() if factory in ours}
@@ -67,11 +60,11 @@ def stock(
     plain = load_with_factories(model, back, exclude=() if keep_calib else calib)
     for name in () if keep_calib else calib:
         drop_performance(plain, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
-    write_folder(output, lambda folder: plain.to_disk(folder), force)
+    write_folder(output, lambda folder: plain.to_disk(folder), options.force)
     gone = [] if keep_calib else calib
-    if not silent and format == "json":
+    if not options.silent and options.format == "json":
         print_json({"output": str(output), "stock": back, "removed": gone})
-    elif not silent:
+    elif not options.silent:
         changed = [f"'{name}' is spaCy's {factory} again" for name, factory in back.items()]
         changed += [f"'{name}' is gone" for name in gone]
         msg.good(f"{'; '.join(changed)}: {output}")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
-from .shared.checks import check_confidence, check_format, check_numbers, check_option
-from .shared.examples import data_files, read_examples, run_pipes
-from .shared.gold import check_gold_of_examples, check_has_gold
-from .shared.loading import check_readable, import_user_code, load_pipeline, pipes_named, use_gpu
-from .shared.options import Calibrated, Code, DocKey, Format, GoldPreproc, GpuId, NProcess, Silent, one_of
-from .shared.outputs import check_files, check_pipeline_folder, wanted_output
+from .shared.checks import check_confidence, check_option
+from .shared.command import choice, command
+from .shared.loading import check_readable, pipes_named
+from .shared.options import Format
 from .shared.results import deliver, write_json
-from .shared.screen import number, print_table, user_errors
+from .shared.run import Run
+from .shared.screen import msg, number, print_table
 from .shared.seen import seen_in, show_seen
 
 if TYPE_CHECKING:
@@ -25,59 +25,46 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-def threshold_cli(
-    # fmt: off
-    model: Calibrated,
-    data: Path = typer.Argument(
-        ..., metavar="DATA", help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"
-    ),
-    precision: float = typer.Option(..., "--precision", "-p", help="Share of accepted entities that are to be right"),
-    per: str = typer.Option("all", "--per", help="One cut-off for all, or for each", **one_of(PER)),
-    confidence: float = typer.Option(0.95, "--confidence", help="How sure it must be that the precision is reached"),
-    attr: str = typer.Option(None, "--attr", help="The calib pipe with this prefix; else the first that scores entities"),
-    output: Path = typer.Option(None, "--output", "-o", help="JSON file for the cut-offs"),
-    apply: Path = typer.Option(None, "--apply", "-a", help="Folder for the pipeline with the cut-offs in it"),
-    format: Format = "table",
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
-    n_process: NProcess = 1,
-    gpu_id: GpuId = -1,
-    code: Code = None,
-    force: bool = typer.Option(False, "--force", "-F", help="Replace a file at --output, and a pipeline at --apply"),
-    silent: Silent = False,
-    # fmt: on
-) -> None:
+@dataclass(frozen=True)
+class ThresholdOptions(Run):
+    """The precision to reach, how surely, and where the cut-offs go."""
+
+    needs_gold = True
+
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"),
+    ]
+    _: KW_ONLY
+    precision: Annotated[float, typer.Option("--precision", "-p", help="Share of accepted entities that are to be right")]
+    per: Annotated[str, choice(PER, "--per", help="One cut-off for all, or for each")] = "all"
+    confidence: Annotated[float, typer.Option("--confidence", help="How sure it must be that the precision is reached")] = 0.95
+    attr: Annotated[
+        str | None, typer.Option("--attr", help="The calib pipe with this prefix; else the first that scores entities")
+    ] = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the cut-offs")] = None
+    apply: Annotated[Path | None, typer.Option("--apply", "-a", help="Folder for the pipeline with the cut-offs in it")] = None
+    format: Format = "table"
+    force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at --output, and a pipeline at --apply")] = False
+
+    def check_options(self) -> None:
+        """RAISES C056: no precision, or no confidence."""
+        check_option("--precision", 0 < self.precision < 1, "between 0 and 1", self.precision)
+        check_confidence(self.confidence)
+
+    def folder(self) -> Path | None:
+        return self.apply
+
+
+@command(
+    ThresholdOptions,
+    does="Find the score above which entities are right as often as asked",
+    example="./calibrated test.spacy --precision 0.9",
+)
+def threshold(run: ThresholdOptions) -> dict[str, Any]:
     """
     Find the lowest score cut-offs at which accepted entities reach a precision
     with the stated confidence. Best on gold that was not used for `calib fit`.
-    """
-    with user_errors():
-        threshold(
-            model, data, precision=precision, per=per, confidence=confidence, attr=attr, output=output, apply=apply,
-            gold_preproc=gold_preproc, doc_key=doc_key, format=format, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
-        )  # fmt: skip
-
-
-def threshold(
-    model: str,
-    data: Path,
-    *,
-    precision: float,
-    per: str = "all",
-    confidence: float = 0.95,
-    attr: str | None = None,
-    output: Path | None = None,
-    apply: Path | None = None,
-    gold_preproc: bool = False,
-    doc_key: str | None = None,
-    format: str = "table",
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: Path | None = None,
-    force: bool = False,
-    silent: bool = True,
-) -> dict[str, Any]:
-    """What the command does.
 
     RETURNS (dict): "pipe", "event", "precision", "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": for each key what it
         keeps, see `entities.thresholds.Threshold`; "seen": see `seen.SeenShare`.
@@ -86,32 +73,10 @@ def threshold(
     from ..calibration.cutoffs import Cutoffs
     from .shared.atomic import write_folder
 
-    check_option("--precision", 0 < precision < 1, "between 0 and 1", precision)
-    check_confidence(confidence)
-    check_numbers(n_process=n_process, gpu_id=gpu_id)
-    check_format(format)
-    check_option("--per", per in PER, f"one of {', '.join(PER)}", repr(per))
-    import_user_code(code)
-    inputs = [data, *data_files(data), code]
-    check_files(wanted_output(output), force, inputs=inputs, model=model, folder=apply)
-    if apply is not None:
-        check_pipeline_folder(apply, force, inputs=inputs, model=model, option="--apply")
-    use_gpu(gpu_id)
-    nlp = load_pipeline(model)
-    pipe = span_pipe(nlp, attr)
-    rows, seen, by = find_rows(
-        nlp,
-        pipe,
-        data,
-        precision,
-        confidence,
-        per,
-        gold_preproc=gold_preproc,
-        doc_key=doc_key,
-        n_process=n_process,
-        silent=silent,
-    )
-    cutoffs = Cutoffs(precision, confidence, per, {row["key"]: row["cutoff"] for row in rows})
+    nlp = run.begin()
+    pipe = span_pipe(nlp, run.attr)
+    rows, seen, by = find_rows(nlp, pipe, run)
+    cutoffs = Cutoffs(run.precision, run.confidence, run.per, {row["key"]: row["cutoff"] for row in rows})
     result = {
         "pipe": pipe.name,
         "attr": pipe.attr,
@@ -121,12 +86,12 @@ def threshold(
         "seen": seen,
         "rows": rows,
     }
-    if output is not None:
-        write_json(output, result)
-    if apply is not None:
+    if run.output is not None:
+        write_json(run.output, result)
+    if run.apply is not None:
         pipe.spans.cutoffs = cutoffs
-        write_folder(apply, lambda folder: nlp.to_disk(folder), force)
-    deliver(result, lambda: show_thresholds(result, apply), output=None, format=format, silent=silent)
+        write_folder(run.apply, lambda folder: nlp.to_disk(folder), run.force)
+    deliver(result, lambda: show_thresholds(result, run.apply), output=None, format=run.format, silent=run.silent)
     return result
 
 
@@ -145,17 +110,7 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
 
 
 def find_rows(
-    nlp: Language,
-    pipe: Calibrator,
-    data: Path,
-    precision: float,
-    confidence: float,
-    per: str,
-    *,
-    gold_preproc: bool,
-    doc_key: str | None,
-    n_process: int,
-    silent: bool,
+    nlp: Language, pipe: Calibrator, run: ThresholdOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None, dict[str, Any]]:
     """(a row for each key: what its cut-off keeps; how much of the data the fit has seen; what was drawn as a whole: "unit" and "n").
 
@@ -165,28 +120,16 @@ def find_rows(
 
     from ..calibration.cutoffs import keys_of
     from ..calibration.thresholds import find_thresholds
-    from ..doc.annotations import get_annotation
     from ..pipe.scorer import corpus_of
 
-    examples = read_examples(nlp, data, gold_preproc, doc_key)
-    check_has_gold(examples, pipe)
-    order = nlp.pipe_names
-    done = list(
-        run_pipes(
-            nlp, examples, order[: order.index(pipe.name) + 1], silent=silent, what="Scoring entities", n_process=n_process
-        )
-    )
-    annotation = get_annotation(pipe.fit_info.layer)
-    if not any(annotation.known_tokens(example.reference).any() for example in done):
-        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    check_gold_of_examples(pipe, done, silent)
+    done = run.annotate(nlp, [pipe], what="Scoring entities")
     labels = pipe.lookup.span_labels()
     judged = corpus_of(done, pipe.attr, pipe.lookup.labels()).span_pairs(labels)
     assert pipe.spans.groups is not None
     groups = pipe.spans.groups
-    keys = keys_of(per, judged.pairs.tags, labels, groups)
-    found = find_thresholds(judged.calibrated, judged.pairs.hits, judged.documents, keys, precision, confidence)
-    wanted = {"all": ["all"], "label": list(labels), "group": list(groups.names)}[per]
+    keys = keys_of(run.per, judged.pairs.tags, labels, groups)
+    found = find_thresholds(judged.calibrated, judged.pairs.hits, judged.documents, keys, run.precision, run.confidence)
+    wanted = {"all": ["all"], "label": list(labels), "group": list(groups.names)}[run.per]
     rows = []
     for key in dict.fromkeys([*wanted, *found]):
         one = found.get(key)
@@ -210,7 +153,6 @@ def find_rows(
 def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
     """Print the cut-offs."""
     from ..pairs.documents import by_unit
-    from .shared.screen import msg
 
     percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
     msg.divider(f"Cut-offs for a precision of {percent} (event: {result['event']})")

@@ -45,7 +45,8 @@ def _by_short(registry: str) -> dict[str, Any]:
     # Those of this package in front: what is registered elsewhere adds rows behind.
     made_by = sorted(prototypes(registry).items(), key=lambda named: not named[0].startswith("spacy-calib."))
     for name, made in made_by:
-        short = _own_short(made) or name
+        # A function that presets what another one makes too has no claim to the short name of the class.
+        short = (_own_short(made) if getattr(made, "registered", name) == name else "") or name
         if short in found:
             raise calib_error("C185", short=short, registry=registry, first=owner[short], second=name)
         found[short], owner[short] = made, name

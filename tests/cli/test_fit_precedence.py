@@ -60,7 +60,7 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--components.sure.grouping.n_groups=2", "--attr", "sure")
     assert outcome.code == 0, outcome.text
     assert "own pipe" not in outcome.text
-    assert len(fitted(tmp_path / "out", "sure").maps.groups) == 2
+    assert len(fitted(tmp_path / "out", "sure").groups) == 2
 
 
 @pytest.mark.parametrize(

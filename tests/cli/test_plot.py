@@ -95,7 +95,7 @@ def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
         (("--dpi", "20000"), "Option --dpi must be at most 2,400, but 20000 was given."),
         (("--n-process", "0"), "Option --n-process must be at least 1, but 0 was given."),
         (("--seed", "-1"), "Option --seed must be at least 0, but -1 was given."),
-        (("--image", "gif"), "Option --image must be png or svg, but 'gif' was given."),
+        (("--image", "gif"), "Option --image must be one of png, svg, but 'gif' was given."),
         (("--format", "yaml"), "Option --format must be one of table, json, but 'yaml' was given."),
         (("--bins", "100000"), "which is fewer than the 100000 bins"),
     ],

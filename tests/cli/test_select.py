@@ -14,7 +14,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.cli.select import Settings
 from spacy_calib.cli.select import select as select_command
 from spacy_calib.corpus.active.priority import BY
 from spacy_calib.doc.cutting import cut
@@ -215,7 +214,7 @@ def test_what_is_printed(calibrated, pool, tmp_path):
 
 
 def test_json_alone_on_the_standard_output(calibrated, pool, capsys):
-    result = select_command(str(calibrated), pool, Settings(n=2), format="json", silent=False)
+    result = select_command(str(calibrated), pool, n=2, format="json", silent=False)
     assert json.loads(capsys.readouterr().out) == result
 
 

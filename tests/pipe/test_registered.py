@@ -114,6 +114,7 @@ def test_a_function_that_needs_arguments_has_no_prototype(register):
 def test_two_of_one_short_name_are_refused_by_both_names(register):
     class Rival(Platt):
         registered = "elsewhere.Rival.v1"
+        short = "platt"
 
     register("calib_recalibrators", "elsewhere.Rival.v1", Rival)
     with pytest.raises(CalibError, match=r"\[C185\].*'platt'.*spacy-calib\.Platt\.v1 and elsewhere\.Rival\.v1"):
@@ -144,3 +145,9 @@ def test_a_short_name_that_a_class_inherits_is_not_its_own(register):
     register("calib_recalibrators", "elsewhere.Heir.v1", Heir)
     assert type(recalibrators()["platt"]) is Platt
     assert type(recalibrators()["elsewhere.Heir.v1"]) is Heir
+
+
+def test_a_function_that_presets_what_another_makes_has_no_claim_to_its_short_name(register):
+    register("calib_recalibrators", "elsewhere.Preset.v1", Platt)
+    assert recalibrators()["platt"].registered == "spacy-calib.Platt.v1"
+    assert "elsewhere.Preset.v1" in recalibrators()

@@ -5,17 +5,16 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from typer import Context
-from typer.core import TyperCommand
-
 from ...errors import calib_error
+from ..shared.command import MORE_OPTIONS, CalibCommand
 
 _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 
 
-class WithOverrides(TyperCommand):
+class WithOverrides(CalibCommand):
     """A command that takes dotted settings wherever they stand; every other option that it does not know stays an error.
 
     `spacy train` lets all unknown options pass instead, and then takes them for its arguments where one of those is missing.
@@ -23,15 +22,15 @@ class WithOverrides(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         others, dotted = split_overrides(args)
-        ctx.meta[__name__] = dotted
+        ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted)}
         return super().parse_args(ctx, others)
 
 
-def overrides_of(ctx: Context) -> dict[str, Any]:
-    """The dotted settings of a command line, by name, with values read as spaCy reads them."""
+def read_overrides(dotted: Sequence[str]) -> dict[str, Any]:
+    """Dotted settings by name, with values read as spaCy reads them."""
     from spacy.cli._util import parse_config_overrides
 
-    return parse_config_overrides(list(ctx.meta.get(__name__, [])), env_var=None)
+    return parse_config_overrides(list(dotted), env_var=None)
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.sufficiency import tokens_for_sets
 from ...errors import calib_error
-from ..shared.screen import number
+from ..shared.screen import msg, number
 
 if TYPE_CHECKING:
     from ...pipe.fit_info import FitInfo
@@ -35,8 +35,6 @@ def check_sets(info: FitInfo) -> None:
 
 def warn_of_sets(sets: Mapping[str, Any]) -> None:
     """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty."""
-    from ..shared.screen import msg
-
     worth = tokens_for_sets(sets["alpha"])[1]
     if sets["tokens"] < worth:
         msg.warn(
@@ -70,8 +68,6 @@ def warn_of_sets(sets: Mapping[str, Any]) -> None:
 
 def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
     """Say that tag offsets were asked for and are all 0."""
-    from ..shared.screen import msg
-
     biased = scaling is not None and scaling.get("biased")
     why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"
     msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out --tag-offsets")

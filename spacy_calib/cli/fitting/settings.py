@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import calib_error
-from ..shared.checks import check_numbers, check_option
+from ..shared.checks import check_option
 from ..shared.loading import reason
+from ..shared.registered import registered_name
 from .labels import labels_from
-from .names import METHODS, NORMALIZE, SCALINGS
 from .overrides import override, override_path
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-_BINNED = ("spacy-calib.Histogram.v1", "spacy-calib.ScalingBinning.v1")
 # Settings that are a block with a registered function, or null.
 BLOCKS = {
     "source": "@calib_sources",
@@ -35,14 +35,15 @@ DEFAULTS: dict[str, Any] = {
     "event": "exact",
     "source": {"component": "tagger"},
     "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
-    "recalibrator": {"@calib_recalibrators": METHODS["isotonic"]},
+    "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"},
     "selection": {"@calib_selections": "spacy-calib.Auto.v1"},
     "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": 10},
 }
+# Words of --normalize, and the setting that each stands for.
+NORMALIZE: dict[str, Any] = {"none": False, "kept": True, "other": "other"}
 # What --method auto chooses: the options, and the blocks of the config.
 _CHOSEN_OPTIONS = ("groups", "tag_offsets", "scaling")
 _CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
-_OWN_SOURCES = {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"}
 # Settings of a recognizer's source.
 _OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
 
@@ -61,7 +62,7 @@ def pipe_settings(
     overrides (dict | None): Dotted settings, see `overrides`.
     RAISES C056: an option out of range, or one beside --method auto. C063: a setting that is no block. C170: a dotted setting of something else.
     """
-    check_options(options)
+    check_settings(options)
     name, settings = (DEFAULTS["attr"], DEFAULTS) if base is None else base
     if options.get("attr", settings.get("attr", DEFAULTS["attr"])) != settings.get("attr", DEFAULTS["attr"]):
         name = options["attr"]
@@ -78,12 +79,9 @@ def pipe_settings(
     return name, settings | _promise_settings(settings, options)
 
 
-def check_options(options: dict[str, Any]) -> None:
-    """RAISES C056: an option out of range by itself. C001, C112: no prefix."""
-    from ...calibration.sets import COVERAGES
-    from ...doc.events import EVENTS
+def check_settings(options: dict[str, Any]) -> None:
+    """RAISES C056: an option of the pipe out of range by itself. C001, C112: no prefix. C185: two registered things have one short name."""
     from ...doc.names import check_attr
-    from ...registry import registry
 
     def check(option: str, ok: Callable[[Any], bool], wanted: str) -> None:
         given = options.get(option)
@@ -91,17 +89,23 @@ def check_options(options: dict[str, Any]) -> None:
             check_option(_flag(option), ok(given), wanted, repr(given) if isinstance(given, str) else given)
 
     check("component", bool, "the name of a component")
-    check_numbers(**{option: options.get(option) for option in ("groups", "bins", "beam_width")})
     check_attr(options.get("attr", DEFAULTS["attr"]))
     check("threshold", lambda score: 0 <= score < 1, "at least 0 and below 1")
     check("sets", lambda share: 0 < share < 1, "above 0 and below 1")
-    for option, words in (("event", EVENTS), ("normalize", NORMALIZE), ("coverage", COVERAGES)):
-        check(option, words.__contains__, f"one of {', '.join(words)}")
-    methods, scalings = registry.calib_recalibrators, registry.calib_scalings
-    named = f"one of auto, {', '.join(METHODS)} or a registered recalibrator"
-    check("method", lambda method: method == "auto" or METHODS.get(method, method) in methods, named)
-    named = f"one of {', '.join(SCALINGS)} or a registered scaling"
-    check("scaling", lambda scaling: SCALINGS.get(scaling, scaling) in scalings, named)
+    if options.get("method") not in (None, "auto"):
+        _method(options["method"])
+    if "scaling" in options:
+        _scaling(options["scaling"])
+
+
+def _method(given: str) -> str:
+    """The registered name of a recalibrator. RAISES C056: there is none of this name."""
+    return registered_name("--method", given, "calib_recalibrators", ("auto",))
+
+
+def _scaling(given: str) -> str:
+    """The registered name of a scaling. RAISES C056: there is none of this name."""
+    return registered_name("--scaling", given, "calib_scalings")
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
@@ -147,7 +151,7 @@ def _method_settings(settings: Mapping[str, Any], options: dict[str, Any], chose
     if options.get("tag_offsets"):
         changed["pooling"] = _block("pooling", "spacy-calib.TagOffsets.v1", settings)
     if "scaling" in options:
-        changed["scaling"] = _block("scaling", SCALINGS.get(options["scaling"], options["scaling"]), settings)
+        changed["scaling"] = _block("scaling", _scaling(options["scaling"]), settings)
     return changed
 
 
@@ -155,12 +159,20 @@ def _recalibrator(settings: Mapping[str, Any], method: str | None, bins: int | N
     """The block of a method, or of the one before; the number of bins, where it has one, is that of the option, else its own, else the scorer's."""
     key = BLOCKS["recalibrator"]
     held = settings.get("recalibrator") or DEFAULTS["recalibrator"]
-    block = _block("recalibrator", held[key] if method is None else METHODS.get(method, method), settings)
-    if block[key] not in _BINNED or (bins is None and {"n_bins", "bin_size"} & set(block)):
+    block = _block("recalibrator", held[key] if method is None else _method(method), settings)
+    if not _has_bins(block[key]) or (bins is None and {"n_bins", "bin_size"} & set(block)):
         return block
     block.pop("bin_size", None)
     scorer = settings.get("scorer") or DEFAULTS["scorer"]
     return {**block, "n_bins": bins or scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])}
+
+
+def _has_bins(recalibrator: str) -> bool:
+    """Whether the registered function of this name takes a number of bins."""
+    from ...registry import registry
+
+    known = registry.calib_recalibrators
+    return recalibrator in known and "n_bins" in signature(known.get(recalibrator)).parameters
 
 
 def _promise_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -214,25 +226,23 @@ def _components_in(path: Path) -> Any:
 
 
 def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, Any], second_pass: bool) -> None:
-    """Choose the source that reads the component, where the settings leave it open or name one that does not.
+    """Choose the source that reads the component, where the settings name none, or one that cannot read it.
 
-    RAISES C056: an option out of range. C066: an option of recognizers for another component.
+    RAISES C056: an option out of range. C066: an option of recognizers for another component. C200: two sources claim the component.
     """
-    from ...sources.find import source_for
-    from ...sources.ner.source import GRANULARITIES
+    from ...sources.find import registered_sources, source_for
 
     source = settings["source"]
     name = source.get("component", "")
     if name not in nlp.component_names:
         return
     pipe = nlp.get_pipe(name)
-    registered = source_for(pipe)
-    if source.get("@calib_sources", registered) in _OWN_SOURCES - {registered} or "@calib_sources" not in source:
-        settings["source"] = source = {"@calib_sources": registered, "component": name}
+    named = source.get("@calib_sources")
+    if named is None or (named in registered_sources() and not registered_sources()[named].supports(pipe)):
+        named = source_for(pipe)
+        settings["source"] = source = {"@calib_sources": named, "component": name}
     given = {option: options[option] for option in _OF_RECOGNIZERS if option in options}
-    if registered != "spacy-calib.Ner.v1" and (given or second_pass):
+    if named != "spacy-calib.Ner.v1" and (given or second_pass):
         raise calib_error("C066", option=_flag([*given, "second_pass"][0]), component=name, kind=type(pipe).__name__)
-    granularity = given.get("granularity", "type")
-    check_option("--granularity", granularity in GRANULARITIES, " or ".join(GRANULARITIES), repr(granularity))
     check_option("--beam-density", 0 <= given.get("beam_density", 0.0) < 1, "at least 0 and below 1", given.get("beam_density"))
     source.update(given)

@@ -111,3 +111,28 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
     for name, held in nlp.components:
         if (held is pipe or held is source) and name not in nlp.pipe_names:
             raise calib_error("C069", name=name)
+
+
+def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
+    """The fitted calib pipe with this prefix, the first one where none is named.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069, C120: see `check_readable`.
+    """
+    pipe = pipes_named(nlp, attr)[0]
+    check_readable(nlp, pipe)
+    return pipe
+
+
+def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1) -> Language:
+    """RAISES C062, C060, C050: the code cannot be imported, there is no such GPU, the model cannot be loaded."""
+    import_user_code(code)
+    use_gpu(gpu_id)
+    return load_pipeline(model)
+
+
+def open_pipeline(
+    model: str, attr: str | None = None, *, code: Path | None = None, gpu_id: int = -1
+) -> tuple[Language, Calibrator]:
+    """The pipeline and its calib pipe. RAISES: see `open_model` and `pipe_of`."""
+    nlp = open_model(model, code=code, gpu_id=gpu_id)
+    return nlp, pipe_of(nlp, attr)

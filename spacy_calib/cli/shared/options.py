@@ -1,32 +1,20 @@
-"""Options and arguments that several commands have, each said once. Letters mean what they mean in spaCy's own commands."""
+"""Options that several commands have, each declared once. Letters mean what they mean in spaCy's own commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..fitting.names import METHODS
-from .checks import FORMATS
+from .command import choice
 
-
-def one_of(words: Iterable[str]) -> dict[str, Any]:
-    """Settings of an option that is one of a few words: shown as such in the help, and completed by the shell."""
-    choices = tuple(words)
-
-    def complete(incomplete: str) -> list[str]:
-        return [word for word in choices if word.startswith(incomplete)]
-
-    return {"metavar": f"[{'|'.join(choices)}]", "autocompletion": complete}
-
-
+FORMATS = ("table", "json")
 TEXTS = '.spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
 
-Calibrated = Annotated[str, typer.Argument(..., metavar="MODEL", help="Calibrated pipeline: package name or path")]
-Gold = Annotated[Path, typer.Argument(..., metavar="DATA", help="Gold: a .spacy or .conllu file, or a folder of them")]
-Texts = Annotated[Path, typer.Argument(..., metavar="DATA", help=f"Texts: {TEXTS}")]
+Calibrated = Annotated[str, typer.Argument(metavar="MODEL", help="Calibrated pipeline: package name or path")]
+Gold = Annotated[Path, typer.Argument(metavar="DATA", help="Gold: a .spacy or .conllu file, or a folder of them")]
+Texts = Annotated[Path, typer.Argument(metavar="DATA", help=f"Texts: {TEXTS}")]
 FirstAttr = Annotated[str | None, typer.Option("--attr", help="The calib pipe with this prefix; else the first")]
 OnlyAttr = Annotated[str | None, typer.Option("--attr", help="Only the calib pipe with this prefix; else all of them")]
 NBins = Annotated[int | None, typer.Option("--bins", "-b", help="Adaptive bins; else those of the fit", show_default="10")]
@@ -41,14 +29,14 @@ Method = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help=f"auto (chosen on the data), {', '.join(METHODS)}, or a registered name",
+        help="auto (chosen on the data), {calib_recalibrators}, or a registered name",
         show_default="auto; beside --groups, --scaling or --tag-offsets isotonic",
     ),
 ]
 NewAttr = Annotated[
     str | None, typer.Option("--attr", help="Name of the pipe and prefix of its attributes", show_default="calib")
 ]
-Format = Annotated[str, typer.Option("--format", help="What is printed", **one_of(FORMATS))]
+Format = Annotated[str, choice(FORMATS, "--format", help="What is printed")]
 GoldPreproc = Annotated[bool, typer.Option("--gold-preproc", "-G", help="Use gold sentences and tokens")]
 DocKey = Annotated[
     str | None,

@@ -1,15 +1,13 @@
-"""MODEL and DATA -> the scored corpus that reports, queues and expectations read. DATA may be gold or plain texts."""
+"""Examples -> the scored corpus of a calib pipe."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import calib_error
 from .examples import run_pipes
 from .gold import why_silent
-from .loading import check_readable, import_user_code, load_pipeline, pipes_named, use_gpu
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -18,29 +16,6 @@ if TYPE_CHECKING:
 
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator
-
-
-def open_pipeline(model: str, attr: str | None, *, code: Path | None, gpu_id: int) -> tuple[Language, Calibrator]:
-    """The pipeline and its fitted calib pipe with this prefix, the first one where none is named.
-
-    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069: see `check_readable`. C050, C060, C062: model, GPU, code.
-    """
-    nlp = open_model(model, code=code, gpu_id=gpu_id)
-    return nlp, pipe_of(nlp, attr)
-
-
-def open_model(model: str, *, code: Path | None, gpu_id: int) -> Language:
-    """RAISES C050, C060, C062: the model cannot be loaded, there is no such GPU, the code cannot be imported."""
-    import_user_code(code)
-    use_gpu(gpu_id)
-    return load_pipeline(model)
-
-
-def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
-    """RAISES C021, C027, C068, C069: see `open_pipeline`."""
-    pipe = pipes_named(nlp, attr)[0]
-    check_readable(nlp, pipe)
-    return pipe
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:

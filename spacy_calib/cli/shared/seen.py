@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .screen import msg
+
 if TYPE_CHECKING:
     from spacy.training import Example
 
@@ -37,7 +39,6 @@ def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | N
 def show_seen(seen: dict[str, Any] | None) -> None:
     """Say in red that this is no test."""
     from ...expect.seen import warning_of
-    from .screen import msg
 
     warning = warning_of(seen)
     if warning:
@@ -47,7 +48,6 @@ def show_seen(seen: dict[str, Any] | None) -> None:
 def show_other_weights(changed: bool | None) -> None:
     """Say in red that the component is not the one that the pipe was fitted with. changed: See `SourceLookup.weights_changed`."""
     from ...expect.drift import OTHER_WEIGHTS_SENTENCE
-    from .screen import msg
 
     if changed:
         msg.fail(OTHER_WEIGHTS_SENTENCE)

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.utils import get_params_from_function
 
 from spacy_calib.cli import COMMANDS
+from spacy_calib.cli.shared.command import declared
 from tests.cli.conftest import calib, refuses
 
 ARGUMENTS = {
@@ -21,10 +21,7 @@ ARGUMENTS = {
 def whole_numbers() -> list[tuple[str, str]]:
     """(command, option) of every option that takes one."""
     return [
-        (name, parameter.default.param_decls[0])
-        for name, command in COMMANDS.items()
-        for parameter in get_params_from_function(command.run).values()
-        if parameter.annotation in (int, int | None)
+        (name, option.flag) for name, command in COMMANDS.items() for option in declared(command.options) if option.kind is int
     ]
 
 

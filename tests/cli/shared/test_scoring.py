@@ -11,7 +11,8 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_calib.cli.shared.scoring import open_pipeline, pipes_to_run, score
+from spacy_calib.cli.shared.loading import open_pipeline
+from spacy_calib.cli.shared.scoring import pipes_to_run, score
 from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view

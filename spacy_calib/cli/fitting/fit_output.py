@@ -1,0 +1,82 @@
+"""What `spacy calib fit` prints of a fit, and `spacy calib info` again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..shared.gold import unknown_sentence
+from ..shared.screen import msg, number, print_table
+from .promises import warn_of_promises
+
+if TYPE_CHECKING:
+    from ...calibration.sufficiency import HeldOut
+    from ...pipe.component import Calibrator
+    from ...pipe.fit_info import FitInfo, FitRow
+
+
+def show_fit(calib: Calibrator, output: Path) -> None:
+    """Print what was fitted, and the errors on the fit data."""
+    info = calib.fit_info
+    msg.good(f"Calibrated {info.component or 'the source'} on {info.tokens:,} tokens ({info.pairs:,} pairs): {output}")
+    why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
+    msg.info(f"Tag frequencies were counted on {info.counted_on}{why}")
+    if info.unknown is not None:
+        msg.warn(unknown_sentence(info.unknown, info.component or "the source"))
+    warn_of_promises(info)
+    warn_of_held_out(info.held_out)
+    if info.selection:
+        say_what_was_chosen(info.selection)
+    print_fit_tables(info)
+
+
+def warn_of_held_out(held: HeldOut | None) -> None:
+    """Say where calibrated scores are not clearly better than raw ones."""
+    if held is not None and held.verdict == "unclear":
+        msg.warn(
+            f"On held-out parts of these {held.tokens:,} tokens calibrated scores are not clearly better than raw ones: log loss "
+            f"{number(held.calibrated)}, raw {number(held.raw)} (standard error of the difference {number(held.error)}); "
+            "more data would help, or the raw scores are true already"
+        )
+
+
+def say_what_was_chosen(selection: Mapping[str, Any]) -> None:
+    """The candidate, and among how many; or why there was no choice."""
+    if selection.get("too_few"):
+        msg.warn(
+            f"Too little data to choose a method ({selection['too_few']}); taken was the smallest safe one: {selection['chosen']}"
+        )
+        return
+    n = len(selection["trials"]) + selection.get("dropped", 0)
+    msg.info(f"Chosen among {n}: {selection['chosen']} (`spacy calib info` shows the table)")
+
+
+def print_fit_tables(info: FitInfo) -> None:
+    """The rows of `summarize_fit`, and of `summarize_span_fit` where there are spans."""
+    print_fit_table(info.table, "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
+    spans = info.spans
+    if spans is not None:
+        msg.text(f"{spans.spans:,} predicted entities, {spans.right:,} right (event: {spans.event})")
+        if spans.fallback:
+            msg.warn(f"Entity scores are passed through as they are: {spans.fallback}")
+        print_fit_table(spans.table, "The same for whole entities")
+
+
+def print_fit_table(table: list[FitRow], title: str) -> None:
+    """One table under a title."""
+    rows = [
+        (
+            row.group,
+            f"{row.tags:,}",
+            number(None if row.share is None else 100 * row.share, 1),
+            f"{row.pairs:,}",
+            number(row.raw),
+            number(row.calibrated),
+            row.fallback or "own",
+        )
+        for row in table
+    ]
+    msg.divider(title)
+    header = ("Group", "Tags", "% gold", "Pairs", "Raw", "Calibrated", "Map")
+    print_table(rows, header, ("l", "r", "r", "r", "r", "r", "l"))

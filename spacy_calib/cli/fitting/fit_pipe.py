@@ -1,0 +1,95 @@
+"""Runs what a new calib pipe needs over gold, and fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import calib_error
+from ..shared.examples import read_examples, run_pipes
+from ..shared.gold import check_has_gold
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ...pipe.component import Calibrator
+
+
+class GoldCounts(NamedTuple):
+    """Gold frequency of the token labels, and of the span labels."""
+
+    tags: dict[str, int]
+    spans: dict[str, int]
+
+
+def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
+    """Gold frequencies of training data.
+
+    RAISES C030: it has no gold for the component.
+    """
+    pipe = calib.lookup.component()
+    annotation = calib.source.annotation(pipe)
+    references = [example.reference for example in read_examples(nlp, path, gold_preproc=False)]
+    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)))
+    if not counts.tags:
+        raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
+    return counts
+
+
+def fit_pipe(
+    nlp: Language,
+    calib: Calibrator,
+    examples: list[Example],
+    counts: GoldCounts | None,
+    *,
+    counted_on: str = "",
+    silent: bool = True,
+    n_process: int = 1,
+    max_unknown: float = 1.0,
+) -> None:
+    """Run what stands before the source, and the source's own component if its output is read, and fit.
+
+    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the recognizer sets entities.
+    """
+    from ...pipe.scorer import scorer_like
+
+    order = nlp.pipe_names
+    pipe = calib.lookup.to_fit()[1]
+    enabled = calib.source.component in order
+    stop = calib.source.component if enabled else calib.name
+    reads_output = enabled and pipe is not None and calib.source.reads_output(pipe)
+    upstream = order[: order.index(stop) + reads_output]
+    # What a component leaves to be read is kept in the process that ran it.
+    workers = 1 if reads_output else n_process
+    check_has_gold(examples, calib)
+    ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
+    n_bins = scorer_like(calib.scorer).n_bins
+    calib.fit(
+        _without_presets(calib, pipe, ready),
+        counts and counts.tags,
+        span_counts=counts and counts.spans,
+        min_pairs=n_bins,
+        counted_on=counted_on,
+        n_bins=n_bins,
+        max_unknown=max_unknown,
+    )
+
+
+def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) -> Iterator[Example]:
+    for example in examples:
+        if calib.source.holds_preset(pipe, example.predicted):
+            why = (
+                "a component before it sets entities, and a second pass cannot tell them from its own; leave out --second-pass"
+            )
+            raise calib_error("C034", component=calib.source.component, why=why)
+        yield example
+
+
+def check_held_out(calib: Calibrator) -> None:
+    """RAISES C130: by cross-validation the calibrated scores are clearly worse than the raw ones."""
+    held = calib.fit_info.held_out
+    if held is not None and held.verdict == "worse":
+        method = calib.fit_info.method.split(".")[-2]
+        raise calib_error("C130", method=method, tokens=held.tokens, raw=held.raw, calibrated=held.calibrated)

@@ -1,0 +1,196 @@
+"""A command: a frozen dataclass of options, and a function that takes it.
+
+Each option is one field. Its annotation says how it is written on the command line; from the fields come both the parameters that typer reads
+and the keyword arguments of the function in Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand
+from typer.models import ArgumentInfo, OptionInfo
+
+from .checks import check_choice, check_number
+from .registered import listed
+from .screen import user_errors
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# Under this key of a command line's `meta` stand options that typer does not read: field -> value.
+MORE_OPTIONS = "spacy_calib.more_options"
+
+
+class Declared(NamedTuple):
+    """A field of the options as it is written on the command line.
+
+    name (str): Of the field. kind (Any): Type of its value, None left aside. info (Any): What typer is told of it. default (Any): In Python;
+        `MISSING` where it has to be given.
+    """
+
+    name: str
+    kind: Any
+    optional: bool
+    info: OptionInfo | ArgumentInfo
+    default: Any
+
+    @property
+    def flag(self) -> str:
+        """The option's name on the command line."""
+        return str(next(word for word in (self.info.default, *(self.info.param_decls or ())) if str(word).startswith("--")))
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """What typer reads. A flag that is not given is off there, also one that is on in Python."""
+        default = False if self.kind is bool and not self.optional else self.default
+        kind = Union[self.kind, None] if self.optional else self.kind  # noqa: UP007  (typer before 0.10 does not know `X | None`)
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=Annotated[kind, self.info],
+        )
+
+
+@functools.cache
+def declared(options: Any) -> tuple[Declared, ...]:
+    """The options of a class in the order of the command line: its arguments, the options that it alone has, those that it shares with others.
+    One that it words anew stands where the shared one does.
+    """
+    of_name = {field.name: field for field in fields(options)}
+    annotations: dict[str, Any] = {}
+    for one in reversed(options.__mro__):
+        own = inspect.get_annotations(one, eval_str=True)
+        own = {name: kind for name, kind in own.items() if name in of_name and get_origin(kind) is Annotated}
+        annotations = {**{name: kind for name, kind in own.items() if name not in annotations}, **annotations, **own}
+    found = []
+    for name, annotation in annotations.items():
+        kind, info = get_args(annotation)
+        held = [one for one in get_args(kind) if one is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
+        factory = of_name[name].default_factory
+        default = of_name[name].default if factory is MISSING else factory()
+        found.append(Declared(name, held[0], held[0] is not kind, info, default))
+    return tuple(sorted(found, key=lambda option: not isinstance(option.info, ArgumentInfo)))
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a command. When they are built, whole numbers and words of a choice are checked, and a path may be given as text.
+
+    RAISES C056: a value out of range.
+    """
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for option in declared(kind):
+            value = getattr(self, option.name)
+            if option.kind is Path and isinstance(value, str):
+                object.__setattr__(self, option.name, Path(value))
+            if option.kind is int and value is not None:
+                check_number(option.name, option.flag, value)
+            if hasattr(option.info, "words") and value is not None:
+                check_choice(option.flag, option.info.words, value)
+        self.check_options()
+
+    def given(self) -> dict[str, Any]:
+        """The options that were given: those that are neither None nor a flag that is off."""
+        kind: Any = type(self)
+        values = {option.name: getattr(self, option.name) for option in declared(kind)}
+        return {name: value for name, value in values.items() if value is not None and value is not False}
+
+    def check_options(self) -> None:
+        """RAISES C056: what else may be wrong with the options of this command."""
+
+
+def choice(words: tuple[str, ...], *flags: str, **settings: Any) -> Any:
+    """An option that is one of a few words: shown as such in the help, completed by the shell, and checked when options are built."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    option = typer.Option(*flags, metavar=f"[{'|'.join(words)}]", autocompletion=complete, **settings)
+    option.words = words
+    return option
+
+
+class CalibCommand(TyperCommand):
+    """Its help lists what is registered."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for parameter in self.params:
+            if getattr(parameter, "help", None):
+                parameter.help = listed(parameter.help)  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+
+@dataclass(eq=False)
+class Command(Generic[P, R]):
+    """Called in Python with the fields of the options.
+
+    options (Callable): The class of the options. run (Callable): Takes them. does (str): What the list of commands says of it.
+    example (str): The end of a command line that works. kind (type): How its command line is read. exit_code (Callable): From the options
+        and the result.
+    """
+
+    options: Callable[P, Any]
+    run: Callable[[Any], R]
+    does: str
+    example: str
+    kind: type[CalibCommand]
+    exit_code: Callable[[Any, R], int]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.run(self.options(*args, **kwargs))
+
+    @property
+    def help(self) -> str:
+        """What the docstring of the function says before it comes to what is returned and raised."""
+        return (inspect.getdoc(self.run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
+
+    def typer_function(self) -> Callable[..., None]:
+        """What typer calls: with a parameter for each option."""
+
+        def run(ctx: typer.Context, **given: Any) -> None:
+            with user_errors():
+                more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
+                make: Any = self.options
+                options = make(**given, **more)
+                code = self.exit_code(options, self.run(options))
+            if code:
+                raise typer.Exit(code)
+
+        parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+        parameters += [option.parameter for option in declared(self.options)]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__doc__ = self.help
+        return run
+
+
+def _no_code(options: Any, result: Any) -> int:
+    return 0
+
+
+def command(
+    options: Callable[P, Any],
+    *,
+    does: str,
+    example: str,
+    kind: type[CalibCommand] = CalibCommand,
+    exit_code: Callable[[Any, Any], int] = _no_code,
+) -> Callable[[Callable[[Any], R]], Command[P, R]]:
+    """Make a command of a function that takes such options; see `Command`."""
+
+    def make(run: Callable[[Any], R]) -> Command[P, R]:
+        made = Command(options, run, does, example, kind, exit_code)
+        made.__doc__ = run.__doc__
+        return made
+
+    return make

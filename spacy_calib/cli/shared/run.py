@@ -1,0 +1,127 @@
+"""A run of a calibrated pipeline over data: the options that seven commands share, and how each of them begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from .command import Options
+from .examples import data_files, read_examples, run_pipes
+from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold
+from .loading import open_model, pipe_of
+from .options import Calibrated, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
+from .outputs import Output, check_files
+from .scoring import score
+from .seen import seen_by, watch_for
+from .texts import stream_examples, text_files
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ...corpus.scored import ScoredCorpus
+    from ...pipe.component import Calibrator
+
+
+class Scored(NamedTuple):
+    """corpus (ScoredCorpus): What the calib pipe says of the data. seen (dict | None): How much of it the fit has seen, see `seen.SeenShare`."""
+
+    corpus: ScoredCorpus
+    seen: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Run(Options):
+    """A fitted pipeline and the data that it is run over.
+
+    needs_gold (bool): Whether DATA has to be gold; plain texts will do else.
+    """
+
+    needs_gold: ClassVar[bool] = False
+
+    model: Calibrated
+    data: Gold
+    _: KW_ONLY
+    # Each command says in its own words what these two mean there.
+    attr: str | None = None
+    output: Path | None = None
+    gold_preproc: GoldPreproc = False
+    doc_key: DocKey = None
+    n_process: NProcess = 1
+    gpu_id: GpuId = -1
+    code: Code = None
+    force: ForceFile = False
+    silent: Silent = True
+
+    def outputs(self) -> list[Output]:
+        """The files that the command writes."""
+        return [] if self.output is None else [Output("--output", self.output)]
+
+    def read_files(self) -> list[Path]:
+        """The files and folders that the command reads besides DATA."""
+        return []
+
+    def folder(self) -> Path | None:
+        """A folder that the command writes too."""
+        return None
+
+    def begin(self) -> Language:
+        """Look at all files before the work begins, then load the pipeline.
+
+        RAISES C051 to C053, C073: the data. C054 to C056, C100, C102: an output, see `check_files`. C062, C060, C050: code, GPU, model.
+        """
+        (data_files if self.needs_gold else text_files)(self.data)
+        inputs = [self.data, *self.read_files(), self.code]
+        check_files(self.outputs(), self.force, inputs=inputs, model=self.model, folder=self.folder())
+        return open_model(self.model, code=self.code, gpu_id=self.gpu_id)
+
+    def open(self) -> tuple[Language, Calibrator]:
+        """The pipeline and the calib pipe that was asked for.
+
+        RAISES C027, C068: there is none. C021, C069, C120: see `check_readable`; and see `begin`.
+        """
+        nlp = self.begin()
+        return nlp, pipe_of(nlp, self.attr)
+
+    def annotate(self, nlp: Language, pipes: Sequence[Calibrator], what: str = "Scoring") -> list[Example]:
+        """The gold examples with what these pipes say of them; all are held in memory.
+
+        what (str): Beside the progress bar. RAISES C030, C151: there is no gold, or none whose labels the component knows.
+        """
+        examples = read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+        if len(pipes) == 1:
+            check_has_gold(examples, pipes[0])
+        order = nlp.pipe_names
+        last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
+        done = list(run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process))
+        for pipe in pipes:
+            check_gold_of_examples(pipe, done, self.silent)
+        return done
+
+    def score(
+        self,
+        nlp: Language,
+        pipe: Calibrator,
+        *,
+        sentences: bool = True,
+        judge: bool = True,
+        what: str = "Scoring",
+        also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
+    ) -> Scored:
+        """The scored corpus of the data; the Docs are let go one by one.
+
+        sentences (bool): Whether sentences have to be found too. judge (bool): Whether the gold, if there is any, will be used.
+        also (Callable): Looks at the examples as they pass.
+        RAISES C075: no token got a score. C151: the component knows none of the gold labels.
+        """
+        watch = watch_for(pipe)
+        examples = also(stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key))
+        if judge:
+            examples = watch.over(examples)
+        n_process, silent = self.n_process, self.silent
+        corpus = score(nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what)
+        if judge:
+            check_gold_of_corpus(pipe, corpus, silent)
+        return Scored(corpus, seen_by(pipe, watch) if judge else None)
