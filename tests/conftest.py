@@ -55,6 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: os.environ.pop(_MADE))
 
 
+@pytest.fixture(autouse=True)
+def no_waiting_for_disks(monkeypatch) -> None:
+    """What is written need not survive a power failure in a test."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
 def made_once(name: str, make: Callable[[], Any]) -> Any:
     """What `make` gives, made by one worker of the run and read by the others (and made by whoever asks outside of a run)."""
     if _MADE not in os.environ:
