@@ -125,8 +125,8 @@ class Trials:
         """Of the test pairs, fitted on all fit documents."""
         own, held = self.scalings[candidate.scaling]
         grouping = grouping_of(candidate.n_groups)
-        pooling = TagOffsets() if candidate.pooled else None
-        chosen = Chosen(grouping, METHODS[candidate.method], pooling, own, held)
+        offsets = TagOffsets() if candidate.offsets else None
+        chosen = Chosen(grouping, METHODS[candidate.method], offsets, own, held)
         return applied(fit_tokens(self.task.data, chosen, self.task.group(grouping)).calibration, self.task)
 
 

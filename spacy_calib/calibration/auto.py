@@ -1,4 +1,4 @@
-"""Choosing scaling, grouping, map and pooling at a fit, where there are documents enough to choose on. Knows arrays, never Docs."""
+"""Choosing scaling, grouping, map and tag offsets at a fit, where there are documents enough to choose on. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .token_fit import Chosen, TokenData
 
 
 class Selector:
-    """Chooses scaling, grouping, map and pooling for a fit.
+    """Chooses scaling, grouping, map and tag offsets for a fit.
 
     methods (Mapping[str, Recalibrator]): Name -> prototype of a map to try. scalings (Mapping[str, Scaling]): Name -> prototype of a scaling
         to try, beside none at all.
@@ -82,7 +82,7 @@ class Selector:
         return Chosen(
             grouping_of(chosen.n_groups),
             {NOTHING: Identity(), **self.methods}[chosen.method].clone(),
-            TagOffsets() if chosen.pooled else None,
+            TagOffsets() if chosen.offsets else None,
             scalings.get(chosen.scaling),
             every.get(chosen.scaling, data.pairs.scores),
             found.to_dict(),
@@ -99,7 +99,7 @@ class Selector:
         chosen = Candidate(1, NOTHING, False)
         if len(np.unique(units)) > 1:
             found = select(
-                pairs, units, lambda number: group(grouping_of(number)), safe, [1], n_folds=self.n_folds, offsets=False
+                pairs, units, lambda number: group(grouping_of(number)), safe, [1], n_folds=self.n_folds, offsets=None
             )
             chosen = found.chosen
         table = {"chosen": str(chosen), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}

@@ -27,6 +27,8 @@ _FARTHEST = 1.5
 _MOST_GROUPS_AFTER_SCALING = 5
 
 
+# The prototype of the tag offsets that are tried: with strengths that the data choose.
+TRIED_OFFSETS = TagOffsets()
 # The name of the map that changes nothing.
 NOTHING = Identity.short
 
@@ -36,22 +38,22 @@ class Candidate:
     """One way to calibrate.
 
     n_groups (int | None): Tag frequency groups; None gives each tag a group of its own. method (str): Name of the map's prototype.
-    pooled (bool): Whether each tag has an offset of its own besides, shrunk to its group. scaling (str): What stands before the maps, "" for nothing.
+    offsets (bool): Whether each tag has an offset of its own besides (see `TagOffsets`). scaling (str): What stands before the maps, "" for nothing.
     """
 
     n_groups: int | None
     method: str
-    pooled: bool
+    offsets: bool
     scaling: str = ""
 
     @property
     def mapped(self) -> bool:
         """Whether it changes the scores that it is given."""
-        return self.method != NOTHING or self.pooled
+        return self.method != NOTHING or self.offsets
 
     def __str__(self) -> str:
         groups = "one-vs-rest" if self.n_groups is None else f"TFG-{self.n_groups}"
-        maps = f"{groups} {self.method}{' + tag offsets' if self.pooled else ''}"
+        maps = f"{groups} {self.method}{' + tag offsets' if self.offsets else ''}"
         if not self.scaling:
             return maps
         return f"{self.scaling} scaling" + (f", {maps}" if self.mapped else "")
@@ -77,7 +79,7 @@ class Trial:
             "scaling": self.candidate.scaling,
             "groups": self.candidate.n_groups,
             "method": self.candidate.method,
-            "pooled": self.candidate.pooled,
+            "pooled": self.candidate.offsets,
             "loss": self.loss,
             "difference": self.difference,
             "error": self.error,
@@ -125,12 +127,12 @@ class Selection:
 class _Entry:
     """A map for each group after a scaling, and perhaps the same with tag offsets: one fit serves both.
 
-    candidate (Candidate): Without offsets. pooled (bool): Whether it is tried with them too. prototype, groups: Of the maps.
+    candidate (Candidate): Without offsets. offsets (bool): Whether it is tried with them too. prototype, groups: Of the maps.
     scaled (ScaledScores): What they are fitted on. size (int): Free numbers without offsets.
     """
 
     candidate: Candidate
-    pooled: bool
+    offsets: bool
     prototype: Recalibrator
     groups: Groups
     scaled: ScaledScores
@@ -139,7 +141,7 @@ class _Entry:
     @property
     def candidates(self) -> list[Candidate]:
         """Without offsets, and with them where they are tried."""
-        return [self.candidate, *([replace(self.candidate, pooled=True)] if self.pooled else [])]
+        return [self.candidate, *([replace(self.candidate, offsets=True)] if self.offsets else [])]
 
 
 def select(
@@ -150,9 +152,8 @@ def select(
     numbers_of_groups: Sequence[int | None],
     *,
     n_folds: int = 5,
-    pooling: TagOffsets | None = None,
     scaled: Sequence[ScaledScores] = (),
-    offsets: bool = True,
+    offsets: TagOffsets | None = TRIED_OFFSETS,
 ) -> Selection:
     """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents; with many pairs in
     two rounds, the first on few of the documents.
@@ -161,9 +162,9 @@ def select(
     difference, the smallest. (A scaling is drawn to one that changes nothing as far as held-out documents say, and needs no such rule.)
 
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
-    prototypes: Name -> prototype of a map. pooling (TagOffsets | None): Its prototype; the strength is learned by default.
+    prototypes: Name -> prototype of a map.
     scaled (Sequence[ScaledScores]): After each of them the same maps are tried (and none) with few groups, offsets where it is not biased.
-    offsets (bool): False tries no tag offsets without a scaling.
+    offsets (TagOffsets | None): Prototype; the strength is learned by default. None tries none.
     RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
     """
     index = thin_out(documents, MOST_PAIRS)
@@ -171,10 +172,14 @@ def select(
         raise calib_error("C007", n=len(np.unique(documents[index])))
     bare = ScaledScores("", pairs.scores, 0, False)
     entries = [
-        *_entries(prototypes, numbers_of_groups, make_groups, bare, pooled=offsets),
-        *(entry for one in scaled for entry in _entries_after(one, prototypes, numbers_of_groups, make_groups)),
+        *_entries(prototypes, numbers_of_groups, make_groups, bare, offsets is not None),
+        *(
+            entry
+            for one in scaled
+            for entry in _entries_after(one, prototypes, numbers_of_groups, make_groups, offsets is not None)
+        ),
     ]
-    comparison = _Comparison(pairs, documents, n_folds, pooling or TagOffsets())
+    comparison = _Comparison(pairs, documents, n_folds, offsets)
     n_candidates = sum(len(entry.candidates) for entry in entries)
     wanted = None
     if len(index) > 2 * FIRST_PAIRS:
@@ -203,7 +208,7 @@ def _entries(
     numbers_of_groups: Sequence[int | None],
     make_groups: Callable[[int | None], Groups],
     scaled: ScaledScores,
-    pooled: bool = True,
+    offsets: bool,
 ) -> list[_Entry]:
     """Every number of groups with every map, on the scaled scores; equal groups once."""
     found: list[_Entry] = []
@@ -217,7 +222,7 @@ def _entries(
         for method, prototype in prototypes.items():
             candidate = Candidate(number, method, False, scaled.name)
             size = scaled.size + prototype.n_parameters * len(groups)
-            found.append(_Entry(candidate, pooled, prototype, groups, scaled, size))
+            found.append(_Entry(candidate, offsets, prototype, groups, scaled, size))
     return found
 
 
@@ -226,20 +231,21 @@ def _entries_after(
     prototypes: Mapping[str, Recalibrator],
     numbers_of_groups: Sequence[int | None],
     make_groups: Callable[[int | None], Groups],
+    offsets: bool,
 ) -> list[_Entry]:
     """Nothing more, or maps of few groups."""
     few = [number for number in numbers_of_groups if number is not None and number <= _MOST_GROUPS_AFTER_SCALING]
     maps = {name: prototype for name, prototype in prototypes.items() if name != NOTHING}
     # Groups do not bear on identity: as many as there may be, for those who want to judge by them.
-    nothing = _entries({NOTHING: Identity()}, [max(few, default=1)], make_groups, scaled, pooled=False)
-    return [*nothing, *_entries(maps, few or [1], make_groups, scaled, pooled=not scaled.biased)]
+    nothing = _entries({NOTHING: Identity()}, [max(few, default=1)], make_groups, scaled, False)
+    return [*nothing, *_entries(maps, few or [1], make_groups, scaled, offsets and not scaled.biased)]
 
 
 class _Comparison:
     """The held-out log loss of candidates on some of the pairs."""
 
-    def __init__(self, pairs: Pairs, documents: Ints, n_folds: int, pooling: TagOffsets):
-        self.pairs, self.documents, self.n_folds, self.pooling = pairs, documents, n_folds, pooling
+    def __init__(self, pairs: Pairs, documents: Ints, n_folds: int, offsets: TagOffsets | None):
+        self.pairs, self.documents, self.n_folds, self.offsets = pairs, documents, n_folds, offsets
 
     def folds(self, index: Ints, most: int | None = None) -> Ints:
         """The fold of each of these pairs. most (int | None): Folds, where it should be fewer than usual."""
@@ -267,10 +273,10 @@ class _Comparison:
                 continue
             given = some.with_scores(entry.scaled.scores[index])
             blank = GroupedRecalibrator(entry.prototype, entry.groups)
-            both = _held_out(given, folds, blank, self.pooling if any(one.pooled for one in asked) else None)
+            both = _held_out(given, folds, blank, self.offsets if any(one.offsets for one in asked) else None)
             for candidate, scores in zip(entry.candidates, both, strict=False):
                 if candidate in asked:
-                    candidates.append((candidate, entry.size + (n_tags if candidate.pooled else 0)))
+                    candidates.append((candidate, entry.size + (n_tags if candidate.offsets else 0)))
                     losses.append(log_losses(scores, some.hits))
         return _compare(candidates, losses, self.documents[index]) if candidates else []
 
@@ -281,8 +287,8 @@ def _layout(groups: Groups) -> tuple[int, ...]:
     return tuple(number.setdefault(group, len(number)) for group in groups.of_tag.tolist())
 
 
-def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, pooling: TagOffsets | None) -> list[Floats]:
-    """[scores without, and scores with tag offsets if there is a pooling] of every pair by maps that did not see its fold; [] where they
+def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, offsets: TagOffsets | None) -> list[Floats]:
+    """[scores without, and scores with tag offsets if there are any] of every pair by maps that did not see its fold; [] where they
     cannot be fitted.
     """
     if len(pairs) - int(np.bincount(folds).max()) < max(1, blank.prototype.min_pairs):
@@ -293,8 +299,8 @@ def _held_out(pairs: Pairs, folds: Ints, blank: GroupedRecalibrator, pooling: Ta
         maps = GroupedRecalibrator(blank.prototype, blank.groups).fit(learned)
         scores, tags = pairs.scores[inside], pairs.tags[inside]
         found = [maps.predict(scores, tags)]
-        if pooling is not None:
-            found.append(maps.pool(learned, pooling).predict(scores, tags))
+        if offsets is not None:
+            found.append(maps.fit_offsets(learned, offsets).predict(scores, tags))
         return np.stack(found)
 
     return list(cross_fit(folds, score))

@@ -1,4 +1,4 @@
-"""One recalibrator per group of tags, copied from a prototype, with the pooled map as the fallback. Knows no method."""
+"""One recalibrator per group of tags, copied from a prototype, with the map of all pairs (the pooled map) as the fallback. Knows no method."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ class GroupedRecalibrator:
 
     prototype (Recalibrator): Copied for every group and for the pooled map.
     groups (Groups): The tags of each group.
-    pooling (TagOffsets | None): Corrects what the maps give, tag by tag; None leaves it as it is.
+    offsets (TagOffsets | None): Correct what the maps give, tag by tag; None leaves it as it is.
     pooled_ (Recalibrator): Fitted on all pairs; serves tags without a group and groups that cannot be fitted alone.
     maps_ (list): One fitted map per group, None where the group falls back to the pooled one.
     fits_ (list[GroupFit]): One per group.
     """
 
-    def __init__(self, prototype: Recalibrator, groups: Groups, pooling: TagOffsets | None = None):
+    def __init__(self, prototype: Recalibrator, groups: Groups, offsets: TagOffsets | None = None):
         self.prototype = prototype
         self.groups = groups
-        self.pooling = None if pooling is None else pooling.clone()
+        self.offsets = None if offsets is None else offsets.clone()
         self.pooled_: Recalibrator | None = None
         self.maps_: list[Recalibrator | None] = []
         self.fits_: list[GroupFit] = []
@@ -90,17 +90,17 @@ class GroupedRecalibrator:
         self.maps_ = [own for own, _ in fitted]
         self.fits_ = [fit for _, fit in fitted]
         self._joined = self._join()
-        return self if self.pooling is None else self.pool(pairs, self.pooling)
+        return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
-    def pool(self, pairs: Pairs, pooling: TagOffsets) -> GroupedRecalibrator:
+    def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
         """Fit the tags' own corrections to what the maps give, which stay as they are.
 
-        pooling (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
+        offsets (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
         """
-        self.pooling = None
+        self.offsets = None
         mapped = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.of(pairs.tags).astype(np.intp)
-        self.pooling = pooling.clone().fit(mapped, pairs.hits, pairs.tags, len(self.groups.of_tag), groups, len(self.groups))
+        self.offsets = offsets.clone().fit(mapped, pairs.hits, pairs.tags, len(self.groups.of_tag), groups, len(self.groups))
         return self
 
     def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
@@ -124,9 +124,9 @@ class GroupedRecalibrator:
         groups = self.groups.of(tags)
         if self._joined is not None:
             margins = self._joined(as_probabilities("scores", scores), groups)
-            return sigmoid(margins if self.pooling is None else self.pooling.move(margins, tags, groups))
+            return sigmoid(margins if self.offsets is None else self.offsets.move(margins, tags, groups))
         mapped = self._map(scores, groups)
-        return mapped if self.pooling is None else self.pooling.predict(mapped, tags, groups)
+        return mapped if self.offsets is None else self.offsets.predict(mapped, tags, groups)
 
     def _join(self) -> Joined | None:
         """What maps the pairs of all groups at once, if the method has it; the pooled map stands last, where group -1 finds it."""
@@ -158,20 +158,20 @@ class GroupedRecalibrator:
             "pooled_fit": vars(self.pooled_fit_),
             "maps": [None if m is None else m.state() for m in self.maps_],
             "fits": [vars(fit) for fit in self.fits_],
-            "pooling": None if self.pooling is None else self.pooling.state(),
+            "pooling": None if self.offsets is None else self.offsets.state(),
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
         """Rebuild from a state that GROUPED has read.
 
-        load (Callable): Rebuilds one recalibrator or pooling from its state (the registry knows how).
-        RAISES Misfit: a map or the pooling is not fitted, or not to as many groups.
+        load (Callable): Rebuilds one recalibrator, or the offsets, from its state (the registry knows how).
+        RAISES Misfit: a map is not fitted, or the offsets to other tags and groups.
         """
         made = cls(load(state["prototype"]), Groups.from_state(state["groups"]))
         if state["pooling"] is not None:
-            made.pooling = load(state["pooling"])
-            if made.pooling.sizes() != (len(made.groups.of_tag), len(made.groups)):
+            made.offsets = load(state["pooling"])
+            if made.offsets.sizes() != (len(made.groups.of_tag), len(made.groups)):
                 raise Misfit("pooling", "fitted to these tags and groups")
         made.pooled_ = _fitted(load(state["pooled"]))
         made.pooled_fit_ = GroupFit(**state["pooled_fit"])

@@ -48,6 +48,9 @@ _LEARNED = record(
     _learned_agrees,
 )
 
+# Name of the cuts in the saved form -> the attribute.
+_SAVED_AS = {"pooled": "of_all_", "of_group": "of_group_", "of_tag": "of_tag_"}
+
 
 class ConformalSets:
     """Split-conformal sets of tags; by condition they are Mondrian predictors (Vovk 2012, "Conditional validity of inductive conformal
@@ -68,11 +71,11 @@ class ConformalSets:
         cut below 1 (exactly: over fit data drawn anew, the cut of t is below 1 and the set misses t with probability alpha at most).
         Nothing is promised for the other tags (`unreached`: of too few tokens, or too often below the threshold), which are in every
         set where they have an entry, nor for tokens with a gold tag that the model does not know; these count in "marginal" and "group".
-    min_tokens (int): A condition with fewer fit tokens has no cut of its own: the tag uses its group's, the group the pooled one. It
+    min_tokens (int): A condition with fewer fit tokens has no cut of its own: the tag uses the cut of its group, the group that of all tokens. It
         does not depend on alpha, so that the sets of a smaller alpha always contain those of a greater one.
     nonempty (bool): Whether a set holds the likeliest tag (of equal ones, each) whatever the cut says. A set without any is sure to miss, and
         many are where alpha is above the error rate; what is promised holds all the more for sets that hold one tag more.
-    pooled_, of_group_, of_tag_ (Cuts): Learned from all tokens, per group (the last one: no group) and per tag; before any fallback.
+    of_all_, of_group_, of_tag_ (Cuts): Learned from all tokens, per group (the last one: no group) and per tag; before any fallback.
     out_of_reach_ (float): Share of the fit tokens for which nothing is promised: those without a set, and under "tag" those whose gold tag
         is `unreached` or unknown to the model.
     empty_ (float): Share of the fit tokens without a tag up to the cut.
@@ -93,7 +96,7 @@ class ConformalSets:
             raise calib_error("C001", name="nonempty", wanted="true or false", given=repr(nonempty))
         self.nonempty = nonempty
         self.groups: Groups | None = None
-        self.pooled_: Cuts | None = None
+        self.of_all_: Cuts | None = None
         self.of_group_: Cuts | None = None
         self.of_tag_: Cuts | None = None
         self.out_of_reach_ = 0.0
@@ -126,7 +129,7 @@ class ConformalSets:
         group_of_gold = np.append(groups.of_tag, -1)[gold_tag]
         group_of_top = _top_groups(rows, tags, given, len(wanted), groups)[held]
         of_group = group_of_gold if self.coverage == "tag" else group_of_top
-        self.pooled_ = _cuts(strange, np.zeros(len(held), dtype=np.intp), 1, self.alpha)
+        self.of_all_ = _cuts(strange, np.zeros(len(held), dtype=np.intp), 1, self.alpha)
         self.of_group_ = _cuts(strange, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha)
         known = gold_tag >= 0
         self.of_tag_ = _cuts(strange[known], gold_tag[known], n_tags, self.alpha)
@@ -170,18 +173,18 @@ class ConformalSets:
 
         RAISES C004: not fitted.
         """
-        _, pooled, of_group, _ = self._learned()
-        return np.where(of_group.tokens >= self.min_tokens, of_group.values, pooled)
+        _, of_all, of_group, _ = self._learned()
+        return np.where(of_group.tokens >= self.min_tokens, of_group.values, of_all)
 
     def tag_cuts(self) -> Floats:
         """The cut that is used for each tag under "tag" coverage, shape (n_tags + 1,); the last one is for labels appended later.
 
         RAISES C004: not fitted.
         """
-        groups, pooled, _, of_tag = self._learned()
+        groups, of_all, _, of_tag = self._learned()
         # Tags without a group have no group to fall back on.
-        fallback = np.append(self.group_cuts()[:-1], pooled)[groups.of_tag]
-        return np.append(np.where(of_tag.tokens >= self.min_tokens, of_tag.values, fallback), pooled)
+        fallback = np.append(self.group_cuts()[:-1], of_all)[groups.of_tag]
+        return np.append(np.where(of_tag.tokens >= self.min_tokens, of_tag.values, fallback), of_all)
 
     def unreached(self) -> Ints:
         """Columns of the tags for which "tag" coverage promises nothing: they would have to be in every set, with or without an entry.
@@ -202,19 +205,19 @@ class ConformalSets:
 
     def _token_cuts(self, rows: Ints, tags: Ints, scores: Floats, n_tokens: int) -> Floats:
         """The cut of each token, for coverage that is marginal or by group."""
-        groups, pooled, _, _ = self._learned()
+        groups, of_all, _, _ = self._learned()
         if self.coverage == "marginal":
-            return np.full(n_tokens, pooled)
+            return np.full(n_tokens, of_all)
         return self.group_cuts()[_top_groups(rows, tags, scores, n_tokens, groups)]
 
     def _learned(self) -> tuple[Groups, float, Cuts, Cuts]:
-        """(groups, pooled cut, cuts of groups, cuts of tags).
+        """(groups, cut of all tokens, cuts of groups, cuts of tags).
 
         RAISES C004: not fitted.
         """
-        if self.groups is None or self.pooled_ is None or self.of_group_ is None or self.of_tag_ is None:
+        if self.groups is None or self.of_all_ is None or self.of_group_ is None or self.of_tag_ is None:
             raise calib_error("C004", what="ConformalSets")
-        return self.groups, float(self.pooled_.values[0]), self.of_group_, self.of_tag_
+        return self.groups, float(self.of_all_.values[0]), self.of_group_, self.of_tag_
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
         """Settings, fit tokens, "out_of_reach" and "empty": see the class, and "unreached": labels that `unreached` names, where coverage
@@ -249,7 +252,7 @@ class ConformalSets:
         RAISES C004: not fitted.
         """
         groups, *_ = self._learned()
-        cuts = {name: vars(getattr(self, f"{name}_")) for name in ("pooled", "of_group", "of_tag")}
+        cuts = {key: vars(getattr(self, name)) for key, name in _SAVED_AS.items()}
         return {
             "@calib_sets": self.registered,
             "settings": self.settings(),
@@ -260,8 +263,8 @@ class ConformalSets:
         """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
         self.groups = Groups.from_state(held["groups"])
-        for name, cuts in held["cuts"].items():
-            setattr(self, f"{name}_", Cuts(**cuts))
+        for key, cuts in held["cuts"].items():
+            setattr(self, _SAVED_AS[key], Cuts(**cuts))
         self.out_of_reach_, self.empty_ = float(held["out_of_reach"]), float(held["empty"])
         return self
 

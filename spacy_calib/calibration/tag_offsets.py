@@ -1,4 +1,4 @@
-"""Partial pooling: a correction of each tag's log-odds, shrunk to its group, and of each group's, shrunk to the whole."""
+"""A correction of each tag's log-odds, shrunk towards its group, and of each group's, shrunk towards all tags (partial pooling)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class _Problem:
         return offsets, float(evidence)
 
 
-# The saved form of a pooling, and of what TagOffsets learns.
+# The saved form of tag offsets (the setting `pooling`), and of what TagOffsets learns.
 OFFSETS = registered("@calib_poolings")
 _UNITS = maybe(record({"values": floats(), "strength": number(0.0, np.inf)}))
 _LEARNED = record({"tags": _UNITS, "groups": _UNITS})
@@ -145,7 +145,8 @@ _LEARNED = record({"tags": _UNITS, "groups": _UNITS})
 class TagOffsets:
     """After the map of a group: log-odds + offset of the group + offset of the tag.
 
-    Groups are pooled towards the whole, tags towards their group; a tag without pairs has exactly its group's map.
+    The offset of a tag is shrunk towards 0, so that the tag is drawn to its group, and that of a group likewise, to all tags: a tag without
+    pairs has exactly its group's map. The registry and the setting call it pooling; elsewhere "pooled" is the map of all pairs.
 
     strength (float | None): Of the penalty on tag offsets; None lets the data choose. group_strength (float | None): On group offsets.
     tags_, groups_ (Offsets): What was learned.

@@ -56,14 +56,14 @@ class TokenData:
 class Chosen:
     """How to calibrate.
 
-    grouping (Grouping), prototype (Recalibrator), pooling (TagOffsets | None): Of the maps.
+    grouping (Grouping), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
     scaling (Scaling | None): Fitted on all pairs. scaled (Floats): The score of each pair by scalings that did not see its document; the
         raw ones without a scaling. table (dict): What `info` shows of the choice, {} where nothing was chosen.
     """
 
     grouping: Grouping
     prototype: Recalibrator
-    pooling: TagOffsets | None
+    offsets: TagOffsets | None
     scaling: Scaling | None
     scaled: Floats
     table: dict[str, Any] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class TokenFit:
         def score(outside: Ints, inside: Ints) -> Floats:
             maps = self.maps
             if 0 < len(outside) >= maps.prototype.min_pairs:
-                maps = GroupedRecalibrator(self.chosen.prototype, maps.groups, self.chosen.pooling).fit(pairs.take(outside))
+                maps = GroupedRecalibrator(self.chosen.prototype, maps.groups, self.chosen.offsets).fit(pairs.take(outside))
             return maps.predict(pairs.scores[inside], pairs.tags[inside])
 
         return self.calibration.normalized(pairs.rows, pairs.scores, cross_fit(folds_of(documents, _FOLDS), score))
@@ -121,7 +121,7 @@ def fit_tokens(
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
-    maps = GroupedRecalibrator(chosen.prototype, groups, chosen.pooling).fit(pairs)
+    maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets).fit(pairs)
     made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
     fitted = TokenFit(made, maps, data, chosen, pairs)
     if normalize == "other":

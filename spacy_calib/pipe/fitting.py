@@ -252,7 +252,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         counted_on=options.counted_on if options.tag_counts is not None else _HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.chosen.prototype.registered,
-        pooling=None if maps.pooling is None else maps.pooling.describe(),
+        pooling=None if maps.offsets is None else maps.offsets.describe(),
         intervals=settings.intervals,
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,

@@ -112,12 +112,12 @@ def test_losses_are_those_of_maps_that_did_not_see_the_fold():
         for fold in range(4):
             inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
             maps = GroupedRecalibrator(
-                FEW[candidate.method], make(candidate.n_groups), TagOffsets() if candidate.pooled else None
+                FEW[candidate.method], make(candidate.n_groups), TagOffsets() if candidate.offsets else None
             ).fit(pairs.take(outside))  # fmt: skip
             predicted[inside] = maps.predict(pairs.scores[inside], pairs.tags[inside])
         assert trial.loss == pytest.approx(log_loss(predicted, pairs.hits), abs=1e-10)
         groups = len(make(candidate.n_groups))
-        assert trial.size == FEW[candidate.method].n_parameters * groups + 12 * candidate.pooled
+        assert trial.size == FEW[candidate.method].n_parameters * groups + 12 * candidate.offsets
 
 
 def test_a_held_out_document_has_no_part_in_its_own_maps():
@@ -152,7 +152,7 @@ def test_of_equal_candidates_the_smaller_is_chosen():
     """Three names for one map: all losses are equal, and the size decides."""
     pairs, documents = drawn(600, 3, one_map_for_all)
     same = {name: temperature_of_size(n) for name, n in (("big", 9), ("small", 1), ("middle", 4))}
-    found = select(pairs, documents, by_number(pairs), same, [1], pooling=TagOffsets(float("inf"), float("inf")))
+    found = select(pairs, documents, by_number(pairs), same, [1], offsets=TagOffsets(float("inf"), float("inf")))
     assert found.chosen == Candidate(1, "small", False)
     assert len({trial.loss for trial in found.trials}) == 1
     assert [trial.size for trial in found.trials] == sorted(trial.size for trial in found.trials)
@@ -217,11 +217,11 @@ def test_tags_that_differ_want_offsets_or_a_map_each():
         pairs, documents = drawn(4000, seed, another_shift_for_each_tag)
         # Without one-vs-rest only offsets can tell tags of one group apart.
         found = select(pairs, documents, by_number(pairs), ALL, [1, 2, 3])
-        assert found.chosen.pooled
-        plain = min(trial.loss for trial in found.trials if not trial.candidate.pooled)
+        assert found.chosen.offsets
+        plain = min(trial.loss for trial in found.trials if not trial.candidate.offsets)
         assert min(trial.loss for trial in found.trials) < plain - 0.02
         found = select(pairs, documents, by_number(pairs), FEW, [1, 2, 3, None])
-        assert found.chosen.pooled or found.chosen.n_groups is None
+        assert found.chosen.offsets or found.chosen.n_groups is None
 
 
 def test_a_bent_map_wants_more_than_a_line():
@@ -240,7 +240,7 @@ def test_what_is_chosen_is_good_on_fresh_pairs():
 
         def loss_of(candidate, pairs=pairs, fresh=fresh):
             maps = GroupedRecalibrator(
-                ALL[candidate.method], by_number(pairs)(candidate.n_groups), TagOffsets() if candidate.pooled else None
+                ALL[candidate.method], by_number(pairs)(candidate.n_groups), TagOffsets() if candidate.offsets else None
             ).fit(pairs)  # fmt: skip
             return log_loss(maps.predict(fresh.scores, fresh.tags), fresh.hits)
 
@@ -414,7 +414,7 @@ def test_few_groups_are_tried_after_a_scaling_and_offsets_beside_no_biases():
     for trial in found.trials:
         candidate = trial.candidate
         tried[candidate.scaling].add(
-            (candidate.method, None if candidate.method == "identity" else candidate.n_groups, candidate.pooled)
+            (candidate.method, None if candidate.method == "identity" else candidate.n_groups, candidate.offsets)
         )
     maps = {(method, number, pooled) for method in FEW for number in (1, 3) for pooled in (False, True)}
     assert tried["plain"] == maps | {("identity", None, False)}
@@ -437,11 +437,13 @@ def test_sizes_and_losses_after_a_scaling():
         size = {"identity": 0, "temperature": 1, "platt": 2}[candidate.method] * (
             candidate.n_groups if candidate.method != "identity" else 0
         )
-        assert trial.size == size + (n_tags if candidate.pooled else 0) + (40 if candidate.scaling else 0)
+        assert trial.size == size + (n_tags if candidate.offsets else 0) + (40 if candidate.scaling else 0)
         if candidate.method == "identity":
             assert trial.loss == pytest.approx(log_loss(np.sqrt(pairs.scores), pairs.hits), abs=1e-12)
     # A line through the log-odds of a score finds much the same from the one and the other.
-    losses = {(t.candidate.scaling, t.candidate.method, t.candidate.n_groups, t.candidate.pooled): t.loss for t in found.trials}
+    losses = {
+        (t.candidate.scaling, t.candidate.method, t.candidate.n_groups, t.candidate.offsets): t.loss for t in found.trials
+    }
     assert losses["plain", "platt", 1, False] == pytest.approx(losses["", "platt", 1, False], abs=0.02)
     assert losses["plain", "platt", 1, False] != losses["", "platt", 1, False]
 
@@ -608,7 +610,7 @@ def test_with_too_little_data_nothing_is_compared_and_one_temperature_is_taken(m
     monkeypatch.setattr(Scaling, "fit", lambda *_: pytest.fail("fitted"))
     data = fit_data(draw_tokens(n, 1), per_document=per_document)
     chosen = small()(data, group_tokens)
-    assert (chosen.scaling, chosen.pooling) == (None, None)
+    assert (chosen.scaling, chosen.offsets) == (None, None)
     assert type(chosen.prototype) in (Identity, Temperature)
     assert len(group_tokens(chosen.grouping)) == 1
     assert chosen.scaled.tolist() == data.pairs.scores.tolist()
@@ -625,7 +627,7 @@ def test_with_too_little_data_a_temperature_is_taken_where_it_helps_and_nothing_
 def test_what_was_chosen_on_tokens_is_good_on_fresh_ones():
     data, fresh = (fit_data(draw_tokens(n, seed, sharpness=2.0), lowest=1e-4) for n, seed in ((800, 1), (3000, 2)))
     chosen = small()(data, group_tokens)
-    maps = GroupedRecalibrator(chosen.prototype, GROUPS, chosen.pooling)
+    maps = GroupedRecalibrator(chosen.prototype, GROUPS, chosen.offsets)
     maps.fit(Pairs(*(getattr(data.pairs.take(data.kept), name) for name in ("rows", "tags")), chosen.scaled[data.kept],
                    data.pairs.hits[data.kept], data.pairs.n_units))  # fmt: skip
     kept = fresh.kept

@@ -314,8 +314,8 @@ def test_a_tag_without_a_group_still_has_its_own_offset():
     plain = GroupedRecalibrator(IsotonicRegression(), groups).fit(pairs)
     made = GroupedRecalibrator(IsotonicRegression(), groups, TagOffsets()).fit(pairs)
     own = pairs.tags == 2
-    assert made.pooling is not None
-    assert made.pooling.tags_.values[2] < 0  # its truth, score ** 3, lies below what all tags have together
+    assert made.offsets is not None
+    assert made.offsets.tags_.values[2] < 0  # its truth, score ** 3, lies below what all tags have together
     before, after = (maps.predict(pairs.scores[own], pairs.tags[own]) for maps in (plain, made))
     assert abs(after.mean() - pairs.hits[own].mean()) < abs(before.mean() - pairs.hits[own].mean())
 
@@ -343,8 +343,8 @@ def test_logistic_maps_in_one_pass_give_what_each_gives_alone(prototype, pooling
         own = (made.maps_[group] if group >= 0 else None) or made.pooled_
         wanted = own.predict(GRID)
         at = np.full(101, tag)
-        if made.pooling is not None:
-            wanted = made.pooling.predict(wanted, at, np.full(101, group))
+        if made.offsets is not None:
+            wanted = made.offsets.predict(wanted, at, np.full(101, group))
         np.testing.assert_allclose(made.predict(GRID, at), wanted, rtol=0, atol=1e-12)
         assert [made.predict(GRID[i : i + 1], at[:1])[0] for i in range(101)] == made.predict(GRID, at).tolist()
 
@@ -379,13 +379,13 @@ def test_a_saved_one_with_pooling_predicts_the_same_bits(prototype, pooling):
     tags = np.arange(101) % 7
     assert back.predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
     assert saved.dump(back.state()) == saved.dump(made.state())
-    assert isinstance(back.pooling, TagOffsets)
+    assert isinstance(back.offsets, TagOffsets)
     assert back.fit(pairs).predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
 
 
 def test_a_state_of_before_there_was_pooling_comes_back_without():
     made = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 1, 0, 1)).fit(random_pairs())
-    assert back_from_bytes(made).pooling is None
+    assert back_from_bytes(made).offsets is None
     state = made.state()
     del state["pooling"]
     back = GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))

@@ -214,7 +214,7 @@ def test_worked_by_hand():
     assert inside.tolist() == [True, False, True, False]
     assert unreached.tolist() == [False] * 4
     # alpha = 0.5: rank 5, the fifth highest score, 0.6.
-    assert fit(nine, 0.5).pooled_.values.tolist() == [1 - 0.6]
+    assert fit(nine, 0.5).of_all_.values.tolist() == [1 - 0.6]
 
 
 def test_too_few_tokens_for_the_promise():
@@ -236,7 +236,7 @@ def test_tokens_without_gold_are_left_out():
     learned = one_tag([0.9] * 20)
     gold = np.concatenate([learned.gold, np.full(30, -2)])
     more = Tokens(np.arange(50), np.zeros(50, dtype=np.intp), np.concatenate([learned.scores, np.full(30, 0.01)]), gold)
-    for name in ("pooled_", "of_group_", "of_tag_"):
+    for name in ("of_all_", "of_group_", "of_tag_"):
         one, other = getattr(fit(learned), name), getattr(fit(more), name)
         np.testing.assert_array_equal(one.values, other.values)
         np.testing.assert_array_equal(one.tokens, other.tokens)
@@ -282,7 +282,7 @@ def test_gold_of_a_label_that_the_groups_do_not_have_counts_without_a_condition_
     gold = np.array([0] * 30 + [7] * 10)
     learned = Tokens(np.arange(40), gold, np.repeat([0.9, 0.2], [30, 10]), gold)
     fitted = fit(learned, 0.1, "tag")
-    assert fitted.pooled_.values.tolist() == [1 - 0.2]
+    assert fitted.of_all_.values.tolist() == [1 - 0.2]
     assert fitted.of_tag_.tokens.tolist() == [30, 0, 0, 0, 0]
     assert fitted.of_group_.tokens.tolist() == [30, 0, 10]
 
@@ -458,7 +458,7 @@ def test_the_mean_coverage_is_the_rank_over_n_plus_one():
     found = []
     for _ in range(2000):
         fitted = fit(one_tag(rng.random(25)), 0.1)
-        found.append(fitted.pooled_.values[0])  # the chance that a uniform nonconformity is at most this
+        found.append(fitted.of_all_.values[0])  # the chance that a uniform nonconformity is at most this
     exact = quantile_rank(25, 0.1) / 26
     assert abs(np.mean(found) - exact) < 4 * np.std(found) / np.sqrt(2000)
 

@@ -474,8 +474,8 @@ def test_sets_are_fitted_on_what_tokens_will_have():
     sums = by_token(pairs.rows, held_out, 400)[pairs.rows]
     expected = ConformalSets(0.3).fit(pairs.rows, pairs.tags, held_out / sums, data.gold, GROUPS)
     found = fit(data, sets=ConformalSets(0.3), normalize=True).sets
-    assert found.pooled_.values == pytest.approx(expected.pooled_.values, abs=1e-12)
-    assert found.pooled_.values[0] != fit(data, sets=ConformalSets(0.3)).sets.pooled_.values[0]
+    assert found.of_all_.values == pytest.approx(expected.of_all_.values, abs=1e-12)
+    assert found.of_all_.values[0] != fit(data, sets=ConformalSets(0.3)).sets.of_all_.values[0]
 
 
 class ByHeart(Recalibrator):
@@ -610,7 +610,7 @@ def test_folds_with_too_few_pairs_use_the_maps_of_all():
     calibration = fit(data, prototype=HistogramBinning(6), groups=groups, sets=ConformalSets(0.5))
     mapped = calibration.maps.predict(pairs.scores, pairs.tags)
     expected = ConformalSets(0.5).fit(pairs.rows, pairs.tags, mapped, data.gold, groups)
-    assert calibration.sets.pooled_.values.tolist() == expected.pooled_.values.tolist()
+    assert calibration.sets.of_all_.values.tolist() == expected.of_all_.values.tolist()
 
 
 @pytest.mark.parametrize("code_of", [("C003", 0), ("C006", 3)])

@@ -211,7 +211,7 @@ def test_empty_sets_without_sets_are_refused(model, dev, tmp_path):
 @pytest.mark.parametrize(("scaling", "why"), [("vector", "the scaling has a bias"), ("temperature", "no tag differs")])
 def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--tag-offsets", "--scaling", scaling)
-    pooling = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.pooling
+    pooling = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.offsets
     useless = not pooling.tags_.values.any() and not pooling.groups_.values.any()
     assert useless or scaling != "vector"
     assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless

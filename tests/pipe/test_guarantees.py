@@ -528,7 +528,7 @@ def test_an_unfitted_pipe_passes_raw_scores_through_and_promises_nothing():
 def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     calib = nlp.get_pipe("calib")
     assert not calib.scaling.fitted
-    assert calib.sets.pooled_ is None
+    assert calib.sets.of_all_ is None
     info = calib.fit_info
     assert info.scaling["name"] == VECTOR["@calib_scalings"]
     assert info.scaling["size"] == calib.tokens.scaling.size()

@@ -25,7 +25,7 @@ def tag_curves(pairs: Pairs, n_tags: int, n_bins: int = 3) -> Floats:
     """How far the reliability curve of each tag lies from that of all pairs, in log-odds, in a few bins of the score.
 
     The curve of all pairs is an isotonic regression. To its log-odds each tag adds an offset, and each bin of a tag another one to
-    that; both are shrunk towards 0 as far as the pairs say (`pooling.fit_offsets`), so that a bin without pairs has the offset of
+    that; both are shrunk towards 0 as far as the pairs say (`tag_offsets.fit_offsets`), so that a bin without pairs has the offset of
     its tag, and a tag without pairs the curve of all.
 
     n_bins (int): Adaptive bins over the scores of all pairs.

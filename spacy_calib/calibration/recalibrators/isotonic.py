@@ -1,4 +1,4 @@
-"""Isotonic regression: the best map that never falls, by scikit-learn's pool-adjacent-violators."""
+"""Isotonic regression: of all maps that never fall the one of least squared error, by scikit-learn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _one_value_per_point(held: dict[str, Any]) -> str:
 
 
 class IsotonicRegression(Recalibrator):
-    """Zadrozny and Elkan (2002): a piecewise linear map through the pooled points, flat beyond them.
+    """Zadrozny and Elkan (2002): a piecewise linear map through the points of the step function, flat beyond them.
 
     x_, y_ (Floats): The points, x_ ascending, y_ never falling.
     """
