@@ -1,7 +1,5 @@
-# make demo: train, calibrate and judge a pipeline on real data. make test: the whole suite. make lint: ruff and mypy.
-# make test-lowest: what reads and writes, with the lowest versions that setup.cfg promises.
-# make bench-smoke: every script of scripts/, small, on made-up data.
-# Each sets up .venv (.venv-lowest) in the checkout on its first run. PYTHON=python3.12 chooses another Python.
+# make help lists what can be made. Each sets up what it needs in .venv (.venv-lowest, .venv-3.10 ...) in the checkout on its first run.
+# PYTHON=python3.12 chooses another Python.
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,21 +15,57 @@ TESTS ?= tests/test_lowest.py tests/sources tests/pipe tests/test_registry.py te
 KNOWN := --deselect tests/sources/test_dollars.py --deselect tests/sources/ner/test_recognizer.py::test_factories_have_the_same_settings_and_meta \
 	--deselect tests/calibration/scaling/test_log_linear.py::test_tokens_with_hundreds_of_equal_tags_take_little_memory
 
-.PHONY: demo test test-lowest lowest-python bench-smoke lint clean
+# Every Python that can be had, for test-versions: on the path, or one of pyenv's.
+VERSIONS ?= 3.10 3.11 3.12 3.13
+# What another Python can break, in a minute or so.
+QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
+	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py tests/cli/test_fit.py tests/cli/test_api.py
 
-demo: $(VENV)/demo.stamp
+.PHONY: help demo test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint house clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
+
+demo: $(VENV)/demo.stamp ## train, calibrate and judge a pipeline on real data
 	$(VENV)/bin/python scripts/demo.py demo
 
-test: $(VENV)/test.stamp
+test: $(VENV)/test.stamp ## the whole suite
 	$(VENV)/bin/python -m pytest -n 2 -ra
 
-test-lowest: $(LOWEST)/test.stamp
+test-lowest: $(LOWEST)/test.stamp ## what reads and writes, with the lowest versions that setup.cfg promises
 	$(LOWEST)/bin/python -m pytest -n 2 -ra -p no:cacheprovider $(KNOWN) $(TESTS)
 
-bench-smoke: $(VENV)/test.stamp
+test-versions: ## the quick tests with each of Python $(VERSIONS) that can be found; says which could not
+	@missing=; failed=; \
+	for version in $(VERSIONS); do \
+		python=$$(for one in python$$version $$(pyenv whence --path python$$version 2>/dev/null); do $$one -c "" 2>/dev/null && echo $$one && break; done); \
+		if [ -z "$$python" ]; then missing="$$missing $$version"; continue; fi; \
+		echo "== Python $$version"; \
+		{ [ -x .venv-$$version/bin/python ] || $$python -m venv .venv-$$version; } && \
+		.venv-$$version/bin/python -m pip --disable-pip-version-check --quiet install --editable . pytest pytest-xdist hypothesis && \
+		.venv-$$version/bin/python -m pytest -n 2 -q -p no:cacheprovider $(QUICK) || failed="$$failed $$version"; \
+	done; \
+	[ -z "$$missing" ] || echo "Not found here, not tried: Python$$missing"; \
+	[ -z "$$failed" ] || { echo "Failed with Python$$failed"; exit 1; }
+
+coverage: $(VENV)/coverage.stamp ## the whole suite, and which lines it runs: a table, and pages in htmlcov/
+	$(VENV)/bin/python -m pytest -n 2 -q --cov=spacy_calib --cov-report=term --cov-report=html
+
+docs: $(VENV)/docs.stamp ## the site, in site/; a warning is an error
+	$(VENV)/bin/python scripts/docs_commands.py --check
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --quiet
+
+reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands and the drawing
+	$(VENV)/bin/python scripts/docs_commands.py
+	$(VENV)/bin/python scripts/house.py --svg docs/house.svg
+
+house: ## the rooms of the package, and where a module, class or function is too large
+	$(PYTHON) scripts/house.py
+
+bench-smoke: $(VENV)/test.stamp ## every script of scripts/, small, on made-up data
 	$(VENV)/bin/python scripts/bench_smoke.py
 
-lint: $(VENV)/lint.stamp
+lint: $(VENV)/lint.stamp ## ruff and mypy
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
@@ -67,5 +101,13 @@ $(VENV)/lint.stamp: $(PACKAGE) | $(VENV)/bin/python
 	$(PIP) install --editable ".[dev]"
 	touch $@
 
-clean:
-	rm -rf $(VENV) $(LOWEST) demo build dist *.egg-info
+$(VENV)/coverage.stamp: $(VENV)/test.stamp
+	$(PIP) install --editable ".[coverage]"
+	touch $@
+
+$(VENV)/docs.stamp: $(PACKAGE) | $(VENV)/bin/python
+	$(PIP) install --editable ".[docs]"
+	touch $@
+
+clean: ## remove all that was made here
+	rm -rf $(VENV) .venv-* demo build dist site htmlcov .coverage *.egg-info

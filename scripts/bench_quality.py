@@ -245,7 +245,7 @@ def main() -> int:
     parser.add_argument(
         "--cache", type=Path, default=default_cache(), help="Folder for models, data, environments and peers' scores"
     )
-    parser.add_argument("--output", type=Path, default=RESULTS, help="Folder for quality.md and quality.json")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="Folder for quality.md and quality.jsonl")
     options = parser.parse_args()
     shown = ["scripts/bench_quality.py"]
     for name in ("sets", "peers", "limit", "samples"):
@@ -257,10 +257,20 @@ def main() -> int:
         rows.append(run_set(name, options.cache, options.peers, options.limit, options.samples))
         result = {"command": f"python {shlex.join(shown)}", "acceptance": acceptance(rows), "sets": rows}
         options.output.mkdir(parents=True, exist_ok=True)
-        (options.output / "quality.json").write_text(json.dumps(rounded(result), indent=1) + "\n", encoding="utf8")
+        (options.output / "quality.jsonl").write_text(json_lines(rounded(result)), encoding="utf8")
         (options.output / "quality.md").write_text(markdown(result), encoding="utf8")
     print(json.dumps(acceptance(rows), indent=2))
     return 0
+
+
+def json_lines(result: dict[str, Any]) -> str:
+    """A line for the command and what it found, one for each set, one for each method of ours and each run of a peer on it."""
+    lines: list[dict[str, Any]] = [{key: value for key, value in result.items() if key != "sets"}]
+    for row in result["sets"]:
+        lines.append({"set": row["name"], **{key: value for key, value in row.items() if key not in ("name", "ours", "peers")}})
+        lines += [{"set": row["name"], "ours": name, **found} for name, found in row["ours"].items()]
+        lines += [{"set": row["name"], **found} for found in row["peers"]]
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 def rounded(value: Any) -> Any:

@@ -57,6 +57,8 @@ RUNS = {
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
     "study_sample_size.py": Run("--n 100 200 --repeats 2 --draws 10", "| true error |"),
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),
+    "house.py": Run("", "arrows between rooms"),
+    "docs_commands.py": Run("--output {output}.md", ""),
     "fuzz_state.py": Run("--cases 10", "\n0 bad"),
     "demo.py": Run("{output} --max-steps 5", "Calibrated pipeline"),
 }
@@ -75,6 +77,8 @@ PARTS = {
 }
 SKIPPED = {
     "bench_smoke.py": "this script",
+    "docs_docstrings.py": "runs inside mkdocstrings: make docs",
+    "docs_site.py": "runs inside MkDocs: make docs",
     "quality/peer_worker.py": "runs inside the environment of a peer; tests/test_quality_scripts.py runs it with scikit-learn",
 }
 

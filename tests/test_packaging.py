@@ -47,7 +47,7 @@ PARTS_OF_PAGES = {
 
 def _not_sources(folder: str, names: list[str]) -> set[str]:
     """What a checkout holds beside the sources: none of it may be needed to build, nor find its way into what is built."""
-    patterns = [".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "site"]
+    patterns = [".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "site", "htmlcov"]
     made = MADE_BY_PROJECTS if Path(folder).parent.name == "configs" else set()
     return shutil.ignore_patterns(*patterns, *made)(folder, names)
 
@@ -77,6 +77,8 @@ def built(tmp_path_factory) -> Path:
         pytest.skip("the tests do not stand in a source tree")
     folder = tmp_path_factory.mktemp("build")
     shutil.copytree(ROOT, folder / "source", ignore=_not_sources)
+    (folder / "source" / "site").mkdir()
+    (folder / "source" / "site" / "index.html").write_text("a built site")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder / "source", cwd=folder)
     return folder / "dist"
 
@@ -138,7 +140,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert "Requires-Python: >=3.10\n" in metadata
     for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):
         assert f"Requires-Dist: {requirement}" in metadata
-    for extra in ("transformers", "plots", "report", "presidio", "test", "dev"):
+    for extra in ("transformers", "plots", "report", "presidio", "test", "dev", "docs", "coverage"):
         assert f"Provides-Extra: {extra}\n" in metadata
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: presidio-analyzer")]
     assert needed
@@ -161,7 +163,8 @@ def test_the_sdist_holds_the_tests_and_all_that_they_read(built):
         sources = {file.relative_to(ROOT).as_posix() for file in (ROOT / folder).rglob("*") if file.is_file()}
         made = {name for name in sources if set(name.split("/")[:-1]) & {"__pycache__", *MADE_BY_PROJECTS}}
         assert sources - made <= names, folder
-    assert {"Makefile", "MANIFEST.in", "README.md", "CHANGELOG.md", "CITATION.cff"} <= names
+    assert {"Makefile", "MANIFEST.in", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "mkdocs.yml"} <= names
+    assert not [name for name in names if name.startswith(("site/", "htmlcov/"))]  # what is built of docs/ is not a source
 
 
 def test_the_addresses_of_the_project_agree(wheel):

@@ -1,56 +1,42 @@
-"""docs/own_marginals.md is run: its Python, its config, its commands."""
+"""docs/how-to/own-marginals.md is run, and what it promises holds."""
 
 from __future__ import annotations
-
-import re
-import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
-from spacy.cli._util import app
 from spacy.tokens import Doc
-from typer.testing import CliRunner
 
-import spacy_calib.cli  # noqa: F401
 from spacy_calib.doc.likeliest import write_labels
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.doc_tensor import DocTensorSource
+from tests.docs.pages import DOCS, Run, blocks_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "own_marginals.md").read_text(encoding="utf8")
+PAGE = DOCS / "how-to" / "own-marginals.md"
 NLP = spacy.blank("xx")
+(CONFIG,) = (block.text for block in blocks_of(PAGE) if block.title == "own.cfg")
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.S)
-
-
-def test_the_page_runs(tmp_path, monkeypatch, capsys):
+def test_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    make, read = blocks("python")
-    names = {}
-    exec(make, names)
-    (tmp_path / "own.cfg").write_text(blocks("ini")[0])
-    printed = []
-    for command in blocks("bash")[0].strip().splitlines():
-        outcome = CliRunner().invoke(app, shlex.split(command)[3:])
-        assert outcome.exit_code == 0, outcome.output
-        printed.append(outcome.output)
-    assert "by document (50)" in " ".join(printed[1].split())
-    exec(read, names)
+    run = Run()
+    for block in blocks_of(PAGE):
+        run.block(block)
+        if block.language == "bash":
+            assert "by document (50)" in " ".join(run.printed.split())
     assert spacy.load("./calibrated").get_pipe("calib").labels == ("DET", "NOUN", "VERB")
-    for token, row in zip(names["doc"], names["doc"].user_data["my_probabilities"], strict=True):
+    doc = run.names["doc"]
+    for token, row in zip(doc, doc.user_data["my_probabilities"], strict=True):
         assert token.tag_ == ("DET", "NOUN", "VERB")[int(row.argmax())]
         assert token._.calib_raw == row.max()
         assert 0 <= token._.calib_score <= 1
     # The tagging that the page makes up is right less often than it says.
-    assert all(token._.calib_score < token._.calib_raw for token in names["doc"] if token._.calib_raw > 0.95)
+    assert all(token._.calib_score < token._.calib_raw for token in doc if token._.calib_raw > 0.95)
 
 
 @pytest.mark.parametrize("content", ["{}", "[1]", "nope", None])
 def test_a_file_without_a_list_of_labels_is_refused(tmp_path, content):
-    (tmp_path / "own.cfg").write_text(blocks("ini")[0])
+    (tmp_path / "own.cfg").write_text(CONFIG)
     if content is not None:
         (tmp_path / "labels.json").write_text(content)
     from spacy_calib.cli.fitting.settings import settings_from_file

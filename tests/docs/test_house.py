@@ -1,0 +1,84 @@
+"""What scripts/house.py reads from the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import house
+import pytest
+
+from tests import test_imports
+from tests.docs.pages import DOCS, ROOT
+
+FILES = {
+    "__init__.py": '"""A package."""\n',
+    "types.py": '"""Nouns. And more."""\n',
+    "pairs/__init__.py": '"""Pairs."""\n',
+    "pairs/build.py": "from ..types import x\nfrom . import bins\n",
+    "pairs/bins.py": "def f():\n    from ..metrics import y\n",
+    "metrics.py": '"""Numbers."""\nfrom typing import TYPE_CHECKING\nfrom .pairs.build import z\nif TYPE_CHECKING:\n    from .cli import w\n',
+    "cli.py": '"""Commands."""\nfrom . import metrics, pairs\n',
+    "py.typed": "",
+}
+
+
+@pytest.fixture
+def made_up(tmp_path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_rooms_and_arrows_are_read_from_imports(made_up):
+    read = house.read_house(made_up)
+    assert read.rooms == ["types", "pairs", "metrics", "cli", "__init__"]
+    assert read.arrows() == {
+        ("pairs", "types"),
+        ("pairs", "metrics"),
+        ("metrics", "pairs"),
+        ("cli", "metrics"),
+        ("cli", "pairs"),
+    }
+    assert house.in_circles(read.arrows()) == {("pairs", "metrics"), ("metrics", "pairs")}
+    assert house.backwards(read) == {("pairs", "metrics")}
+    assert house.figures(read)["entries at the top of the package"] == "6"
+    assert "types.py         1      1  Nouns\n" in house.tree(read)
+
+
+def test_what_passes_a_limit_is_named(made_up):
+    docstring = "        '''Not\n        counted.\n        '''\n"
+    method = "    def m{}(self):\n" + docstring + "        pass\n"
+    (made_up / "cli.py").write_text(
+        '"""Commands."""\nclass Large:\n' + "".join(method.format(n) for n in range(21)) + "# .\n" * 244
+    )
+    (made_up / "types.py").write_text('"""Nouns."""\ndef long():\n' + "    x = 1\n" * 60)
+    assert house.passed_limits(house.read_house(made_up)) == [
+        "cli has 351 lines: at most 350 are wanted",
+        "cli.Large has 21 methods: at most 20 are wanted",
+        "types.long has 61 lines: at most 60 are wanted",
+        "pairs imports metrics, which stands below it",
+    ]
+
+
+def test_the_order_of_the_rooms_is_that_of_the_import_test():
+    assert [*house.NOUNS, *house.CORE] == test_imports.CORE
+    assert [*house.SHELL, "__init__"] == test_imports.SHELL
+
+
+def test_two_checkouts_stand_beside_each_other(made_up):
+    read = house.read_house(made_up)
+    assert "| modules | 7 | 7 |" in house.numbers(read, read)
+
+
+def test_the_drawing_is_of_the_rooms_of_today():
+    """Else run `make reference`. What a box says of its room may lag behind."""
+
+    def shapes(drawing: str) -> list[str]:
+        return re.findall(r'<path d="[^"]+"|font-weight="bold"[^>]*>[^<]+', drawing)
+
+    drawn = (DOCS / "house.svg").read_text(encoding="utf8")
+    assert shapes(drawn) == shapes(house.drawing(house.read_house(ROOT / "spacy_calib")))
+    assert len(shapes(drawn)) > 20
