@@ -2,7 +2,7 @@
 
 A *form* takes a value and where it stands, and gives the value back in the type that is wanted (arrays as copies, of float64 or intp), or
 raises Misfit. Each learned thing declares the form of what its `state()` gives; the form of the whole state is made of those
-(`pipe_state`). To save one more thing, add one line to the form of its part, `optional` because older states lack it. Keys that no form
+(`pipe/state.py`). To save one more thing, add one line to the form of its part, `optional` because older states lack it. Keys that no form
 declares are left out, so that nothing undeclared is ever believed.
 """
 

@@ -8,7 +8,7 @@ from ..types import Floats, Ints, Spans
 from .recalibrators.logistic import log_odds
 
 NAMES = ("minimum", "product", "1 - product", "mean", "own", "1 - own", "length")
-# Probabilities are clipped there before their logarithm is taken: beyond it they say "certain", and a few would outweigh all others.
+# Probabilities are clipped to [SMALLEST, 1 - SMALLEST] before logarithms are taken, so that a few next to 0 or 1 do not dominate the fit.
 SMALLEST = 1e-4
 
 

@@ -14,7 +14,7 @@ from .cutoffs import CUTOFFS, Cutoffs
 from .recalibrators.logistic import fit_logistic, sigmoid
 from .span_features import NAMES, design
 
-# Fewer spans than this say nothing about eight and more coefficients: their raw scores pass through.
+# With fewer spans the coefficients (eight at least) cannot be estimated, and raw scores are passed through.
 MIN_SPANS = 20
 # A feature whose standard deviation is below this is constant: what is left is floating-point noise.
 _ROUNDING = 1e-12

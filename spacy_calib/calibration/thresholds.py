@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..types import Floats, Ints
 
-# Shares of the spans at which the walk towards lower cut-offs gets its parts of the error rate, equal ones.
+# The tests begin at each of these shares of the spans, with an equal part of the error rate.
 _STARTS = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 
@@ -50,9 +50,9 @@ def find_threshold(
     """The lowest cut-off that is sure to reach a precision.
 
     Cut-offs are tested one after the other towards lower scores, each by an exact binomial test of the precision of what it keeps (fixed
-    sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). The error rate 1 - confidence is divided among five shares of the
-    spans at which the walk begins: it brings the parts that it met as long as it passes, and loses them where it fails, so that all that
-    pass are right together with the confidence asked for (the fallback procedure, Wiens 2003). The lowest that passes is chosen.
+    sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). The error rate 1 - confidence is divided equally among five
+    starting points. A test has the parts of the starting points passed so far; where it fails, they are spent. With the confidence asked
+    for, no cut-off that passes falls short of the precision (the fallback procedure, Wiens 2003). The lowest that passes is chosen.
 
     scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of each: what several
         spans of one document say counts for less where they are right or wrong together.

@@ -35,13 +35,14 @@ _BATCH = 128
 class FitData:
     """What the examples gave.
 
-    pairs (Pairs): Those that reach the lowest score asked for; rows are tokens. gold (Ints): Column of each token's gold label, as
-        `pair_up` wants it. documents (Ints): The document of each pair. counts (Counter): Gold frequency of each label.
-    n_docs (int): Documents with scores. unit (str): What they are, see `documents`. n_unknown (int): Tokens whose gold label the component
-        does not know. n_gold (int): Tokens with gold. why_missing (str): Why the last unread document could not be read.
+    pairs (Pairs): Those that reach the lowest score asked for; rows are tokens. documents (Ints): The document of each pair.
+    gold (Ints): Column of each token's gold label: -1 where the component does not know the label, -2 where there is no gold.
+    counts (Counter): Gold frequency of each label. n_docs (int): Documents with scores. unit (str): What they are, see `DocumentNumbers`.
+    n_unknown (int): Tokens whose gold label the component does not know. n_gold (int): Tokens with gold.
+    why_missing (str): Why the last document that could not be read could not; "" where all were read.
     spans (SpanData | None): Spans found, None for a source of token labels alone. span_counts (Counter): Gold frequency of each span label.
     unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
-    unjudged (Pairs), unjudged_documents (Ints): As pairs and documents, of tokens without gold, which take no part in the fit; hits say nothing.
+    unjudged (Pairs), unjudged_documents (Ints): The same of tokens without gold, which take no part in the fit; their hits mean nothing.
     """
 
     pairs: Pairs
@@ -85,7 +86,7 @@ class FitData:
 def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], lowest: float, event: str = "exact") -> FitData:
     """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
 
-    lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `entities.events`.
+    lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `doc/events.py`.
     RAISES C024, C040, C041: what the source found is no probability.
     """
     reader = _Reader(source, pipe, lowest, event)
@@ -99,8 +100,8 @@ class _Tokens:
     """The tokens of a batch, or of all: what the source and the gold say of them.
 
     marginals (Marginals): Entries above the lowest score. hits (NDArray[bool]): Whether the label of each entry is a gold one.
-    gold (Ints): Column of each token's gold label; -2 also where the source says nothing. unjudged (NDArray[bool]): Whether a token could
-        have gold and has none. documents (Ints): The document of each token.
+    gold (Ints): Column of each token's gold label, as in FitData; -2 also where the source gives no score. unjudged (NDArray[bool]):
+        Whether a token could have gold and has none. documents (Ints): The document of each token.
     """
 
     marginals: Marginals
@@ -147,7 +148,7 @@ class _Reader:
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
         self.gold_spans: Counter[int] = Counter()
-        self.stands_for: Counter[tuple[int, int]] = Counter()
+        self.confusions: Counter[tuple[int, int]] = Counter()
         self.numbers = DocumentNumbers()
         self.n_unknown = self.n_gold = self.n_with_gold = 0
         self.why_missing = ""
@@ -172,19 +173,19 @@ class _Reader:
         marginals = scores.above(self.lowest)
         wanted = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, wanted, self.labels)
-        self.stands_for.update(stands_for(marginals, gold.columns, wanted))
+        self.confusions.update(confusions(marginals, gold.columns, wanted))
         self.n_gold += gold.n_gold
         self.n_unknown += gold.n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
-        # For what is said of tokens, those of which the source says nothing are as if they had no gold.
-        silent = silent_tokens(scores, marginals.rows)
-        spoken_of = gold.columns.copy()
-        spoken_of[silent] = -2
-        bare = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
-        bare[silent] = False
+        # Tokens to which the source gives no score are left out, as if they had no gold.
+        unscored = silent_tokens(scores, marginals.rows)
+        columns = gold.columns.copy()
+        columns[unscored] = -2
+        unjudged = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
+        unjudged[unscored] = False
         hits = _hits_of(self.annotation, examples, marginals, gold.columns, self.labels)
         of_token = np.repeat(documents, [len(eg.predicted) for eg in examples])
-        return _Tokens(replace(marginals, names=None), hits, spoken_of, bare, of_token)
+        return _Tokens(replace(marginals, names=None), hits, columns, unjudged, of_token)
 
     def _spans(self, examples: Sequence[Example], spans: Spans, documents: Ints) -> _FoundSpans:
         hits = hits_of_spans(self.annotation, examples, spans, self.source.span_labels(self.pipe), self.event)
@@ -197,8 +198,8 @@ class _Reader:
         every = tokens.marginals
         has_gold = np.flatnonzero(tokens.gold[every.rows] != -2)
         rows = every.rows[has_gold]
-        bare = np.flatnonzero(tokens.unjudged[every.rows])
-        no_hits = np.zeros(len(bare), dtype=bool)
+        unjudged = np.flatnonzero(tokens.unjudged[every.rows])
+        no_hits = np.zeros(len(unjudged), dtype=bool)
         return FitData(
             pairs=Pairs(rows, every.tags[has_gold], every.scores[has_gold], tokens.hits[has_gold], self.n_with_gold),
             gold=tokens.gold,
@@ -211,9 +212,9 @@ class _Reader:
             spans=self._span_data(found) if self.source.span_labels(self.pipe) else None,
             span_counts=self.span_counts,
             unit=self.numbers.unit,
-            unknown=UnknownGold.of(_named(self.stands_for, self.labels, self.counts), self.n_unknown, self.counts, self.labels),
-            unjudged=Pairs(every.rows[bare], every.tags[bare], every.scores[bare], no_hits, len(tokens.gold)),
-            unjudged_documents=tokens.documents[every.rows[bare]],
+            unknown=UnknownGold.of(_named(self.confusions, self.labels, self.counts), self.n_unknown, self.counts, self.labels),
+            unjudged=Pairs(every.rows[unjudged], every.tags[unjudged], every.scores[unjudged], no_hits, len(tokens.gold)),
+            unjudged_documents=tokens.documents[every.rows[unjudged]],
         )
 
     def _span_data(self, found: Sequence[_FoundSpans]) -> SpanData:
@@ -231,8 +232,8 @@ def _joined(arrays: Iterable[NDArray[Any]], dtype: type) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=dtype), *arrays])
 
 
-def stands_for(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
-    """(column of the likeliest label, -1 for none; hash of the gold label) of the tokens with gold -> tokens.
+def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
+    """(column of the likeliest label, -1 for none; hash of the gold label) -> number of tokens, among those with gold.
 
     gold (Ints), hashes (Hashes): Column and hash of each token's gold label.
     """

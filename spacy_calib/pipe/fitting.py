@@ -46,7 +46,7 @@ _HERE = "the fit data"
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What may be said of a fit.
+    """The options of a fit.
 
     tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
     span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
@@ -67,9 +67,11 @@ class FitOptions:
 class Gathered:
     """What a fit learns from.
 
-    settings (PipeSettings): Of the pipe. options (FitOptions): Of the fit. nlp (Language | None), component: What the source reads.
-    annotation (Annotation): That the labels are of. labels (tuple[str, ...]): Of the component. data (FitData): What the examples gave.
-    seen (SeenTexts): Their digests. tokens (TokenData): Of data. counts (Mapping): Gold frequency of each label, for grouping.
+    settings (PipeSettings), options (FitOptions): Of the pipe, and of this fit.
+    nlp (Language | None), component (Any): The pipeline, and what the source reads in it; None for a source that reads the Doc alone.
+    annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
+    data (FitData), seen (SeenTexts): What the examples gave, and their digests. tokens (TokenData): The tokens of data.
+    counts (Mapping): Gold frequency of each label, for grouping.
     """
 
     settings: PipeSettings
@@ -218,8 +220,8 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
 def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
     """What the pipe remembers of the fit documents."""
     data = gathered.data
-    bare, calibrated = learned.tokens.calibration.calibrate_pairs(data.unjudged, gathered.settings.threshold)
-    unjudged = JudgedPairs(data.unjudged.take(bare), calibrated, data.unjudged_documents[bare])
+    kept, calibrated = learned.tokens.calibration.calibrate_pairs(data.unjudged, gathered.settings.threshold)
+    unjudged = JudgedPairs(data.unjudged.take(kept), calibrated, data.unjudged_documents[kept])
     return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged)
 
 

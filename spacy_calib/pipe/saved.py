@@ -32,7 +32,7 @@ def read(data: bytes, *, name: str, path: str, normalize: bool | str) -> PipeSta
     """What a pipe learned, from the bytes that `dump` wrote of it; all of it is checked before anything is made.
 
     name, path: As for `load`. normalize (bool | str): The setting of the pipe.
-    RAISES C010, C011: see `load`; or the state is not of the form declared (`pipe_state.STATE`). C012: a part is not installed.
+    RAISES C010, C011: see `load`; or the state is not of the form declared (`state.STATE`). C012: a part is not installed.
     """
     state = load(data, name=name, path=path)
     try:
