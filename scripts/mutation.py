@@ -41,12 +41,15 @@ WORDS = {"left": "right", "right": "left"}
 
 
 class Mutant(NamedTuple):
-    """path (str): Of the module, from the root. line (int). change (str): What became what. source (str): The whole module."""
+    """path (str): Of the module, from the root. line (int). change (str): What became what. place, which (int): The expression, in the
+    order of `runs`, and the one of its alternatives.
+    """
 
     path: str
     line: int
     change: str
-    source: str
+    place: int
+    which: int
 
 
 def alternatives(node: ast.AST) -> Iterator[ast.AST]:
@@ -85,23 +88,27 @@ def runs(tree: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(tree):
         if name not in ("annotation", "returns", "decorator_list"):
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and "TYPE_CHECKING" not in ast.unparse(getattr(child, "test", ast.Pass())):
+                typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+                if isinstance(child, ast.AST) and not typing:
                     yield child
                     yield from runs(child)
 
 
 def mutants(path: str) -> list[Mutant]:
     """All mutants of a module."""
-    code = (ROOT / path).read_text(encoding="utf-8")
     found = []
-    for place, node in enumerate(runs(ast.parse(code))):
+    for place, node in enumerate(runs(ast.parse((ROOT / path).read_text(encoding="utf-8")))):
         for which, new in enumerate(alternatives(node)):
-            tree: ast.AST = ast.parse(code)
-            old = list(runs(tree))[place]
-            tree = _Replace(old, list(alternatives(old))[which]).visit(tree)
             before, after = (ast.unparse(ast.fix_missing_locations(one)).split("\n")[0] for one in (node, new))
-            found.append(Mutant(path, node.lineno, f"{before}  ->  {after}", ast.unparse(ast.fix_missing_locations(tree))))  # type: ignore[attr-defined]
+            found.append(Mutant(path, node.lineno, f"{before}  ->  {after}", place, which))  # type: ignore[attr-defined]
     return found
+
+
+def source_of(mutant: Mutant) -> str:
+    """The whole module, changed."""
+    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+    old = list(runs(tree))[mutant.place]
+    return ast.unparse(ast.fix_missing_locations(_Replace(old, list(alternatives(old))[mutant.which]).visit(tree)))
 
 
 class _Replace(ast.NodeTransformer):
@@ -147,19 +154,22 @@ def make_copy(folder: Path) -> Path:
     return folder
 
 
-def judge(chosen: list[Mutant], jobs: int, limit: float) -> dict[Mutant, bool]:
-    """Mutant -> whether it was killed. RAISES SystemExit: tests fail before anything is changed."""
+def judge(chosen: list[Mutant], jobs: int, limit: float, seconds: float, green: bool) -> dict[Mutant, bool]:
+    """Mutant -> whether it was killed, for those begun within so many seconds. RAISES SystemExit: tests fail before anything is changed."""
+    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as held:
         copies: queue.Queue[Path] = queue.Queue()
         for job in range(jobs):
             copies.put(make_copy(Path(held, str(job))))
 
-        def run(tests: list[str], mutant: Mutant | None) -> bool:
+        def run(tests: list[str], mutant: Mutant | None) -> bool | None:
             copy = copies.get()
             try:
+                if time.monotonic() > end:
+                    return None
                 if mutant is None:
                     return is_killed(copy, tests, 10 * limit)
-                (copy / mutant.path).write_text(mutant.source, encoding="utf-8")
+                (copy / mutant.path).write_text(source_of(mutant), encoding="utf-8")
                 killed = is_killed(copy, tests, limit)
                 shutil.copy(ROOT / mutant.path, copy / mutant.path)
                 if not killed:
@@ -170,9 +180,10 @@ def judge(chosen: list[Mutant], jobs: int, limit: float) -> dict[Mutant, bool]:
 
         with ThreadPoolExecutor(jobs) as pool:
             every = sorted({test for mutant in chosen for test in tests_of(mutant.path)})
-            if run(every, None):
+            if not green and run(every, None):
                 sys.exit(f"The tests fail before anything is changed: {' '.join(every)}")
-            return dict(zip(chosen, pool.map(lambda one: run(tests_of(one.path), one), chosen), strict=True))
+            found = zip(chosen, pool.map(lambda one: run(tests_of(one.path), one), chosen), strict=True)
+            return {mutant: killed for mutant, killed in found if killed is not None}
 
 
 def main() -> None:
@@ -182,6 +193,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="Of the drawing")
     parser.add_argument("--jobs", type=int, default=2, help="Copies that run at once")
     parser.add_argument("--limit", type=float, default=120, help="Seconds after which a mutant hangs")
+    parser.add_argument("--minutes", type=float, default=60, help="After which no other mutant is begun")
+    parser.add_argument("--green", action="store_true", help="The tests are known to pass: do not run them unchanged first")
     options = parser.parse_args()
     files = [
         file
@@ -191,13 +204,13 @@ def main() -> None:
     made = [mutant for file in files for mutant in mutants(file.relative_to(ROOT).as_posix())]
     chosen = random.Random(options.seed).sample(made, min(options.sample, len(made)))
     began = time.monotonic()
-    killed = judge(chosen, options.jobs, options.limit)
+    killed = judge(chosen, options.jobs, options.limit, 60 * options.minutes, options.green)
     print("\n\n| room | mutants | killed | survived | score |\n|---|---|---|---|---|")
-    rooms = sorted({mutant.path.split("/")[1] for mutant in chosen})
+    rooms = sorted({mutant.path.split("/")[1] for mutant in killed})
     for room in [*rooms, "all"]:
-        own = [killed[mutant] for mutant in chosen if room in ("all", mutant.path.split("/")[1])]
+        own = [dead for mutant, dead in killed.items() if room in ("all", mutant.path.split("/")[1])]
         print(f"| {room} | {len(own)} | {sum(own)} | {len(own) - sum(own)} | {100 * sum(own) / max(1, len(own)):.0f} % |")
-    print(f"\n{len(chosen)} of {len(made)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s")
+    print(f"\n{len(killed)} of {len(made)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":
