@@ -104,6 +104,7 @@ _MESSAGES = {
     "C066": "Option {option} is for entity recognizers, but component '{component}' is a {kind}; leave it out.",
     "C067": "The pipeline {model} has no recognizer made by `spacy calib fit`; it has: {available}.",
     "C062": "Cannot import the code in {path}: {why}",
+    "C195": "The setting {setting} of the pipe must be a function of the registry {registry}, but {given!r} is none; registered are: {names}. If it is your own, give its file with --code.",
     "C063": "The settings of the pipe cannot be used: {why}",
     "C170": "{option} is no setting of the pipe '{name}' that is fitted; settings of it begin with {prefix} (--attr names another pipe).",
     "C064": "Presidio is not installed; run `pip install spacy-calib[presidio]`.",

@@ -240,7 +240,7 @@ class ConformalSets:
 
     def clone(self) -> ConformalSets:
         """A new one with the same settings, not fitted."""
-        return ConformalSets(**self.settings())
+        return type(self)(**self.settings())
 
     def settings(self) -> dict[str, Any]:
         """What it is made with."""

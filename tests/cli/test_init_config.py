@@ -60,3 +60,9 @@ def test_an_older_file_is_kept_without_force(tmp_path):
 def test_a_setting_that_no_pipe_has_is_refused(tmp_path):
     refuses(calib("init-config", tmp_path / "mine.cfg", "--components.calib.groups", "3"), "no setting 'groups'")
     assert not (tmp_path / "mine.cfg").exists()
+
+
+def test_what_is_not_registered_is_refused_with_what_is():
+    outcome = calib("init-config", "-", "--components.calib.grouping.@calib_groupings", "rose")
+    refuses(outcome, "The setting grouping of the pipe must be a function of the registry calib_groupings, but 'rose' is none")
+    assert "spacy-calib.OneVsRest.v1, spacy-calib.SCW.v1" in outcome.text

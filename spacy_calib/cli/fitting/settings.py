@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import calib_error
 from ..shared.checks import check_option
 from ..shared.loading import reason
-from ..shared.registered import registered_name
+from ..shared.registered import check_registered, registered_name
 from .labels import labels_from
 from .overrides import override, override_path
 
@@ -60,7 +60,7 @@ def pipe_settings(
 
     base (tuple | None): Name and block of a config file or of a pipe in the pipeline; None takes the defaults.
     overrides (dict | None): Dotted settings, see `overrides`.
-    RAISES C056: an option out of range, or one beside --method auto. C063: a setting that is no block. C170: a dotted setting of something else.
+    RAISES C056: an option out of range, or one beside --method auto. C063, C195: a setting that is no block with a registered function. C170: a dotted setting of something else.
     """
     check_settings(options)
     name, settings = (DEFAULTS["attr"], DEFAULTS) if base is None else base
@@ -109,12 +109,17 @@ def _scaling(given: str) -> str:
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """RAISES C063: a setting that is neither a block with a registered function nor null. Of a source that may be left out."""
+    """The function of a source may be left out.
+
+    RAISES C063: a setting that is neither a block with a function nor null. C195: the function is not registered.
+    """
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
         is_block = isinstance(block, Mapping) and (key in block or setting == "source")
         if not is_block and (block is not None or setting == "source"):
             raise calib_error("C063", why=f"{setting} is {block!r}, but a block with {key} is wanted")
+        if isinstance(block, Mapping) and key in block and key != "@scorers":
+            check_registered(setting, key[1:], block[key])
 
 
 def _block(kind: str, registered: str, settings: Mapping[str, Any]) -> dict[str, Any]:

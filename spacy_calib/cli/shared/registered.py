@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import calib_error
 from .checks import check_option
 
 # Stands in the help of an option for the short names of what this registry holds.
@@ -17,6 +18,15 @@ def known(registry: str) -> dict[str, Any]:
     from ...pipe.registered import recalibrators, scalings
 
     return dict(recalibrators() if registry == "calib_recalibrators" else scalings())
+
+
+def check_registered(setting: str, registry: str, given: object) -> None:
+    """RAISES C195: the registry has no function of this name."""
+    from ...registry import registry as registries
+
+    if given not in getattr(registries, registry):
+        names = ", ".join(sorted(getattr(registries, registry).get_all()))
+        raise calib_error("C195", setting=setting, registry=registry, given=given, names=names)
 
 
 def listed(help: str) -> str:

@@ -1,0 +1,84 @@
+"""What another package, or a file given as --code, may bring: one of each kind that is registered. Nothing of it is named in `spacy_calib`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
+
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.calibration.recalibrators import Recalibrator
+from spacy_calib.calibration.scaling import TemperatureScaling
+from spacy_calib.calibration.sets import ConformalSets
+from spacy_calib.registry import registry
+from spacy_calib.sources.softmax import SoftmaxSource
+from spacy_calib.types import Groups
+
+
+@registry.calib_recalibrators("garden.Level.v1")
+class Level(Recalibrator):
+    """Scores times one number, so that their mean is the share of hits."""
+
+    registered = "garden.Level.v1"
+    short = "level"
+    n_parameters = 1
+    tried_by_auto = True
+    _learned = ("ratio_",)
+
+    def _fit(self, scores, hits, weights):
+        weights = np.ones(len(scores)) if weights is None else weights
+        self.ratio_ = np.array([np.average(hits, weights=weights) / max(np.average(scores, weights=weights), 1e-9)])
+
+    def _predict(self, scores):
+        return np.clip(scores * self.ratio_[0], 0, 1)
+
+
+@registry.calib_scalings("garden.Mild.v1")
+class Mild(TemperatureScaling):
+    registered = "garden.Mild.v1"
+    short = "mild"
+    tried_by_auto = True
+
+
+def halves(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
+    return tag_frequency_groups(labels, counts, n_groups=2)
+
+
+@registry.calib_groupings("garden.Halves.v1")
+def make_halves():
+    return halves
+
+
+@registry.calib_sets("garden.NarrowSets.v1")
+class NarrowSets(ConformalSets):
+    registered = "garden.NarrowSets.v1"
+
+    def __init__(self):
+        super().__init__(alpha=0.2)
+
+    def settings(self):
+        return {}
+
+
+@registry.calib_sources("garden.Twin.v1")
+class Twin(SoftmaxSource):
+    """Reads a tagger as ours does, which it claims before ours."""
+
+    def __init__(self, component: str = "tagger"):
+        super().__init__(component)
+
+    def claims(self, pipe):
+        return isinstance(pipe, Tagger) and not isinstance(pipe, (Morphologizer, SentenceRecognizer, EditTreeLemmatizer))
+
+
+@registry.calib_metrics("garden.Distance.v1")
+class Distance:
+    """Mean distance of score and hit."""
+
+    short = "distance"
+    title = "Mean distance"
+
+    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+        return float(np.mean(np.abs(np.asarray(scores) - np.asarray(hits)))) if np.size(scores) else None

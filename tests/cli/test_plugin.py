@@ -1,0 +1,135 @@
+"""What is registered outside of the package is seen wherever ours is: command line, `auto`, `info`, JSON, table, page, errors, help."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import catalogue
+import pytest
+import spacy
+
+from tests.cli.conftest import Outcome, calib, quiet_environment, refuses
+
+PLUGIN = Path(__file__).with_name("plugin_garden.py")
+# Enough candidates to see the new ones among them, and few enough to be quick.
+FEW = ["--components.calib.selection.n_groups", "[1]", "--components.calib.selection.n_folds", "2"]
+
+
+def with_plugin(*arguments: object) -> Outcome:
+    return calib(*arguments, "--code", PLUGIN)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered_until_the_end() -> Iterator[None]:
+    """What the commands import with --code stays in the process."""
+    before = dict(catalogue.REGISTRY)
+    yield
+    catalogue.REGISTRY.clear()
+    catalogue.REGISTRY.update(before)
+
+
+@pytest.fixture(scope="module")
+def leveled(model, dev, tmp_path_factory) -> Path:
+    """A pipeline fitted with the recalibrator, the scaling and the grouping of the plugin."""
+    path = tmp_path_factory.mktemp("plugin") / "leveled"
+    grouping = ["--components.calib.grouping.@calib_groupings", "garden.Halves.v1"]
+    outcome = with_plugin("fit", model, dev, path, "--method", "level", "--scaling", "mild", *grouping)
+    assert outcome.code == 0, outcome.text
+    return path
+
+
+@pytest.fixture(scope="module")
+def evaluated(leveled, test_file) -> Outcome:
+    return with_plugin("evaluate", leveled, test_file)
+
+
+def test_a_recalibrator_a_scaling_and_a_grouping_are_fitted_and_info_shows_them(leveled):
+    (held,) = json.loads(with_plugin("info", leveled, "--format", "json").printed).values()
+    assert held["method"] == "garden.Level.v1"
+    assert held["scaling"]["name"] == "garden.Mild.v1"
+    assert len(held["groups"]) == 2
+    shown = with_plugin("info", leveled).text
+    assert "garden.Level.v1" in shown
+    assert "garden.Mild.v1" in shown
+
+
+def test_its_source_is_chosen_for_the_component_without_being_named(leveled):
+    nlp = spacy.load(leveled)
+    assert nlp.get_pipe_config("calib")["source"] == {"@calib_sources": "garden.Twin.v1", "component": "tagger"}
+    assert type(nlp.get_pipe("calib").source).__name__ == "Twin"
+    assert nlp("the old dog saw a duck .")[0]._.calib_score is not None
+
+
+def test_the_full_name_is_taken_too(tmp_path):
+    for name in ("level", "garden.Level.v1"):
+        assert with_plugin("init-config", tmp_path / f"{name}.cfg", "--method", name).code == 0
+        assert '@calib_recalibrators = "garden.Level.v1"' in (tmp_path / f"{name}.cfg").read_text()
+
+
+def test_auto_tries_them(model, dev, tmp_path):
+    assert with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", *FEW, "--silent").code == 0
+    (held,) = json.loads(with_plugin("info", tmp_path / "auto", "--format", "json").printed).values()
+    assert "level" in {trial["method"] for trial in held["selection"]["trials"]}
+    assert "mild" in {trial["scaling"] for trial in held["selection"]["trials"]}
+    assert " level" in with_plugin("info", tmp_path / "auto", "--all").text
+
+
+def test_its_metric_has_a_row_in_the_table_and_the_json(evaluated, leveled, test_file):
+    assert "Mean distance" in evaluated.text
+    (table,) = json.loads(with_plugin("evaluate", leveled, test_file, "--format", "json").printed).values()
+    assert list(table["scores"])[-1] == "distance"
+    assert 0 < table["scores"]["distance"]["calibrated"] < 1
+
+
+def test_its_metric_has_a_row_on_the_page_and_a_key_in_evaluate(leveled, test_file, tmp_path):
+    assert "Mean distance" in with_plugin("report", leveled, test_file, "--output", tmp_path / "page.html").text
+    assert "Mean distance" in (tmp_path / "page.html").read_text(encoding="utf8")
+    nlp = spacy.load(leveled)
+    examples = list(spacy.training.Corpus(test_file)(nlp))
+    assert {"calib_distance", "calib_distance_raw"} <= set(nlp.evaluate(examples))
+
+
+def test_its_sets_are_made(model, dev, tmp_path):
+    named = ["--method", "platt", "--components.calib.sets.@calib_sets", "garden.NarrowSets.v1"]
+    outcome = with_plugin("fit", model, dev, tmp_path / "out", *named)
+    assert outcome.code == 0, outcome.text
+    nlp = spacy.load(tmp_path / "out")
+    assert type(nlp.get_pipe("calib").tokens.sets).__name__ == "NarrowSets"
+    assert nlp("the old dog saw a duck .")[0]._.calib_set is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--method", "rose"], ["level", "isotonic", "auto"]),
+        (["--scaling", "rose"], ["mild", "vector"]),
+        (["--components.calib.grouping.@calib_groupings", "rose"], ["garden.Halves.v1", "spacy-calib.TFG.v1"]),
+        (["--components.calib.sets.@calib_sets", "rose"], ["garden.NarrowSets.v1", "spacy-calib.ConformalSets.v1"]),
+    ],
+)
+def test_errors_list_them(model, dev, tmp_path, options, named):
+    outcome = with_plugin("fit", model, dev, tmp_path / "out", *options)
+    refuses(outcome, "rose")
+    assert [name for name in named if name not in outcome.text] == []
+
+
+def test_an_installed_package_stands_in_the_help(tmp_path):
+    """Found by its entry points: a folder on the path with the module and what `pip install` writes beside it."""
+    (tmp_path / "garden.py").write_text(PLUGIN.read_text(encoding="utf8"), encoding="utf8")
+    info = tmp_path / "garden-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: garden\nVersion: 1.0\n")
+    entries = (
+        "[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n[spacy_calib_scalings]\ngarden.Mild.v1 = garden:Mild\n"
+    )
+    (info / "entry_points.txt").write_text(entries)
+    environment = quiet_environment()
+    environment["PYTHONPATH"] = f"{tmp_path}:{environment.get('PYTHONPATH', '')}"
+    command = [sys.executable, "-m", "spacy", "calib", "fit", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    words = done.stdout.replace("│", " ").split()
+    assert {"level,", "isotonic,", "mild,", "vector,"} <= set(words)
