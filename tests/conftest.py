@@ -187,7 +187,13 @@ def shared_data() -> Path:
 @pytest.fixture
 def register() -> Iterator[Callable[[str, str, Callable[..., Any]], None]]:
     """(registry, name, function): registered as another package would, until the test ends."""
-    before = dict(catalogue.REGISTRY)
-    yield lambda kind, name, function: getattr(registry, kind).register(name, func=function)
-    catalogue.REGISTRY.clear()
-    catalogue.REGISTRY.update(before)
+    added: list[tuple[str, ...]] = []
+
+    def add(kind: str, name: str, function: Callable[..., Any]) -> None:
+        held = getattr(registry, kind)
+        held.register(name, func=function)
+        added.append((*held.namespace, name))
+
+    yield add
+    for key in added:  # and nothing else: meanwhile spaCy may have registered things of its own
+        catalogue.REGISTRY.pop(key, None)

@@ -165,7 +165,8 @@ def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
     if scaling is None:
         return "none"
-    return f"{scaling['name']} (temperature {scaling['temperature']:.3g}, {scaling['size']:,} numbers)"
+    temperature = "" if scaling.get("temperature") is None else f"temperature {scaling['temperature']:.3g}, "
+    return f"{scaling['name']} ({temperature}{scaling['size']:,} numbers)"
 
 
 def _sets_line(sets: Mapping[str, Any] | None) -> str:

@@ -33,7 +33,7 @@ _SCALING = record(
     {
         "name": text,
         "biased": optional(maybe(flag)),
-        "temperature": number(0.0, FAR),
+        "temperature": optional(maybe(number(0.0, FAR))),
         "ridge": optional(number()),
         "size": whole(),
     }

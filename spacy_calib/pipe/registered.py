@@ -9,7 +9,7 @@ from ..calibration.auto import Selector
 from ..calibration.recalibrators import Recalibrator
 from ..calibration.scaling import Scaling
 from ..errors import calib_error
-from ..registry import classes, prototypes
+from ..registry import prototypes
 
 Prototype = TypeVar("Prototype", Recalibrator, Scaling)
 
@@ -24,18 +24,17 @@ def recalibrators() -> dict[str, Recalibrator]:
 
 
 def scalings() -> dict[str, Scaling]:
-    """Short name -> prototype. RAISES C185: two of them have one short name."""
-    return _by_short("calib_scalings")
+    """Short name -> prototype, those with the fewest numbers first. RAISES C185: two of them have one short name."""
+    return _scalings()
+
+
+def _scalings() -> dict[str, Scaling]:
+    return dict(sorted(_by_short("calib_scalings").items(), key=lambda named: named[1].growth))
 
 
 def metrics() -> dict[str, Any]:
     """Short name -> metric. RAISES C185: two of them have one short name."""
     return _by_short("calib_metrics")
-
-
-def sources() -> dict[str, type]:
-    """Registered name -> class of a source: what can be said of it before it has its settings."""
-    return classes("calib_sources")
 
 
 def _by_short(registry: str) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def make_selector(
     RAISES C001: a setting out of range. C185: two registered things have one short name.
     """
     maps: dict[str, Recalibrator] = _named("methods", methods, recalibrators())
-    before: dict[str, Scaling] = _named("scalings", scalings, _by_short("calib_scalings"))
+    before: dict[str, Scaling] = _named("scalings", scalings, _scalings())
     return Selector(maps, before, n_folds, n_groups, one_vs_rest)
 
 

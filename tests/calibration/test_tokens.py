@@ -56,14 +56,14 @@ def fit(
     data: TokenData,
     name: str | None = None,
     prototype: Recalibrator | None = None,
-    pooling: TagOffsets | None = None,
+    offsets: TagOffsets | None = None,
     groups: Groups = GROUPS,
     scaled: tuple[Scaling | None, np.ndarray] | None = None,
     **promises,
 ) -> TokenCalibration:
     """The calibration of these data after a scaling, all fitted as the pipe does it; scaled: What `scale` gives, where it is known."""
     scaling, scores = scaled or scale(data, name)
-    return fit_tokens(data, Chosen(grouping, prototype or Platt(), pooling, scaling, scores), groups, **promises).calibration
+    return fit_tokens(data, Chosen(grouping, prototype or Platt(), offsets, scaling, scores), groups, **promises).calibration
 
 
 def scale(data: TokenData, name: str | None) -> tuple[Scaling | None, np.ndarray]:
@@ -141,9 +141,9 @@ def test_unfitted_raw_probabilities_are_passed_through(normalize):
 
 
 @every_scaling
-@pytest.mark.parametrize("pooling", [None, TagOffsets()])
-def test_scaled_then_mapped_then_cut(name, pooling):
-    calibration = fitted_on(name=name, pooling=pooling, prototype=IsotonicRegression())
+@pytest.mark.parametrize("offsets", [None, TagOffsets()])
+def test_scaled_then_mapped_then_cut(name, offsets):
+    calibration = fitted_on(name=name, offsets=offsets, prototype=IsotonicRegression())
     fresh = draw_tokens(100, 2)
     found = calibration.calibrate(Table(fresh.probabilities), 0.01)
     every = from_dense(fresh.probabilities, lowest_score(0.01, calibration.scaling))
@@ -165,7 +165,7 @@ def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(nam
     asked = np.linspace(0.0, 1.0, 50)
     for tag in range(N_TAGS):
         tags = np.full(50, tag)
-        assert fitted.tokens.maps.predict(asked, tags).tolist() == expected.predict(asked, tags).tolist()
+        assert fitted.maps.predict(asked, tags).tolist() == expected.predict(asked, tags).tolist()
 
 
 @every_scaling
@@ -654,7 +654,7 @@ def test_a_saved_one_gives_the_same_bits(name):
     calibration = fitted_on(
         name=name,
         prototype=Temperature(),
-        pooling=TagOffsets(),
+        offsets=TagOffsets(),
         normalize="other",
         intervals=True,
         sets=ConformalSets(0.2, "tag", 5),

@@ -7,13 +7,14 @@ import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.recalibrators import Platt, Recalibrator
-from spacy_calib.calibration.scaling import TemperatureScaling
-from spacy_calib.pipe.registered import make_selector, metrics, recalibrators, scalings, sources
+from spacy_calib.calibration.scaling import Scaling, TemperatureScaling
+from spacy_calib.cli.info import _scaling_line
+from spacy_calib.pipe.registered import make_selector, metrics, recalibrators, scalings
 from spacy_calib.pipe.saved import load_part
 from spacy_calib.registry import registry
-from spacy_calib.sources.base import Source
 
 from ..tokens import LABELS, draw_tokens, fit_data
+from .test_guarantees import pipeline
 
 
 class Halved(Recalibrator):
@@ -37,6 +38,43 @@ class Mild(TemperatureScaling):
     tried_by_auto = True
 
 
+class Shared(Scaling):
+    """Moves every tag by one share towards even chances: what the contract of a scaling asks for, and no more."""
+
+    registered = "elsewhere.Shared.v1"
+    short = "shared"
+    biased = False
+
+    def __init__(self):
+        self.share_ = None
+
+    @property
+    def fitted(self):
+        return self.share_ is not None
+
+    @property
+    def n_tags(self):
+        return 8 if self.fitted else 0
+
+    def size(self):
+        self._check_fitted()
+        return 1
+
+    def fit(self, pairs, n_tags):
+        self.share_ = 0.1
+        return self
+
+    def _scale(self, rows, tags, scores, counted):
+        return (1 - self.share_) * scores + self.share_ / 8
+
+    def _learned(self):
+        return {"share_": self.share_}
+
+    def load_learned(self, learned):
+        self.share_ = learned["share_"]
+        return self
+
+
 def group(grouping):
     return grouping(LABELS, dict.fromkeys(LABELS, 10))
 
@@ -45,9 +83,7 @@ def test_each_kind_is_listed_by_its_short_names():
     assert list(recalibrators()) == [
         "identity", "temperature", "platt", "beta", "histogram", "scaling-binning", "isotonic", "venn-abers",
     ]  # fmt: skip
-    assert set(scalings()) == {"temperature", "vector", "matrix"}
-    assert {"spacy-calib.Softmax.v1", "spacy-calib.Ner.v1", "spacy-calib.DocTensor.v1"} <= set(sources())
-    assert all(issubclass(one, Source) for one in sources().values())
+    assert list(scalings()) == ["temperature", "vector", "matrix"]
     assert metrics()
     assert all(callable(one) for one in metrics().values())
 
@@ -80,6 +116,15 @@ def test_what_another_package_registers_is_tried_by_auto(register):
     assert type(make_selector(methods=["halved"]).methods["halved"]) is Halved
     state = Halved().fit(np.array([0.5]), np.array([1])).state()
     assert load_part(state, name="calib").predict([0.5]).tolist() == [0.25]
+
+
+def test_a_scaling_of_another_kind_is_fitted_shown_and_saved(register):
+    """What `info` shows used to ask every scaling for a temperature: a pipe with one that has none could be saved and not be loaded."""
+    register("calib_scalings", "elsewhere.Shared.v1", Shared)
+    nlp = pipeline({"scaling": {"@calib_scalings": "elsewhere.Shared.v1"}})  # saved and loaded by pickling
+    calib = nlp.get_pipe("calib")
+    assert type(calib.tokens.scaling) is Shared
+    assert _scaling_line(calib.fit_info.scaling) == "elsewhere.Shared.v1 (1 numbers)"
 
 
 def test_what_does_not_ask_to_be_tried_is_tried_only_where_it_is_named(register):
@@ -124,7 +169,7 @@ def test_two_of_one_short_name_are_refused_by_both_names(register):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"scalings": ["platt"]}, r"scalings must be some of matrix, temperature, vector, but \['platt'\]"),
+        ({"scalings": ["platt"]}, r"scalings must be some of temperature, vector, matrix, but \['platt'\]"),
         ({"methods": []}, "methods must be some of identity, temperature"),
         ({"methods": ["vector"]}, "methods must be some of"),
     ],

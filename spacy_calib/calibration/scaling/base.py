@@ -27,6 +27,7 @@ class Scaling(ABC):
     registered (str): Name in the registry `calib_scalings`, by which a saved scaling finds its class.
     short (str): What it is called on the command line and in the settings of `auto`; "" for one that is called by its registered name.
     tried_by_auto (bool): Whether `auto` tries it where its settings name no scalings.
+    growth (int): Its size grows with this power of the number of tags; lists show those that grow least first.
     biased (bool): Whether it moves each tag by a number of its own; `auto` tries no tag offsets after it then.
     floor (float): Tags of a token with a lower probability take no part, but together as one more outcome.
     """
@@ -34,6 +35,7 @@ class Scaling(ABC):
     registered: ClassVar[str]
     short: ClassVar[str] = ""
     tried_by_auto: ClassVar[bool] = False
+    growth: ClassVar[int] = 2
     biased: ClassVar[bool] = True
     floor: ClassVar[float] = FLOOR
 

@@ -15,6 +15,7 @@ class MatrixScaling(LogLinearScaling):
     registered = "spacy-calib.MatrixScaling.v1"
     short = "matrix"
     tried_by_auto = True
+    growth = 2
     pairwise = "all"
 
     def __init__(self, ridge: float | None = None, bias_ridge: float | None = None):

@@ -12,6 +12,7 @@ class TemperatureScaling(LogLinearScaling):
 
     registered = "spacy-calib.TemperatureScaling.v1"
     short = "temperature"
+    growth = 0
     biased = False
 
     def __init__(self) -> None:

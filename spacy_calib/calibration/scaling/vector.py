@@ -11,6 +11,7 @@ class VectorScaling(LogLinearScaling):
 
     registered = "spacy-calib.VectorScaling.v1"
     short = "vector"
+    growth = 1
     pairwise = "self"
 
 
