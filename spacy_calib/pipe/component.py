@@ -25,7 +25,7 @@ from ..types import Groups
 from . import saved
 from .annotating import AnnotatingPipe
 from .fit_info import FitInfo
-from .fitting import FitOptions, fit_pipe
+from .fitting import FitArguments, fit_calibrator
 from .lookup import SourceLookup
 from .reading import Reading, calibrated_spans, carried_below_threshold, readable
 from .settings import PipeSettings
@@ -180,10 +180,10 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         """Learn the maps from held-out gold.
 
         examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source), `reference` the gold.
-        tag_counts (Mapping | None), options: See FitOptions.
+        tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
         """
-        self.learned = fit_pipe(self, examples, FitOptions(tag_counts, **options))
+        self.learned = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

@@ -45,8 +45,8 @@ _HERE = "the fit data"
 
 
 @dataclass(frozen=True)
-class FitOptions:
-    """The options of a fit.
+class FitArguments:
+    """The arguments of `Calibrator.fit`, but for the examples.
 
     tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
     span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
@@ -67,7 +67,7 @@ class FitOptions:
 class Gathered:
     """What a fit learns from.
 
-    settings (PipeSettings), options (FitOptions): Of the pipe, and of this fit.
+    settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
     nlp (Language | None), component (Any): The pipeline, and what the source reads in it; None for a source that reads the Doc alone.
     annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
     data (FitData), seen (SeenTexts): What the examples gave, and their digests. tokens (TokenData): The tokens of data.
@@ -75,7 +75,7 @@ class Gathered:
     """
 
     settings: PipeSettings
-    options: FitOptions
+    arguments: FitArguments
     nlp: Language | None
     component: Any
     annotation: Annotation
@@ -110,9 +110,9 @@ class Learned:
     judged: JudgedPairs
 
 
-def fit_pipe(pipe: Calibrator, examples: Iterable[Example], options: FitOptions) -> PipeState:
+def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> PipeState:
     """What a pipe learns from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta."""
-    gathered = gather(pipe, examples, options)
+    gathered = gather(pipe, examples, arguments)
     plan = choose(gathered)
     learned = learn(gathered, plan)
     state = PipeState(
@@ -130,7 +130,7 @@ def fit_pipe(pipe: Calibrator, examples: Iterable[Example], options: FitOptions)
     return state
 
 
-def gather(pipe: Calibrator, examples: Iterable[Example], options: FitOptions) -> Gathered:
+def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
     """Read the examples.
 
     RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
@@ -142,11 +142,11 @@ def gather(pipe: Calibrator, examples: Iterable[Example], options: FitOptions) -
     watch = TextWatch(annotation)
     data = collect_fit_data(source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event)
     name = source.component or "the source"
-    data.check(annotation.gold.name, name, pipe.threshold, options.min_pairs, options.max_unknown)
+    data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, arguments.max_unknown)
     labels = source.labels(component)
     return Gathered(
         settings=pipe,
-        options=options,
+        arguments=arguments,
         nlp=nlp,
         component=component,
         annotation=annotation,
@@ -154,7 +154,7 @@ def gather(pipe: Calibrator, examples: Iterable[Example], options: FitOptions) -
         data=data,
         seen=SeenTexts.of(watch.units().digests),
         tokens=data.tokens(len(labels), pipe.threshold),
-        counts=dict(data.counts if options.tag_counts is None else options.tag_counts),
+        counts=dict(data.counts if arguments.tag_counts is None else arguments.tag_counts),
     )
 
 
@@ -211,7 +211,7 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
     )
     spans = None
     if data.spans is not None:
-        labels, given = settings.source.span_labels(gathered.component), gathered.options.span_counts
+        labels, given = settings.source.span_labels(gathered.component), gathered.arguments.span_counts
         counts = data.span_counts if given is None else given
         spans = fit_spans(data.spans, group_beside(informed(settings.grouping, data.spans.pairs, labels), labels, counts))
     return Learned(fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit))
@@ -227,7 +227,7 @@ def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
 
 def figures(gathered: Gathered, learned: Learned) -> dict[str, Any]:
     """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
-    attr, n_bins, spans = gathered.settings.attr, gathered.options.n_bins, learned.spans
+    attr, n_bins, spans = gathered.settings.attr, gathered.arguments.n_bins, learned.spans
     made = calib_scores(learned.judged, learned.tokens.maps.groups, attr, n_bins)
     if spans is not None:
         documents = spans.data.documents[spans.data.known]
@@ -238,7 +238,7 @@ def figures(gathered: Gathered, learned: Learned) -> dict[str, Any]:
 
 def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
     """What the pipe says of its fit."""
-    data, settings, options = gathered.data, gathered.settings, gathered.options
+    data, settings, arguments = gathered.data, gathered.settings, gathered.arguments
     maps, tokens, judged = learned.tokens.maps, learned.tokens.calibration, learned.judged
     return FitInfo(
         component=settings.source.component,
@@ -251,14 +251,14 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         unknown=data.unknown.words() if data.n_unknown else None,
         label_map=map_of(settings.source),
         pairs=len(judged),
-        counted_on=options.counted_on if options.tag_counts is not None else _HERE,
+        counted_on=arguments.counted_on if arguments.tag_counts is not None else _HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.chosen.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
         intervals=settings.intervals,
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,
-        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, options.n_bins),
+        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins),
         held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents),
         spans=None if learned.spans is None else _describe_spans(gathered, learned.spans),
         versions={
@@ -278,5 +278,5 @@ def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
         right=spans.chosen.n_hits_,
         candidates=spans.candidates.n_spans_,
         fallback=spans.chosen.fallback_,
-        table=summarize_span_fit(spans, gathered.options.n_bins),
+        table=summarize_span_fit(spans, gathered.arguments.n_bins),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import calib_error
+from ...pipe.settings import BLOCKS, default_config
 from ..shared.checks import check_option
 from ..shared.loading import reason
 from ..shared.registered import check_registered, registered_name
@@ -17,27 +18,13 @@ from .overrides import override, override_path
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# Settings that are a block with a registered function, or null.
-BLOCKS = {
-    "source": "@calib_sources",
-    "grouping": "@calib_groupings",
-    "scaling": "@calib_scalings",
-    "recalibrator": "@calib_recalibrators",
-    "pooling": "@calib_poolings",
-    "selection": "@calib_selections",
-    "sets": "@calib_sets",
-    "scorer": "@scorers",
-}
+_OF_PIPE = default_config()
 # What counts where neither an option, nor a config, nor a pipe in the pipeline says otherwise.
 DEFAULTS: dict[str, Any] = {
-    "attr": "calib",
-    "threshold": 0.01,
-    "event": "exact",
-    "source": {"component": "tagger"},
-    "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 5},
-    "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"},
-    "selection": {"@calib_selections": "spacy-calib.Auto.v1"},
-    "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_bins": 10},
+    **_OF_PIPE,
+    "source": {"component": _OF_PIPE["source"]["component"]},  # the component tells which source reads it
+    "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
+    "scorer": {**_OF_PIPE["scorer"], "n_bins": 10},
 }
 # Words of --normalize, and the setting that each stands for.
 NORMALIZE: dict[str, Any] = {"none": False, "kept": True, "other": "other"}
