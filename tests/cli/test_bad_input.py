@@ -207,7 +207,7 @@ def test_no_pair_reaches_the_threshold(model, tmp_path, out):
         (["--threshold", 1], "Option --threshold must be at least 0 and below 1, but 1.0 was given."),
         (["--threshold", -0.1], "Option --threshold must be at least 0 and below 1, but -0.1 was given."),
         (["--threshold", "nan"], "Option --threshold must be at least 0 and below 1, but nan was given."),
-        (["--method", "isotonik"], "Option --method must be one of auto, isotonic, histogram, scaling-binning,"),
+        (["--method", "isotonik"], "Option --method must be one of auto, identity, temperature, platt, beta, histogram,"),
         (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
         (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
     ],
@@ -598,7 +598,7 @@ def test_the_made_up_sentences_hold_every_tag():
     ("options", "sentence"),
     [
         (["--event", "right"], "Option --event must be one of exact, type, overlap, but 'right' was given."),
-        (["--granularity", "iob"], "Option --granularity must be type or biluo, but 'iob' was given."),
+        (["--granularity", "iob"], "Option --granularity must be one of type, biluo, but 'iob' was given."),
         (["--beam-width", 0], "Option --beam-width must be at least 1, but 0 was given."),
         (["--beam-width", 4, "--beam-density", 1], "Option --beam-density must be at least 0 and below 1, but 1.0 was given."),
         (
