@@ -26,7 +26,7 @@ from quality_table import default_cache
 from tqdm import tqdm
 
 from spacy_calib.calibration.auto import grouping_of
-from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, choose, select
+from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, choose, select_method
 from spacy_calib.calibration.scaling import Scaling
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import Chosen, fit_tokens
@@ -110,7 +110,7 @@ class Trials:
             for name, (own, held) in self.scalings.items()
             if own is not None and name in scalings
         ]
-        return select(
+        return select_method(
             data.pairs.take(kept),
             data.documents[kept],
             lambda number: self.task.group(grouping_of(number)),

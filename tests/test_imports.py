@@ -166,7 +166,7 @@ from spacy_calib.calibration.grouping.shared import shared_group
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
-from spacy_calib.calibration.candidates import Candidate, select
+from spacy_calib.calibration.candidates import Candidate, select_method
 from spacy_calib.corpus import doubt, scored
 from spacy_calib.expect import drift, estimates, record, summary
 from spacy_calib.corpus.active import batch, priority
@@ -177,7 +177,7 @@ fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {{
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
 pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {{"A": 1}}), TagOffsets()).fit(made)
 assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
-found = select(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {{"A": 1}}, n), {{"platt": Platt()}}, [1])
+found = select_method(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {{"A": 1}}, n), {{"platt": Platt()}}, [1])
 assert found.chosen == Candidate(1, "platt", False)
 groups = group_beside(shared_group, ["O", "A"], {{"A": 1}}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)

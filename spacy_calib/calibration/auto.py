@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import calib_error
 from ..pairs.bins import check_count
 from ..types import Grouping, Groups
-from .candidates import NOTHING, Candidate, ScaledScores, select
+from .candidates import NOTHING, Candidate, ScaledScores, select_method
 from .grouping.one_vs_rest import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Recalibrator, Temperature
@@ -56,7 +56,7 @@ class Selector:
         return min((scaling.floor for scaling in self.scalings.values()), default=1.0)
 
     def __call__(self, data: TokenData, group: Callable[[Grouping], Groups], scalable: bool = True) -> Chosen:
-        """What `select` chooses; one temperature for all tags, or none, where there is too little data to choose.
+        """What `select_method` chooses; one temperature for all tags, or none, where there is too little data to choose.
 
         group: Grouping -> Groups of the labels, with those labels apart that stand alone. scalable (bool): False where a token may have
             several labels, so that they cannot be scaled beside one another.
@@ -69,7 +69,7 @@ class Selector:
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
         }
-        found = select(
+        found = select_method(
             pairs,
             documents,
             lambda number: group(grouping_of(number)),
@@ -98,7 +98,7 @@ class Selector:
         safe: dict[str, Recalibrator] = {NOTHING: Identity(), Temperature.short: Temperature()}
         chosen = Candidate(1, NOTHING, False)
         if len(np.unique(units)) > 1:
-            found = select(
+            found = select_method(
                 pairs, units, lambda number: group(grouping_of(number)), safe, [1], n_folds=self.n_folds, offsets=None
             )
             chosen = found.chosen

@@ -144,7 +144,7 @@ class _Entry:
         return [self.candidate, *([replace(self.candidate, offsets=True)] if self.offsets else [])]
 
 
-def select(
+def select_method(
     pairs: Pairs,
     documents: Ints,
     make_groups: Callable[[int | None], Groups],
@@ -197,7 +197,7 @@ def select(
 
 
 def choose(trials: Sequence[Trial]) -> Candidate:
-    """The candidate to take. trials: The best first; see `select` for the rule."""
+    """The candidate to take. trials: The best first; see `select_method` for the rule."""
     scaling = trials[0].candidate.scaling
     near = [trial for trial in trials if trial.difference <= trial.error and trial.candidate.scaling == scaling]
     return min(near, key=lambda trial: (trial.size, trial.loss)).candidate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.auto import Selector
-from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, _compare, choose, select
+from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, _compare, choose, select_method
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
@@ -102,7 +102,7 @@ def test_take_keeps_the_units():
 def test_losses_are_those_of_maps_that_did_not_see_the_fold():
     pairs, documents = drawn(1500, 1, another_shift_for_each_tag)
     make = by_number(pairs)
-    found = select(pairs, documents, make, FEW, [1, 3], n_folds=4)
+    found = select_method(pairs, documents, make, FEW, [1, 3], n_folds=4)
     folds = contiguous_folds(documents, 4)
     assert (found.folds, found.pairs, found.documents) == (4, 1500, len(np.unique(documents)))
     assert len(found.trials) == 8
@@ -131,7 +131,7 @@ def test_a_held_out_document_has_no_part_in_its_own_maps():
             seen.append((float(weights.sum()), float(weights[hits].sum())))
             super()._fit(scores, hits, weights)
 
-    select(pairs, documents, by_number(pairs), {"watching": Watching()}, [1])
+    select_method(pairs, documents, by_number(pairs), {"watching": Watching()}, [1])
     outside = [folds != fold for fold in range(5)]
     assert set(seen) == {(float(one.sum()), float(pairs.hits[one].sum())) for one in outside}
 
@@ -152,7 +152,7 @@ def test_of_equal_candidates_the_smaller_is_chosen():
     """Three names for one map: all losses are equal, and the size decides."""
     pairs, documents = drawn(600, 3, one_map_for_all)
     same = {name: temperature_of_size(n) for name, n in (("big", 9), ("small", 1), ("middle", 4))}
-    found = select(pairs, documents, by_number(pairs), same, [1], offsets=TagOffsets(float("inf"), float("inf")))
+    found = select_method(pairs, documents, by_number(pairs), same, [1], offsets=TagOffsets(float("inf"), float("inf")))
     assert found.chosen == Candidate(1, "small", False)
     assert len({trial.loss for trial in found.trials}) == 1
     assert [trial.size for trial in found.trials] == sorted(trial.size for trial in found.trials)
@@ -161,7 +161,7 @@ def test_of_equal_candidates_the_smaller_is_chosen():
 def test_the_chosen_one_is_the_smallest_within_one_standard_error():
     for seed in range(4):
         pairs, documents = drawn(1500, seed, another_shift_for_each_tag)
-        found = select(pairs, documents, by_number(pairs), FEW, [1, 2, 5, None])
+        found = select_method(pairs, documents, by_number(pairs), FEW, [1, 2, 5, None])
         assert found.trials[0].difference == found.trials[0].error == 0
         assert [trial.loss for trial in found.trials] == sorted(trial.loss for trial in found.trials)
         assert all(trial.difference >= 0 for trial in found.trials)
@@ -186,9 +186,9 @@ def test_of_those_near_the_best_only_those_with_its_scaling_are_taken():
 
 def test_of_many_pairs_few_are_looked_at_for_candidates_far_behind(monkeypatch):
     pairs, documents = drawn(4000, 1, another_shift_for_each_tag)
-    whole = select(pairs, documents, by_number(pairs), ALL, [1, 3, None])
+    whole = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None])
     monkeypatch.setattr("spacy_calib.calibration.candidates.FIRST_PAIRS", 1000)
-    raced = select(pairs, documents, by_number(pairs), ALL, [1, 3, None])
+    raced = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None])
     assert raced.chosen == whole.chosen
     assert (whole.dropped, raced.dropped + len(raced.trials)) == (0, len(whole.trials))
     assert 0 < len(raced.trials) < len(whole.trials) / 2
@@ -202,13 +202,13 @@ def test_of_many_pairs_few_are_looked_at_for_candidates_far_behind(monkeypatch):
 def test_one_map_for_all_tags_wants_a_small_candidate():
     for seed in range(3):
         pairs, documents = drawn(4000, seed, one_map_for_all)
-        found = select(pairs, documents, by_number(pairs), ALL, [1, 2, 5, None])
+        found = select_method(pairs, documents, by_number(pairs), ALL, [1, 2, 5, None])
         assert found.chosen == Candidate(1, "temperature", False)
 
 
 def test_calibrated_scores_want_no_map_at_all():
     pairs, documents = drawn(4000, 7, lambda margins, tags: margins)
-    found = select(pairs, documents, by_number(pairs), {"identity": Identity(), **ALL}, [1, 5])
+    found = select_method(pairs, documents, by_number(pairs), {"identity": Identity(), **ALL}, [1, 5])
     assert found.chosen == Candidate(1, "identity", False)
 
 
@@ -216,18 +216,18 @@ def test_tags_that_differ_want_offsets_or_a_map_each():
     for seed in range(3):
         pairs, documents = drawn(4000, seed, another_shift_for_each_tag)
         # Without one-vs-rest only offsets can tell tags of one group apart.
-        found = select(pairs, documents, by_number(pairs), ALL, [1, 2, 3])
+        found = select_method(pairs, documents, by_number(pairs), ALL, [1, 2, 3])
         assert found.chosen.offsets
         plain = min(trial.loss for trial in found.trials if not trial.candidate.offsets)
         assert min(trial.loss for trial in found.trials) < plain - 0.02
-        found = select(pairs, documents, by_number(pairs), FEW, [1, 2, 3, None])
+        found = select_method(pairs, documents, by_number(pairs), FEW, [1, 2, 3, None])
         assert found.chosen.offsets or found.chosen.n_groups is None
 
 
 def test_a_bent_map_wants_more_than_a_line():
     # A step: 0.2 below one half and 0.9 above, which no line through the log-odds follows.
     pairs, documents = drawn(6000, 1, lambda margins, tags: np.where(margins < 0, -1.4, 2.2))
-    found = select(pairs, documents, by_number(pairs), ALL, [1, 2])
+    found = select_method(pairs, documents, by_number(pairs), ALL, [1, 2])
     assert found.chosen.method in ("histogram", "isotonic")
     assert found.chosen.n_groups == 1
 
@@ -236,7 +236,7 @@ def test_what_is_chosen_is_good_on_fresh_pairs():
     for truth in (one_map_for_all, another_shift_for_each_tag):
         pairs, documents = drawn(3000, 5, truth)
         fresh, _ = drawn(20_000, 6, truth)
-        chosen = select(pairs, documents, by_number(pairs), ALL, [1, 3, None]).chosen
+        chosen = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None]).chosen
 
         def loss_of(candidate, pairs=pairs, fresh=fresh):
             maps = GroupedRecalibrator(
@@ -265,21 +265,21 @@ def same_choice(one, other):
 
 def test_the_same_again_is_the_same_to_the_last_bit():
     pairs, documents = drawn(1200, 1, another_shift_for_each_tag)
-    one, other = (select(pairs, documents, by_number(pairs), ALL, [1, 3, None]) for _ in range(2))
+    one, other = (select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None]) for _ in range(2))
     assert one == other
 
 
 def test_the_order_of_pairs_within_a_document_does_not_matter():
     pairs, documents = drawn(1200, 2, another_shift_for_each_tag)
-    one = select(pairs, documents, by_number(pairs), ALL, [1, 3, None])
+    one = select_method(pairs, documents, by_number(pairs), ALL, [1, 3, None])
     order = np.lexsort([np.random.default_rng(0).random(1200), documents])
-    same_choice(one, select(pairs.take(order), documents, by_number(pairs), ALL, [1, 3, None]))
+    same_choice(one, select_method(pairs.take(order), documents, by_number(pairs), ALL, [1, 3, None]))
 
 
 def test_the_numbers_of_documents_do_not_matter():
     pairs, documents = drawn(800, 3, one_map_for_all)
-    one = select(pairs, documents, by_number(pairs), FEW, [1, 3])
-    other = select(pairs, documents * 7 + 1000, by_number(pairs), FEW, [1, 3])
+    one = select_method(pairs, documents, by_number(pairs), FEW, [1, 3])
+    other = select_method(pairs, documents * 7 + 1000, by_number(pairs), FEW, [1, 3])
     assert one == other
 
 
@@ -295,7 +295,9 @@ def test_tags_permuted_the_same_choice():
         of_tag[order] = groups.of_tag
         return Groups(groups.names, of_tag)
 
-    same_choice(select(pairs, documents, make, FEW, [1, 3, None]), select(moved, documents, make_moved, FEW, [1, 3, None]))
+    same_choice(
+        select_method(pairs, documents, make, FEW, [1, 3, None]), select_method(moved, documents, make_moved, FEW, [1, 3, None])
+    )
 
 
 def test_equal_group_layouts_are_tried_once():
@@ -306,7 +308,7 @@ def test_equal_group_layouts_are_tried_once():
         asked.append(number)
         return Groups(("a", "b"), np.arange(12) % 2) if number in (2, 3) else Groups(("x",), np.zeros(12, np.intp))
 
-    found = select(pairs, documents, make, FEW, [1, 2, 3, 5, None])
+    found = select_method(pairs, documents, make, FEW, [1, 2, 3, 5, None])
     assert asked == [1, 2, 3, 5, None]
     assert {trial.candidate.n_groups for trial in found.trials} == {1, 2}
     assert len(found.trials) == 2 * len(FEW) * 2
@@ -319,7 +321,7 @@ def test_layouts_that_differ_in_the_order_of_groups_only_are_equal():
     def make(number):
         return Groups(("a", "b", "c"), np.arange(12) % 3) if number else Groups(("c", "b", "a"), 2 - np.arange(12) % 3)
 
-    assert {trial.candidate.n_groups for trial in select(pairs, documents, make, FEW, [3, None]).trials} == {3}
+    assert {trial.candidate.n_groups for trial in select_method(pairs, documents, make, FEW, [3, None]).trials} == {3}
 
     def make_without(number):  # a tag without a group is not one with a group of its own
         return (
@@ -328,7 +330,10 @@ def test_layouts_that_differ_in_the_order_of_groups_only_are_equal():
             else Groups(("a", "b"), np.where(np.arange(12) == 3, 1, 0))
         )
 
-    assert {trial.candidate.n_groups for trial in select(pairs, documents, make_without, FEW, [1, None]).trials} == {1, None}
+    assert {trial.candidate.n_groups for trial in select_method(pairs, documents, make_without, FEW, [1, None]).trials} == {
+        1,
+        None,
+    }
 
 
 # Little data
@@ -338,43 +343,43 @@ def test_layouts_that_differ_in_the_order_of_groups_only_are_equal():
 def test_fewer_than_two_documents_are_refused(n):
     pairs = make_pairs(np.linspace(0.1, 0.9, n), np.arange(n) % 2)
     with pytest.raises(CalibError, match=rf"\[C007\] .* at least 2 documents with pairs, but {min(n, 1)} was given"):
-        select(pairs, np.full(n, 3), by_number(pairs), FEW, [1])
+        select_method(pairs, np.full(n, 3), by_number(pairs), FEW, [1])
 
 
 def test_two_documents_are_two_folds():
     pairs, _ = drawn(300, 6, one_map_for_all)
-    found = select(pairs, documents_of(100, 200), by_number(pairs), FEW, [1, None])
+    found = select_method(pairs, documents_of(100, 200), by_number(pairs), FEW, [1, None])
     assert (found.folds, found.documents) == (2, 2)
 
 
 def test_two_documents_longer_than_the_limit_are_compared():
     pairs, _ = drawn(200_100, 6, one_map_for_all)
-    found = select(pairs, documents_of(100_050, 100_050), by_number(pairs), {"temperature": Temperature()}, [1])
+    found = select_method(pairs, documents_of(100_050, 100_050), by_number(pairs), {"temperature": Temperature()}, [1])
     assert (found.folds, found.documents, found.pairs) == (2, 2, 200_100)
 
 
 def test_one_very_long_document_leaves_no_empty_fold():
     pairs, _ = drawn(1000, 6, one_map_for_all)
-    found = select(pairs, documents_of(980, 10, 10), by_number(pairs), FEW, [1])
+    found = select_method(pairs, documents_of(980, 10, 10), by_number(pairs), FEW, [1])
     assert found.documents == 3
     assert found.folds == len(np.unique(contiguous_folds(documents_of(980, 10, 10), 3))) == 2
 
 
 def test_maps_that_need_more_pairs_than_there_are_take_no_part():
     pairs, documents = drawn(10, 1, one_map_for_all, n_documents=4)
-    found = select(pairs, documents, by_number(pairs), ALL, [1])
+    found = select_method(pairs, documents, by_number(pairs), ALL, [1])
     assert {trial.candidate.method for trial in found.trials} == {"temperature", "platt", "beta", "isotonic"}
 
 
 def test_where_no_map_can_be_fitted_it_is_said():
     """Two documents of one pair each: outside each fold stands one pair, and no map is fitted on one. This used to be a ValueError."""
     with pytest.raises(CalibError, match=r"\[C006\] Only 1 pairs were given to fit on, but every method needs 2"):
-        select(make_pairs([0.2, 0.8], [0, 1]), documents_of(1, 1), by_number(make_pairs([], [])), FEW, [1])
+        select_method(make_pairs([0.2, 0.8], [0, 1]), documents_of(1, 1), by_number(make_pairs([], [])), FEW, [1])
 
 
 def test_a_fold_without_hits_or_misses_outside_it_is_no_reason_to_fail():
     pairs = make_pairs([0.2, 0.3, 0.6, 0.8, 0.7, 0.9], [0, 0, 0, 1, 1, 1], tags=[0, 1, 2, 0, 1, 3])
-    found = select(pairs, documents_of(3, 3), by_number(pairs), FEW, [1, None])
+    found = select_method(pairs, documents_of(3, 3), by_number(pairs), FEW, [1, None])
     assert all(np.isfinite(trial.loss) for trial in found.trials)
 
 
@@ -385,7 +390,7 @@ def test_names_and_plain_data():
     assert str(Candidate(5, "beta", True)) == "TFG-5 beta + tag offsets"
     assert str(Candidate(None, "isotonic", False)) == "one-vs-rest isotonic"
     pairs, documents = drawn(400, 8, one_map_for_all)
-    trials = [trial.to_dict() for trial in select(pairs, documents, by_number(pairs), FEW, [1, None]).trials]
+    trials = [trial.to_dict() for trial in select_method(pairs, documents, by_number(pairs), FEW, [1, None]).trials]
     assert json.loads(json.dumps(trials)) == trials
     assert set(trials[0]) == {"candidate", "scaling", "groups", "method", "pooled", "loss", "difference", "error", "size"}
 
@@ -397,7 +402,7 @@ def with_scaled(numbers, scaled, prototypes=FEW, n=600):
     """(pairs, what was found): the scalings gave scores of their own."""
     pairs, documents = drawn(n, 1, one_map_for_all)
     given = [ScaledScores(name, change(pairs.scores), size, biased) for name, change, size, biased in scaled]
-    return pairs, select(pairs, documents, by_number(pairs), prototypes, numbers, n_folds=3, scaled=given)
+    return pairs, select_method(pairs, documents, by_number(pairs), prototypes, numbers, n_folds=3, scaled=given)
 
 
 def test_names_after_a_scaling():
@@ -462,7 +467,7 @@ def test_scaled_scores_are_thinned_with_the_pairs(monkeypatch):
     monkeypatch.setattr("spacy_calib.calibration.candidates.MOST_PAIRS", 300)
     pairs, documents = drawn(1200, 1, one_map_for_all)
     marked = pairs.scores / 2
-    found = select(pairs, documents, by_number(pairs), FEW, [1], scaled=[ScaledScores("half", marked, 1, True)])
+    found = select_method(pairs, documents, by_number(pairs), FEW, [1], scaled=[ScaledScores("half", marked, 1, True)])
     assert found.pairs <= 300
     kept = np.isin(documents, np.unique(documents)[np.arange(found.documents) * len(np.unique(documents)) // found.documents])
     (trial,) = [one for one in found.trials if one.candidate.scaling == "half" and one.candidate.method == "identity"]
