@@ -141,11 +141,13 @@ class GroupedRecalibrator:
         if not len(groups):
             return np.zeros(0)
         order = np.argsort(groups, kind="stable")
+        ends = np.cumsum(np.bincount(groups + 1)).tolist()
         calibrated = np.empty(len(scores))
-        present, starts = np.unique(groups[order], return_index=True)
-        for group, inside in zip(present, np.split(order, starts[1:]), strict=True):
-            own = self.maps_[group] if group >= 0 else None
-            calibrated[inside] = (own or self.pooled_).predict(scores[inside])
+        for group, (begin, end) in enumerate(zip([0, *ends], ends, strict=False), start=-1):
+            if begin < end:
+                inside = order[begin:end]
+                own = self.maps_[group] if group >= 0 else None
+                calibrated[inside] = (own or self.pooled_).predict(scores[inside])
         return calibrated
 
     def state(self) -> dict[str, Any]:

@@ -28,11 +28,16 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Found:
-    """nlp (Language | None): The pipeline that runs the pipe. component: What its source reads there, None where why (str) says what is amiss."""
+    """What a pipe reads.
+
+    nlp (Language | None): The pipeline that runs the pipe. component: What its source reads there, None where why (str) says what is amiss.
+    labels (tuple[str, ...]): Of the component as it is now, or of a source that needs none; () where something is amiss.
+    """
 
     nlp: Language | None
     component: Any
     why: str = ""
+    labels: tuple[str, ...] = ()
 
 
 def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = None, sourced: bool = False) -> Found:
@@ -57,17 +62,16 @@ def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = No
             "it stands in no pipeline, or in several with one vocab and different components; load the pipeline anew",
         )
     if not source.component:
-        return Found(nlp, None)
+        return Found(nlp, None, labels=source.labels(None))
     try:
         component = find_component(nlp, source, fitted.kind, fitted.labels)
-        if component is not None:
-            check_labels(source, component, fitted.labels, home.pipe.name)
+        if component is None:
+            return Found(nlp, None, f"the pipeline has no component '{source.component}'")
+        return Found(nlp, component, labels=check_labels(source, component, fitted.labels, home.pipe.name))
     except CalibError as error:
         if home.is_own(nlp) and not sourced:
             raise
         return Found(nlp, None, f"it was fitted in another pipeline: {error.message}")
-    why = "" if component is not None else f"the pipeline has no component '{source.component}'"
-    return Found(nlp, component, why)
 
 
 def check_loaded(home: Home, source: Source, fitted: Fitted) -> int:
@@ -79,8 +83,7 @@ def check_loaded(home: Home, source: Source, fitted: Fitted) -> int:
     component = find_component(nlp, source, fitted.kind, fitted.labels) if nlp is not None and source.component else None
     if component is None or not source.is_trained(component):
         return 0
-    check_labels(source, component, fitted.labels, home.pipe.name)
-    return len(source.labels(component)) - len(fitted.labels)
+    return len(check_labels(source, component, fitted.labels, home.pipe.name)) - len(fitted.labels)
 
 
 def look_for_fault(home: Home, source: Source, fitted: Fitted, sourced: bool) -> str:
@@ -96,11 +99,11 @@ def look_for_fault(home: Home, source: Source, fitted: Fitted, sourced: bool) ->
     return ""
 
 
-def check_labels(source: Source, component: Any, fitted: tuple[str, ...], name: str) -> None:
-    """RAISES C020: labels of the component were removed or reordered since the pipe `name` was fitted."""
+def check_labels(source: Source, component: Any, fitted: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """The labels that the component has now. RAISES C020: some were removed or reordered since the pipe `name` was fitted."""
     labels = source.labels(component)
     if labels[: len(fitted)] == fitted:
-        return
+        return labels
     gone = [label for label in fitted if label not in set(labels)]
     detail = f"'{gone[0]}' is gone" if gone else "their order is another one"
     raise calib_error("C020", component=source.component, name=name, detail=detail)

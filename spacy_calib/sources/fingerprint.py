@@ -31,7 +31,7 @@ class WeightWatch:
     def __init__(self) -> None:
         self._model: Any = None
         self._reads: list[Any] = []
-        self._sample = ""
+        self._sample: list[Any] | None = None
         self._changed = False
 
     def changed(self, fitted: str, nlp: Language, component: Any) -> bool:
@@ -39,8 +39,9 @@ class WeightWatch:
         if self._model is not component.model:
             self._model = component.model
             self._reads = [read for model in _models_of(nlp, component) for read in _small(model)]
-            self._sample = ""
-        sample = _digest(read() for read in self._reads)
+            self._sample = None
+        arrays = [to_numpy(read()) for read in self._reads]
+        sample = [(array.dtype, array.shape, array.tobytes()) for array in arrays]
         if sample != self._sample:
             self._sample = sample
             self._changed = fingerprint(nlp, component) != fitted

@@ -25,18 +25,19 @@ def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
 
     A second embedding component of the same width leaves other vectors in doc.tensor: the head would give garbage without an error.
     """
-    order = nlp.pipe_names
-    if pipe is None or name not in order:
+    own = other = ""  # the component's name in this pipeline, and that of the first embedding component behind it
+    for at, component in nlp.pipeline:
+        if at == name:
+            break
+        if component is pipe:
+            own = at
+        elif own and not other and hasattr(component, "listeners"):
+            other = at
+    else:
         return ""
-    start = next((i for i, other in enumerate(order) if nlp.get_pipe(other) is pipe), None)
-    if start is None:
+    if not other or not any(is_listener(node) for node in pipe.model.walk()):
         return ""
-    if not any(is_listener(node) for node in pipe.model.walk()):
-        return ""
-    for other in order[start + 1 : order.index(name)]:
-        if hasattr(nlp.get_pipe(other), "listeners"):
-            return f"'{other}' stands between '{order[start]}' and it and overwrites the token vectors"
-    return ""
+    return f"'{other}' stands between '{own}' and it and overwrites the token vectors"
 
 
 def _no_token_vectors(node: Any, doc: Doc) -> str:
