@@ -30,12 +30,6 @@ def block_name(attr: str) -> str:
     return f"_{attr}"
 
 
-def write_block(user_data: UserData, attr: str, block: Block) -> None:
-    """Put a block into user_data, in place of all that the same attribute had there."""
-    delete_blocks(user_data, attr)
-    add_block(user_data, attr, block)
-
-
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Put a block into user_data, beside those of other parts of the Doc. Its own part begins with the text."""
     user_data[("._.", block_name(attr), 0, print_of(block))] = block

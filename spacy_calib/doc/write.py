@@ -91,55 +91,70 @@ def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. All sums are done once for the whole batch; only the slicing is done per Doc."""
-    calibrated, extra = batch.calibrated, batch.extra
-    marginals = calibrated.marginals
-    token_ends = np.cumsum([len(doc) for doc in docs])
-    token_starts = token_ends - np.array([len(doc) for doc in docs])
+    marginals, extra = batch.calibrated.marginals, batch.extra
+    token_bounds = np.cumsum([0, *map(len, docs)])
     indptr = marginals.indptr
-    entry_bounds = indptr[np.append(token_starts, token_ends[-1])]
-
+    entry_bounds = indptr[token_bounds]
+    extra_bounds = np.searchsorted(extra.rows, token_bounds).tolist()
     own_labels, own_codes = _labels_of_docs(batch, entry_bounds)
-    extra_bounds = np.searchsorted(extra.rows, np.append(token_starts, token_ends[-1]))
+    tokens, entries, bounds = _token_columns(batch), _entry_columns(batch, own_codes), token_bounds.tolist()
+    begins = entry_bounds.tolist()
     blocks = []
     for i, doc in enumerate(docs):
-        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
-        begin, end = entry_bounds[i], entry_bounds[i + 1]
+        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+        first, end, begin = bounds[i], bounds[i + 1], begins[i]
         block: Block = {
             "version": BLOCK_VERSION,
             "layer": batch.layer,
             "start": place[:, 0].astype(np.uint32),
             "orth": place[:, 1].copy(),
-            "carried": batch.carried[token_starts[i] : token_ends[i]].astype(np.uint32),
-            "indptr": (indptr[token_starts[i] : token_ends[i] + 1] - begin).astype(np.uint32),
-            "tag": own_codes[begin:end].copy(),
+            "indptr": (indptr[first : end + 1] - begin).astype(np.uint32),
             "tags": own_labels[i],
-            "raw": marginals.scores[begin:end].copy(),
-            "calibrated": calibrated.scores[begin:end].copy(),
-            **_bounds(calibrated.low, calibrated.high, begin, end),
         }
-        if marginals.names is not None:
-            block["column"] = marginals.tags[begin:end].astype(np.uint32)
-        if calibrated.in_set is not None and calibrated.out_of_reach is not None:
-            block["in_set"] = calibrated.in_set[begin:end].copy()
-            block["out_of_reach"] = calibrated.out_of_reach[token_starts[i] : token_ends[i]].copy()
-        first, last = extra_bounds[i], extra_bounds[i + 1]
-        if last > first:
-            block["extra"] = {
-                "row": (extra.rows[first:last] - token_starts[i]).astype(np.uint32),
-                "tags": list(extra.labels[first:last]),
-                "raw": extra.raw[first:last].copy(),
-                "calibrated": extra.calibrated.scores[first:last].copy(),
-                **_bounds(extra.calibrated.low, extra.calibrated.high, first, last),
-            }
+        # Copies: a Doc that is kept does not hold the arrays of its whole batch.
+        for name, column in tokens.items():
+            block[name] = column[first:end].copy()
+        for name, column in entries.items():
+            block[name] = column[begin : begins[i + 1]].copy()
+        if extra_bounds[i + 1] > extra_bounds[i]:
+            block["extra"] = _extra_part(extra, extra_bounds[i], extra_bounds[i + 1], first)
         if batch.spans is not None:
-            block["spans"] = _span_part(doc, batch.spans, int(token_starts[i]), int(token_ends[i]), place[:, 0])
+            block["spans"] = _span_part(doc, batch.spans, first, end, place[:, 0])
         blocks.append(block)
     return blocks
 
 
-def _bounds(low: Floats | None, high: Floats | None, begin: int, end: int) -> Block:
-    """The intervals of some entries, {} where there are none."""
-    return {} if low is None or high is None else {"low": low[begin:end].copy(), "high": high[begin:end].copy()}
+def _token_columns(batch: CalibratedBatch) -> Block:
+    """What a block has of each token, for all tokens of the batch."""
+    out_of_reach = batch.calibrated.out_of_reach
+    return {"carried": batch.carried.astype(np.uint32), **({} if out_of_reach is None else {"out_of_reach": out_of_reach})}
+
+
+def _entry_columns(batch: CalibratedBatch, codes: NDArray[np.uint32]) -> Block:
+    """What a block has of each entry, for all entries of the batch. codes: Of its label, in its Doc."""
+    calibrated, marginals = batch.calibrated, batch.calibrated.marginals
+    columns = {
+        "tag": codes,
+        "raw": marginals.scores,
+        "calibrated": calibrated.scores,
+        "low": calibrated.low,
+        "high": calibrated.high,
+        "column": None if marginals.names is None else marginals.tags.astype(np.uint32),
+        "in_set": calibrated.in_set,
+    }
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _extra_part(extra: CarriedLabels, first: int, end: int, start: int) -> Block:
+    """The labels below the threshold of one Doc, whose first token in the batch is `start`."""
+    scores = {
+        "raw": extra.raw,
+        "calibrated": extra.calibrated.scores,
+        "low": extra.calibrated.low,
+        "high": extra.calibrated.high,
+    }
+    columns = {name: column[first:end].copy() for name, column in scores.items() if column is not None}
+    return {"row": (extra.rows[first:end] - start).astype(np.uint32), "tags": list(extra.labels[first:end]), **columns}
 
 
 def _span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any) -> Block:

@@ -14,7 +14,7 @@ from spacy.training import Example
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import doc_view, register
-from ..doc.blocks import delete_blocks, write_block
+from ..doc.blocks import add_block, delete_blocks
 from ..doc.likeliest import fill_bare, write_labels
 from ..doc.names import check_pipe_name
 from ..doc.write import CalibratedBatch, build_blocks
@@ -164,7 +164,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
             for number, labels in reading.given.items():
                 write_labels(read[number], reading.batch.layer, labels)
             for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
-                write_block(doc.user_data, self.attr, block)
+                add_block(doc.user_data, self.attr, block)
                 if self.source.keeps_span_scores:
                     self._write_span_scores(doc)
 

@@ -10,7 +10,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..calibration.spans import SpanCalibration
-from ..calibration.tokens import TokenCalibration
+from ..calibration.tokens import CalibratedEntries, TokenCalibration
 from ..doc.annotations import Annotation, Hashes, columns_of, label_hashes
 from ..doc.write import CalibratedBatch, CalibratedSpans, CarriedLabels
 from ..pairs.marginals import Scores
@@ -83,6 +83,8 @@ def carried_below_threshold(
     held = np.zeros(marginals.n_tokens, dtype=bool)
     held[marginals.rows[carried[marginals.rows] == marginals.tags]] = True
     rows = np.flatnonzero(~held & (carried >= 0))
+    if not len(rows):
+        return CarriedLabels(rows, [], np.zeros(0), CalibratedEntries(np.zeros(0)))
     raw = scores.at(rows, carried[rows])
     rows, raw = rows[~np.isnan(raw)], raw[~np.isnan(raw)]
     columns = carried[rows]

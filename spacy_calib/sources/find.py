@@ -28,16 +28,11 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Found:
-    """What a pipe reads.
-
-    nlp (Language | None): The pipeline that runs the pipe. component: What its source reads there, None where why (str) says what is amiss.
-    labels (tuple[str, ...]): Of the component as it is now, or of a source that needs none; () where something is amiss.
-    """
+    """nlp (Language | None): The pipeline that runs the pipe. component: What its source reads there, None where why (str) says what is amiss."""
 
     nlp: Language | None
     component: Any
     why: str = ""
-    labels: tuple[str, ...] = ()
 
 
 def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = None, sourced: bool = False) -> Found:
@@ -62,12 +57,13 @@ def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = No
             "it stands in no pipeline, or in several with one vocab and different components; load the pipeline anew",
         )
     if not source.component:
-        return Found(nlp, None, labels=source.labels(None))
+        return Found(nlp, None)
     try:
         component = find_component(nlp, source, fitted.kind, fitted.labels)
         if component is None:
             return Found(nlp, None, f"the pipeline has no component '{source.component}'")
-        return Found(nlp, component, labels=check_labels(source, component, fitted.labels, home.pipe.name))
+        check_labels(source, component, fitted.labels, home.pipe.name)
+        return Found(nlp, component)
     except CalibError as error:
         if home.is_own(nlp) and not sourced:
             raise

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib import CalibError, register
-from spacy_calib.doc.blocks import write_block
+from spacy_calib.doc.blocks import add_block, delete_blocks
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
@@ -150,7 +150,8 @@ def test_cache_sees_a_block_that_was_written_anew(fitted):
     old = doc[0]._.calib_score
     block = dict(next(v for k, v in doc.user_data.items() if k[1] == "_calib"))
     block["calibrated"] = np.full_like(block["calibrated"], 0.123)
-    write_block(doc.user_data, "calib", block)
+    delete_blocks(doc.user_data, "calib")
+    add_block(doc.user_data, "calib", block)
     assert old != 0.123
     assert doc[0]._.calib_score == 0.123
 
