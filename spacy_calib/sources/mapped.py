@@ -11,8 +11,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..doc.annotations import Annotation
-from ..doc.mapped_annotation import MappedAnnotation
+from ..doc.annotations import MappedAnnotation
 from ..errors import calib_error
 from ..pairs.label_map import LabelMap, merge_labels
 from ..pairs.marginals import Scores
@@ -89,7 +88,7 @@ class MappedSource(Source):
     def kind(self, pipe: Any) -> str:
         return self.inner.kind(pipe)
 
-    def annotation(self, pipe: Any) -> Annotation:
+    def annotation(self, pipe: Any) -> MappedAnnotation:
         annotation = self.inner.annotation(pipe)
         if annotation.name in _NOT_MAPPED:
             raise calib_error("C163", layer=annotation.name)
@@ -100,7 +99,6 @@ class MappedSource(Source):
 
     def _merged(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
         labels, annotation = self.inner.labels(pipe), self.annotation(pipe)
-        assert isinstance(annotation, MappedAnnotation)
         return merge_labels(labels, [annotation.counterpart(label) for label in labels])
 
     def is_trained(self, pipe: Any) -> bool:
@@ -114,32 +112,13 @@ class MappedSource(Source):
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
         scores = self.inner.read(pipe, docs)
-        annotation = self.annotation(pipe)
-        spans = None if scores.spans is None else self._with_counterpart(scores.spans, self.inner.span_labels(pipe))
-        mapped = MappedScores(scores, self._merged(pipe)[1], annotation.overlapping, spans)
+        annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
+        labels, columns = self._merged(pipe)
+        spans = None if scores.spans is None else _with_counterpart(scores.spans, names, self.table)
+        mapped = MappedScores(scores, columns, annotation.overlapping, spans)
         if spans is not None and len(spans) and not annotation.overlapping:
-            mapped.spans = replace(spans, token_scores=self._token_scores(pipe, mapped, spans))
+            mapped.spans = replace(spans, token_scores=_token_scores(mapped, spans, labels, names, annotation))
         return mapped
-
-    def _with_counterpart(self, spans: Spans, labels: Sequence[str]) -> Spans:
-        """Those whose label has a counterpart: of the others nothing is known."""
-        has_one = np.array([self.table.get(label, label) not in ("", OUTSIDE) for label in labels], dtype=bool)
-        keep = np.flatnonzero(has_one[spans.labels])
-        return spans if len(keep) == len(spans) else spans.take(keep)
-
-    def _token_scores(self, pipe: Any, mapped: MappedScores, spans: Spans) -> Floats:
-        """The merged marginal of each span's label at each of its tokens."""
-        annotation = self.annotation(pipe)
-        assert isinstance(annotation, MappedAnnotation)
-        column = {label: i for i, label in enumerate(self.labels(pipe))}
-        names = self.inner.span_labels(pipe)
-        rows: list[int] = []
-        columns: list[int] = []
-        for start, end, label in zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True):
-            prefixes = biluo_prefixes(end - start) if annotation.prefixed else [""] * (end - start)
-            rows += range(start, end)
-            columns += [column[annotation.counterpart(prefix + names[label])] for prefix in prefixes]
-        return mapped.at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return self.inner.obstacle(nlp, name, pipe)
@@ -164,6 +143,30 @@ class MappedSource(Source):
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         return self.inner.count(pipe, docs)
+
+
+def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
+    """Those whose label (names: of the columns) has a counterpart: of the others nothing is known."""
+    has_one = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
+    keep = np.flatnonzero(has_one[spans.labels])
+    return spans if len(keep) == len(spans) else spans.take(keep)
+
+
+def _token_scores(
+    mapped: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
+) -> Floats:
+    """The merged marginal of each span's label at each of its tokens.
+
+    labels: Merged labels of the tokens. names: Labels of the spans.
+    """
+    column = {label: i for i, label in enumerate(labels)}
+    rows: list[int] = []
+    columns: list[int] = []
+    for start, end, label in zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True):
+        prefixes = biluo_prefixes(end - start) if annotation.prefixed else [""] * (end - start)
+        rows += range(start, end)
+        columns += [column[annotation.counterpart(prefix + names[label])] for prefix in prefixes]
+    return mapped.at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
 
 
 def with_map(source: Source, table: LabelMap | None) -> Source:

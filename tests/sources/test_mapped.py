@@ -8,8 +8,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.doc.annotations import get_annotation
-from spacy_calib.doc.mapped_annotation import MappedAnnotation
+from spacy_calib.doc.annotations import MappedAnnotation, get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.marginals import DenseScores
 from spacy_calib.sources.doc_tensor import DocTensorSource

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,13 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from ..pairs.label_map import LabelMap, map_label
-from ..types import OUTSIDE
-from .annotations import MAPPED, SPANS_PREFIX, Annotation, Hashes, get_annotation
+from ...pairs.label_map import LabelMap, map_label
+from ...types import OUTSIDE
+from .base import Annotation, Hashes
+from .spans import SPANS_PREFIX
 
+# Stands in the name of a mapped annotation, between the name of the other one and the map of its labels as JSON.
+MAPPED = ' {"'
 _ENTITIES = ("ner", "biluo")
 
 
@@ -80,8 +82,7 @@ class MappedAnnotation(Annotation):
         return self.inner.count(docs)
 
 
-@cache
-def mapped_annotation(name: str) -> MappedAnnotation:
-    """The mapped annotation of this name."""
+def named_map(name: str) -> tuple[str, LabelMap]:
+    """(name of the annotation that is mapped, the map), from the name of a mapped one."""
     inner, _, table = name.partition(MAPPED)
-    return MappedAnnotation(get_annotation(inner), json.loads(MAPPED.lstrip() + table))
+    return inner, json.loads(MAPPED.lstrip() + table)

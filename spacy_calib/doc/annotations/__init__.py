@@ -1,0 +1,67 @@
+"""The annotations of a Doc: which label a token carries, in the predicted and in the gold Doc.
+
+The name of an annotation ("tag", "ner", "spans:sc") is called `layer` in configs, in what is saved, and in `DocCalib`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ...errors import calib_error
+from .base import Annotation, Hashes, columns_of, is_space, label_hashes
+from .mapped import MAPPED, MappedAnnotation, named_map
+from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
+from .tokens import AttributeAnnotation, MorphAnnotation, PosAnnotation, SentAnnotation
+
+ANNOTATIONS: dict[str, Annotation] = {
+    annotation.name: annotation
+    for annotation in (
+        AttributeAnnotation("tag", "TAG"),
+        AttributeAnnotation("lemma", "LEMMA"),
+        AttributeAnnotation("ent_type", "ENT_TYPE"),
+        AttributeAnnotation("dep", "DEP"),
+        PosAnnotation(),
+        MorphAnnotation(),
+        SentAnnotation(),
+        EntityAnnotation(),
+        BiluoAnnotation(),
+    )
+}
+
+
+def get_annotation(name: str) -> Annotation:
+    """RAISES C001: no annotation has this name."""
+    if MAPPED in name:
+        return _mapped(name)
+    if name.startswith(SPANS_PREFIX):
+        return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
+    if name not in ANNOTATIONS:
+        raise calib_error("C001", name="layer", wanted=f"one of {', '.join(sorted(ANNOTATIONS))}", given=repr(name))
+    return ANNOTATIONS[name]
+
+
+@cache
+def _mapped(name: str) -> MappedAnnotation:
+    inner, table = named_map(name)
+    return MappedAnnotation(get_annotation(inner), table)
+
+
+def plain_name(name: str) -> str:
+    """The name of an annotation without its map of labels."""
+    return name.partition(MAPPED)[0]
+
+
+__all__ = [
+    "ANNOTATIONS",
+    "SPANS_PREFIX",
+    "Annotation",
+    "Hashes",
+    "MappedAnnotation",
+    "SpanAnnotation",
+    "columns_of",
+    "get_annotation",
+    "is_space",
+    "label_hashes",
+    "plain_name",
+    "span_scores",
+]

@@ -1,0 +1,127 @@
+"""The contract of an annotation, and labels as spaCy's string hashes (uint64), 0 where a token carries none: they are the same in every vocab."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span, Token
+from spacy.training import Example
+
+Hashes = NDArray[np.uint64]
+
+
+class Annotation(ABC):
+    """One kind of label that tokens carry.
+
+    name (str): How config and saved blocks call it.
+    overlapping (bool): Whether a token may have several gold labels.
+    first (int): The first token of a Doc that may carry a label.
+    """
+
+    name: str
+    overlapping: bool = False
+    first: int = 0
+
+    @abstractmethod
+    def hashes(self, doc: Doc) -> Hashes:
+        """The hash of each token's label, 0 where it carries none; shape (len(doc),)."""
+
+    @abstractmethod
+    def label(self, token: Token) -> str:
+        """The label that the token carries, "" where it carries none."""
+
+    def gold_hashes(self, doc: Doc) -> Hashes:
+        """The same for a gold Doc, 0 where the annotation is missing."""
+        return self.hashes(doc)
+
+    def aligned_gold(self, example: Example) -> Hashes:
+        """The gold hash of each predicted token: 0 for missing gold, for white space, and where the predicted token does not align with
+        exactly one gold token, as in spaCy's own token scorers.
+        """
+        doc, alignment = example.predicted, example.alignment.x2y
+        # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
+        lengths = np.asarray(alignment.lengths)[: len(doc)]
+        single = (lengths == 1) & ~is_space(doc)
+        gold = np.zeros(len(doc), dtype=np.uint64)
+        starts = np.cumsum(lengths) - lengths
+        gold[single] = self.gold_hashes(example.reference)[np.asarray(alignment.data)[starts[single]]]
+        return gold
+
+    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Whether labels are right for predicted tokens.
+
+        rows: Tokens of the predicted Doc. hashes (Hashes): Hash of a label for each.
+        """
+        return self.aligned_gold(example)[rows] == hashes
+
+    @property
+    def gold(self) -> Annotation:
+        """The annotation of the gold Docs, which may have labels of another scheme."""
+        return self
+
+    # Spans, for annotations that have them
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        """The spans that a Doc carries."""
+        return ()
+
+    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
+        """For which tokens of a gold Doc the spans are known, shape (len(doc),)."""
+        return np.zeros(len(doc), dtype=bool)
+
+    def gold_span_label(self, label: int) -> int:
+        """The hash of the gold label that a predicted span's is right with."""
+        return label
+
+    def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
+        """Gold frequency of the span labels."""
+        return Counter(span.label_ for doc in docs for span in self.spans_on(doc))
+
+    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+        """Gold frequency of each label; tokens without one do not count."""
+        counts: Counter[int] = Counter()
+        strings = None
+        for doc in docs:
+            strings = doc.vocab.strings
+            found, n = np.unique(self.gold_hashes(doc), return_counts=True)
+            counts.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
+        counts.pop(0, None)
+        return Counter({self._string(key, strings): n for key, n in counts.items()})
+
+    def _string(self, key: int, strings: object) -> str:
+        return strings[key]  # type: ignore[index]
+
+
+def is_space(doc: Doc) -> NDArray[np.bool_]:
+    """Tokens of white space by their text, as in spaCy's scorers: the flag IS_SPACE is unset in a vocab that no Language made."""
+    strings = doc.vocab.strings
+    return map_unique(doc.to_array(["ORTH"]), lambda key: strings[int(key)].isspace()).astype(bool)
+
+
+def map_unique(codes: NDArray[Any], to_hash: Callable[[Any], int]) -> Hashes:
+    """What a function gives of each code; it is asked once for each distinct one."""
+    found, inverse = np.unique(codes, return_inverse=True)
+    return np.array([to_hash(code) for code in found], dtype=np.uint64)[inverse.reshape(-1)]
+
+
+def label_hashes(labels: Iterable[str]) -> Hashes:
+    """The hash of each label."""
+    return np.array([get_string_id(label) for label in labels], dtype=np.uint64)
+
+
+def columns_of(hashes: Hashes, of_labels: Hashes) -> NDArray[np.intp]:
+    """Column of each label hash: -1 where no label has it, -2 where the hash is 0 (no label)."""
+    order = np.argsort(of_labels)
+    place = np.minimum(np.searchsorted(of_labels[order], hashes), max(0, len(of_labels) - 1))
+    columns = np.full(len(hashes), -1, dtype=np.intp)
+    if len(of_labels):
+        found = of_labels[order][place] == hashes
+        columns[found] = order[place[found]]
+    columns[hashes == 0] = -2
+    return columns

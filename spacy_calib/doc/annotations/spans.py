@@ -1,0 +1,164 @@
+"""What tokens carry of the spans of their Doc: its entities, and groups of spans that may overlap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import StringStore, get_string_id
+from spacy.tokens import Doc, Span, SpanGroup, Token
+from spacy.training import Example
+
+from .base import Annotation, Hashes, map_unique
+
+# Begins the name of the annotation of a span group; its key in `doc.spans` follows.
+SPANS_PREFIX = "spans:"
+# Outside of all entities.
+_OUT = np.uint64(get_string_id("O"))
+
+
+class _OfEntities(Annotation):
+    """An annotation that `doc.ents` gives."""
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        return doc.ents
+
+    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
+        return _entity_columns(doc)[0] != 0
+
+    def _string(self, key: int, strings: object) -> str:
+        return _label_or_out(key, strings)
+
+
+def _label_or_out(key: int, strings: object) -> str:
+    """ "O" need not be among the strings of a vocab."""
+    return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
+
+
+class EntityAnnotation(_OfEntities):
+    """The entity type of a token, "O" outside; none where the annotation is missing."""
+
+    name = "ner"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        iob, kinds = _entity_columns(doc)
+        return np.where(kinds != 0, kinds, np.where(iob != 0, _OUT, np.uint64(0)))
+
+    def label(self, token: Token) -> str:
+        return token.ent_type_ or ("O" if token.ent_iob else "")
+
+
+class BiluoAnnotation(_OfEntities):
+    """The tag of a token in its entity: B-, I-, L- or U- and the type, or "O"; none where the annotation is missing."""
+
+    name = "biluo"
+
+    def hashes(self, doc: Doc) -> Hashes:
+        iob, kinds = _entity_columns(doc)
+        goes_on = np.append(iob[1:] == 1, False)[: len(iob)]
+        prefix = np.where(iob == 3, np.where(goes_on, 1, 4), np.where(goes_on, 2, 3))  # B, U, I, L
+        codes = np.where(kinds != 0, prefix, 0)
+        hashes = np.where(iob != 0, _OUT, np.uint64(0))
+        for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
+            own = np.flatnonzero(codes == code)
+            hashes[own] = map_unique(kinds[own], partial(_hash_of_tag, doc.vocab.strings, letter))
+        return hashes
+
+    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+        counts = Counter(self.label(token) for doc in docs for token in doc)
+        counts.pop("", None)
+        return counts
+
+    def label(self, token: Token) -> str:
+        if not token.ent_type_:
+            return "O" if token.ent_iob else ""
+        follows = token.i + 1 < len(token.doc) and token.nbor().ent_iob == 1
+        prefix = ("B" if follows else "U") if token.ent_iob == 3 else ("I" if follows else "L")
+        return f"{prefix}-{token.ent_type_}"
+
+
+def _hash_of_tag(strings: StringStore, letter: str, kind: Any) -> int:
+    return get_string_id(f"{letter}-{strings[int(kind)]}")
+
+
+class SpanAnnotation(Annotation):
+    """The label of the best span that covers a token, among `doc.spans[key]`; "O" where none does.
+
+    Best is the highest of `attrs["scores"]`, and the first of the group where they are equal or not there. A token may be covered by
+    several gold spans: each of their labels is right.
+
+    key (str): Of `doc.spans`.
+    """
+
+    overlapping = True
+
+    def __init__(self, key: str):
+        self.name = f"{SPANS_PREFIX}{key}"
+        self.key = key
+
+    def hashes(self, doc: Doc) -> Hashes:
+        if self.key not in doc.spans:
+            return np.zeros(len(doc), dtype=np.uint64)
+        hashes = np.full(len(doc), _OUT)
+        scores = span_scores(doc.spans[self.key])
+        spans = [(span.start, span.end, span.label) for span in self.spans_on(doc)]
+        order = range(len(spans)) if scores is None or not spans else np.argsort(-scores, kind="stable").tolist()
+        for i in reversed(order):
+            start, end, label = spans[i]
+            hashes[start:end] = label
+        return hashes
+
+    def label(self, token: Token) -> str:
+        if self.key not in token.doc.spans:
+            return ""
+        group = token.doc.spans[self.key]
+        scores = span_scores(group)
+        spans = self.spans_on(token.doc)
+        covering = [i for i, span in enumerate(spans) if span.start <= token.i < span.end]
+        if not covering:
+            return "O"
+        return spans[covering[0] if scores is None else max(covering, key=lambda i: (scores[i], -i))].label_
+
+    def _string(self, key: int, strings: object) -> str:
+        return _label_or_out(key, strings)
+
+    def spans_on(self, doc: Doc) -> Sequence[Span]:
+        """None of them where the tokens were merged since: spaCy leaves span groups as they were then."""
+        try:
+            return list(doc.spans[self.key]) if self.key in doc.spans else ()
+        except IndexError:
+            return ()
+
+    def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
+        return np.full(len(doc), self.key in doc.spans)
+
+    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        hits = self.aligned_gold(example)[rows] == hashes
+        alignment = example.alignment.x2y
+        covered = {
+            (token, span.label) for span in example.reference.spans.get(self.key, ()) for token in range(span.start, span.end)
+        }
+        for i in np.flatnonzero(~hits).tolist():
+            hits[i] = (
+                (int(alignment[int(rows[i])][0]), int(hashes[i])) in covered if len(alignment[int(rows[i])]) == 1 else False
+            )
+        return hits
+
+
+def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
+    """The scores that a span categorizer left with its spans, shape (len(group),); None where they are missing or do not fit."""
+    given = group.attrs.get("scores")
+    if given is None:
+        return None
+    scores = np.asarray(given.get() if hasattr(given, "get") else given, dtype=np.float64).reshape(-1)
+    return scores if len(scores) == len(group) else None
+
+
+def _entity_columns(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """ENT_IOB and ENT_TYPE."""
+    columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64, copy=False).reshape(-1, 2)
+    return columns[:, 0], columns[:, 1]
