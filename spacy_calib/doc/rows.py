@@ -76,7 +76,8 @@ def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey
     return [(key, *found[key]) for key in sorted(found) if key not in twice]
 
 
-Interval = tuple[float, float]
+# An interval of probabilities.
+LowHigh = tuple[float, float]
 
 
 class TokenValues(NamedTuple):
@@ -84,10 +85,10 @@ class TokenValues(NamedTuple):
 
     raw: float
     calibrated: float
-    interval: Interval | None
+    interval: LowHigh | None
 
 
-def _intervals(held: Block) -> list[Interval] | None:
+def _intervals(held: Block) -> list[LowHigh] | None:
     return list(zip(held["low"].tolist(), held["high"].tolist(), strict=True)) if "low" in held else None
 
 
@@ -114,10 +115,10 @@ class ParsedBlock:
         self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
         self.out_of_reach: list[bool] = block["out_of_reach"].tolist() if "in_set" in block else []
         # Row -> label, raw, calibrated, interval of a label below the threshold.
-        self.extra: dict[int, tuple[str, float, float, Interval | None]] = {}
+        self.extra: dict[int, tuple[str, float, float, LowHigh | None]] = {}
         extra = block.get("extra")
         if extra is not None:
-            intervals: Sequence[Interval | None] = _intervals(extra) or [None] * len(extra["tags"])
+            intervals: Sequence[LowHigh | None] = _intervals(extra) or [None] * len(extra["tags"])
             columns = (extra["row"].tolist(), extra["tags"], extra["raw"].tolist(), extra["calibrated"].tolist(), intervals)
             self.extra = {row: values for row, *values in zip(*columns, strict=True)}  # type: ignore[misc]
 

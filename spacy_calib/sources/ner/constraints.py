@@ -23,8 +23,8 @@ _MISSING, _IN, _OUT, _BEGIN = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
-    """What the tokens of some Docs, one Doc after the other, held before decoding; arrays of shape (n_tokens,).
+class RuleInput:
+    """What the rules look at: what the tokens of some Docs, one Doc after the other, held before decoding; arrays of shape (n_tokens,).
 
     iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE.
     next_iob (Ints): That of the next token, 0 at the end of the Doc. next_starts (Bools): The next token starts a sentence.
@@ -39,8 +39,8 @@ class Context:
     last: Bools
 
 
-def read_context(docs: Sequence[Doc], cleared: bool = False) -> Context:
-    """The context of Docs that hold at least one token together.
+def read_rule_input(docs: Sequence[Doc], cleared: bool = False) -> RuleInput:
+    """The input of the rules, for Docs that hold at least one token together.
 
     cleared (bool): As if the Docs had no entity annotation.
     """
@@ -53,7 +53,7 @@ def read_context(docs: Sequence[Doc], cleared: bool = False) -> Context:
     last[ends[ends > 0] - 1] = True
     following = np.roll(columns, -1, axis=0)
     following[last] = 0
-    return Context(
+    return RuleInput(
         columns[:, 0].astype(np.intp),
         columns[:, 1],
         following[:, 0].astype(np.intp),
@@ -69,16 +69,16 @@ def opening_columns(actions: Actions) -> Ints:
     return np.concatenate([actions.begin, actions.unit, [actions.out], blocked]).astype(np.intp)
 
 
-def valid_openings(context: Context, actions: Actions) -> Bools:
+def valid_openings(given: RuleInput, actions: Actions) -> Bools:
     """Which transitions are valid where no entity is open.
 
     RETURNS (Bools): Shape (n_tokens, columns of `opening_columns`).
     """
-    begins = context.iob == _BEGIN
-    inside = context.iob == _IN
-    free = ~begins & ~context.space
-    can_begin = free & ~inside & ~context.last & (context.next_iob != _BEGIN) & ~context.next_starts
-    can_unit = free & (context.next_iob != _IN)
+    begins = given.iob == _BEGIN
+    inside = given.iob == _IN
+    free = ~begins & ~given.space
+    can_begin = free & ~inside & ~given.last & (given.next_iob != _BEGIN) & ~given.next_starts
+    can_unit = free & (given.next_iob != _IN)
     n_types = len(actions.types)
     valid = np.empty((len(begins), len(opening_columns(actions))), dtype=bool)
     valid[:, :n_types] = can_begin[:, None]
@@ -86,26 +86,26 @@ def valid_openings(context: Context, actions: Actions) -> Bools:
     valid[:, 2 * n_types] = ~begins & ~inside
     if begins.any():
         preset = np.flatnonzero(begins)
-        same = context.kind[preset, None] == actions.hashes
-        goes_on = (context.next_iob[preset] == _IN)[:, None]
-        valid[preset, :n_types] = same & goes_on & ~context.last[preset, None]
+        same = given.kind[preset, None] == actions.hashes
+        goes_on = (given.next_iob[preset] == _IN)[:, None]
+        valid[preset, :n_types] = same & goes_on & ~given.last[preset, None]
         valid[preset, n_types : 2 * n_types] = same & ~goes_on
     if actions.blocked >= 0:
-        valid[:, 2 * n_types + 1] = begins & (context.kind == 0)
+        valid[:, 2 * n_types + 1] = begins & (given.kind == 0)
     return valid
 
 
-def valid_inside(context: Context, rows: Ints, types: Ints, actions: Actions) -> tuple[Bools, Bools]:
+def valid_inside(given: RuleInput, rows: Ints, types: Ints, actions: Actions) -> tuple[Bools, Bools]:
     """Whether an open entity may go on (I-) or close (L-) at these tokens.
 
     rows (Ints): Tokens. types (Ints): Type of the entity that is open before each.
     RETURNS (tuple): Two arrays of shape (len(rows),).
     """
-    iob, next_iob = context.iob[rows], context.next_iob[rows]
-    same = context.kind[rows] == actions.hashes[types]
+    iob, next_iob = given.iob[rows], given.next_iob[rows]
+    same = given.kind[rows] == actions.hashes[types]
     inside = iob == _IN
-    may_go_on = ~context.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
-    may_go_on &= np.where(inside, (next_iob == _IN) & same, ~context.next_starts[rows])
+    may_go_on = ~given.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
+    may_go_on &= np.where(inside, (next_iob == _IN) & same, ~given.next_starts[rows])
     # A preset last token closes with L- of its own type, whichever type is open.
-    may_close = np.where(inside, np.isin(context.kind[rows], actions.hashes), True) & (next_iob != _IN)
+    may_close = np.where(inside, np.isin(given.kind[rows], actions.hashes), True) & (next_iob != _IN)
     return may_go_on, may_close

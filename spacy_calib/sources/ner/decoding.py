@@ -20,7 +20,7 @@ from spacy.tokens import Doc
 from ...errors import calib_error
 from ...types import Floats, Ints
 from .actions import Actions
-from .constraints import Bools, Context, opening_columns, read_context, valid_inside, valid_openings
+from .constraints import Bools, RuleInput, opening_columns, read_rule_input, valid_inside, valid_openings
 
 # Widths of the state features that spaCy's architectures have: without and with `extra_state_tokens`.
 STATE_WIDTHS = (3, 6)
@@ -131,19 +131,19 @@ def decode(
     RAISES C024: NaN or infinite scores. C033: states of another kind.
     """
     scorer = StateScorer(step_model, docs, component, lower)
-    context = read_context(docs, cleared)
-    openings, choice, stuck = _openings(scorer, context, actions)
-    entities = _grow(scorer, context, actions, openings, choice)
+    given = read_rule_input(docs, cleared)
+    openings, choice, stuck = _openings(scorer, given, actions)
+    entities = _grow(scorer, given, actions, openings, choice)
     bounds = np.cumsum([0, *(len(doc) for doc in docs)])
     return _walk(entities, actions, openings, stuck, bounds)
 
 
-def _openings(scorer: StateScorer, context: Context, actions: Actions) -> tuple[Floats, Ints, Bools]:
+def _openings(scorer: StateScorer, given: RuleInput, actions: Actions) -> tuple[Floats, Ints, Bools]:
     """(probabilities, chosen column, no transition is valid) of every token as if outside, some tokens at a time."""
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # of equal scores spaCy takes the first class
-    n_tokens, n_kept = len(context.iob), 2 * len(actions.types) + 1
-    valid = valid_openings(context, actions)
+    n_tokens, n_kept = len(given.iob), 2 * len(actions.types) + 1
+    valid = valid_openings(given, actions)
     probabilities = np.empty((n_tokens, n_kept))
     choice: Ints = np.empty(n_tokens, dtype=np.intp)
     for start in range(0, n_tokens, step := max(1, _CELLS // max(1, actions.n_classes))):
@@ -190,7 +190,7 @@ class _Growing:
     closing: Floats
 
 
-def _grow(scorer: StateScorer, context: Context, actions: Actions, openings: Floats, choice: Ints) -> _Growing:
+def _grow(scorer: StateScorer, given: RuleInput, actions: Actions, openings: Floats, choice: Ints) -> _Growing:
     """Every entity that would be opened at a token if that were reached outside; all grow by one token in each round."""
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)
@@ -206,7 +206,7 @@ def _grow(scorer: StateScorer, context: Context, actions: Actions, openings: Flo
         of_type = types[growing]
         every = np.arange(len(rows))
         both = np.stack([scores[every, actions.inside[of_type]], scores[every, actions.last[of_type]]], axis=1)
-        valid = np.stack(valid_inside(context, rows, of_type, actions), axis=1)
+        valid = np.stack(valid_inside(given, rows, of_type, actions), axis=1)
         pair = _masked(both, valid)
         first_is_last = actions.last[of_type] < actions.inside[of_type]
         goes_on = np.where(first_is_last, pair[:, 0] > pair[:, 1], pair[:, 0] >= pair[:, 1]) & valid[:, 0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_calib.sources.ner.actions import Actions, read_actions
-from spacy_calib.sources.ner.constraints import opening_columns, read_context, valid_inside, valid_openings
+from spacy_calib.sources.ner.constraints import opening_columns, read_rule_input, valid_inside, valid_openings
 from tests.sources.ner import (
     BEGIN,
     IN,
@@ -89,8 +89,8 @@ def compare_along_a_history(draft: Draft, rng: np.random.Generator) -> int:
     moves, vocab = moves_of_spacy()
     doc = draft.doc(vocab)
     actions = read_actions(moves)
-    context = read_context([doc])
-    openings = valid_openings(context, actions)
+    given = read_rule_input([doc])
+    openings = valid_openings(given, actions)
     assert openings.shape == (len(doc), 2 * len(TYPES) + 2)
 
     def check_outside(token, wanted):
@@ -98,7 +98,7 @@ def compare_along_a_history(draft: Draft, rng: np.random.Generator) -> int:
 
     def check_inside(token, label, goes_on, closes):
         row, kind = np.array([token]), np.array([actions.types.index(label)])
-        assert [bool(found[0]) for found in valid_inside(context, row, kind, actions)] == [goes_on, closes], (token, draft)
+        assert [bool(found[0]) for found in valid_inside(given, row, kind, actions)] == [goes_on, closes], (token, draft)
 
     # Long entities are the hard part: go on where that is possible.
     def choose(valid):
@@ -140,7 +140,7 @@ def test_preset_that_changes_its_type_closes_with_the_type_of_its_last_token():
     assert moves.is_valid(state, "L-B")
     assert not moves.is_valid(state, "L-A")
     actions = read_actions(moves)
-    found = valid_inside(read_context([doc]), np.array([1]), np.array([actions.types.index("A")]), actions)
+    found = valid_inside(read_rule_input([doc]), np.array([1]), np.array([actions.types.index("A")]), actions)
     assert [bool(one[0]) for one in found] == [False, True]
 
 
@@ -164,20 +164,20 @@ def test_context_does_not_reach_into_the_next_doc():
     """Nor is it lost where a Doc is empty."""
     _, vocab = moves_of_spacy()
     drafts = [*plain("a b"), *plain(""), Draft(("c", "\n"), (True, True), (BEGIN, IN), ("A", "A")), *plain("")]
-    context = read_context(docs_of(drafts, vocab))
-    assert context.iob.tolist() == [0, 0, 3, 1]
-    assert context.next_iob.tolist() == [0, 0, 1, 0]
-    assert context.next_starts.tolist() == [False, False, True, False]
-    assert context.last.tolist() == [False, True, False, True]
-    assert context.space.tolist() == [False, False, False, True]
+    given = read_rule_input(docs_of(drafts, vocab))
+    assert given.iob.tolist() == [0, 0, 3, 1]
+    assert given.next_iob.tolist() == [0, 0, 1, 0]
+    assert given.next_starts.tolist() == [False, False, True, False]
+    assert given.last.tolist() == [False, True, False, True]
+    assert given.space.tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("presets", ["whole", "wild"])
 def test_context_of_many_docs_is_that_of_each(presets):
     _, vocab = moves_of_spacy()
     docs = docs_of(random_drafts(20, 3, presets), vocab)
-    together = read_context(docs)
-    alone = [read_context([doc]) for doc in docs if len(doc)]
+    together = read_rule_input(docs)
+    alone = [read_rule_input([doc]) for doc in docs if len(doc)]
     for name in ("iob", "kind", "next_iob", "next_starts", "space", "last"):
         assert np.array_equal(getattr(together, name), np.concatenate([getattr(one, name) for one in alone]))
 
@@ -186,6 +186,6 @@ def test_cleared_context_is_that_of_docs_without_entities():
     _, vocab = moves_of_spacy()
     drafts = random_drafts(20, 4, "whole")
     bare = [Draft(draft.words, draft.sent_starts, (MISSING,) * len(draft.words), ("",) * len(draft.words)) for draft in drafts]
-    cleared, wanted = read_context(docs_of(drafts, vocab), cleared=True), read_context(docs_of(bare, vocab))
+    cleared, wanted = read_rule_input(docs_of(drafts, vocab), cleared=True), read_rule_input(docs_of(bare, vocab))
     for name in ("iob", "kind", "next_iob", "next_starts", "space", "last"):
         assert np.array_equal(getattr(cleared, name), getattr(wanted, name))

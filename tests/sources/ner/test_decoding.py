@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.ner import decoding
 from spacy_calib.sources.ner.actions import read_actions
-from spacy_calib.sources.ner.constraints import opening_columns, read_context, valid_openings
+from spacy_calib.sources.ner.constraints import opening_columns, read_rule_input, valid_openings
 from spacy_calib.sources.ner.decoding import Decoded, FoundEntities
 from spacy_calib.sources.ner.recognizer import CalibEntityRecognizer
 from spacy_calib.sources.ner.second_pass import decode_docs
@@ -316,7 +316,7 @@ def test_openings_are_probabilities_of_the_valid_transitions(shape, presets):
     ner, _ = twins(shape)
     docs = docs_of(random_drafts(60, 13, presets), ner.vocab)
     decoded, actions = decode_with(ner, docs), read_actions(ner.moves)
-    valid = valid_openings(read_context(docs), actions)
+    valid = valid_openings(read_rule_input(docs), actions)
     n_kept = 2 * len(TYPES) + 1
     assert decoded.openings.shape == (sum(map(len, docs)), n_kept)
     assert (decoded.openings[~valid[:, :n_kept]] == 0).all()
