@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 from spacy.language import Language
 from spacy.vocab import Vocab
 
 from ..errors import CalibError, calib_error
-from ..registry import registry
+from ..registry import prototypes
 from .base import Source
 from .home import Home
 
@@ -134,8 +133,9 @@ def registered_sources() -> dict[str, Source]:
     """Registered name -> source without settings: that of softmax heads, the others of this package, those from outside of it. Sources
     that cannot be made without settings are left out.
     """
-    made = {name: make() for name, make in registry.calib_sources.get_all().items() if not _wants_settings(make)}
-    return dict(sorted(made.items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0])))
+    return dict(
+        sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
+    )
 
 
 def source_for(pipe: Any) -> str:
@@ -149,10 +149,6 @@ def source_for(pipe: Any) -> str:
     if len(outside) > 1:
         raise calib_error("C200", component=getattr(pipe, "name", type(pipe).__name__), sources=", ".join(outside))
     return next(reversed(claiming), _FALLBACK)
-
-
-def _wants_settings(make: Any) -> bool:
-    return any(given.default is given.empty for given in signature(make).parameters.values())
 
 
 def _is_ours(source: Source) -> bool:
