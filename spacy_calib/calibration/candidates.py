@@ -18,12 +18,12 @@ from .tag_offsets import TagOffsets
 
 # Pairs on which the candidates are compared; with more, whole documents are left out at equal distances.
 MOST_PAIRS = 200_000
-# Where there are more than twice as many pairs, all candidates meet on so many first, and those that are farther from the best than so many
-# standard errors go no further.
+# Where there are more than twice FIRST_PAIRS pairs, there are two rounds: all candidates are compared on about so many pairs, in _FIRST_FOLDS
+# folds, and then on all pairs those whose loss was no more than _FARTHEST standard errors above the least.
 FIRST_PAIRS = 5000
 _FIRST_FOLDS = 3
 _FARTHEST = 1.5
-# After a scaling the tags have been told apart already: what follows is tried with few groups only.
+# A scaling has corrected each tag by itself already: after one, maps are tried with at most so many groups.
 _MOST_GROUPS_AFTER_SCALING = 5
 
 
@@ -124,8 +124,8 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class _Entry:
-    """A map for each group after a scaling, and perhaps the same with tag offsets: one fit serves both.
+class _SharedFit:
+    """A map for each group after a scaling, and perhaps the same maps with tag offsets: two candidates, which one fit of the maps serves.
 
     candidate (Candidate): Without offsets. offsets (bool): Whether it is tried with them too. prototype, groups: Of the maps.
     scaled (ScaledScores): What they are fitted on. size (int): Free numbers without offsets.
@@ -171,23 +171,19 @@ def select_method(
     if len(np.unique(documents[index])) < 2:
         raise calib_error("C007", n=len(np.unique(documents[index])))
     bare = ScaledScores("", pairs.scores, 0, False)
-    entries = [
-        *_entries(prototypes, numbers_of_groups, make_groups, bare, offsets is not None),
-        *(
-            entry
-            for one in scaled
-            for entry in _entries_after(one, prototypes, numbers_of_groups, make_groups, offsets is not None)
-        ),
+    fits = [
+        *_fits_of(prototypes, numbers_of_groups, make_groups, bare, offsets is not None),
+        *(fit for one in scaled for fit in _fits_after(one, prototypes, numbers_of_groups, make_groups, offsets is not None)),
     ]
     comparison = _Comparison(pairs, documents, n_folds, offsets)
-    n_candidates = sum(len(entry.candidates) for entry in entries)
+    n_candidates = sum(len(fit.candidates) for fit in fits)
     wanted = None
     if len(index) > 2 * FIRST_PAIRS:
         few = index[thin_out(documents[index], FIRST_PAIRS)]
-        first = comparison.trials(entries, few, folds=comparison.folds(few, _FIRST_FOLDS))
+        first = comparison.trials(fits, few, folds=comparison.folds(few, _FIRST_FOLDS))
         wanted = {trial.candidate for trial in first if trial.difference <= _FARTHEST * trial.error}
         n_candidates = len(first)
-    trials = comparison.trials(entries, index, wanted)
+    trials = comparison.trials(fits, index, wanted)
     if not trials:
         fewest = min(prototype.min_pairs for prototype in prototypes.values())
         raise calib_error("C006", n_pairs=comparison.fewest_outside(index), what="every method", wanted=fewest)
@@ -203,15 +199,15 @@ def choose(trials: Sequence[Trial]) -> Candidate:
     return min(near, key=lambda trial: (trial.size, trial.loss)).candidate
 
 
-def _entries(
+def _fits_of(
     prototypes: Mapping[str, Recalibrator],
     numbers_of_groups: Sequence[int | None],
     make_groups: Callable[[int | None], Groups],
     scaled: ScaledScores,
     offsets: bool,
-) -> list[_Entry]:
+) -> list[_SharedFit]:
     """Every number of groups with every map, on the scaled scores; equal groups once."""
-    found: list[_Entry] = []
+    found: list[_SharedFit] = []
     tried: set[tuple[int, ...]] = set()
     for number in numbers_of_groups:
         groups = make_groups(number)
@@ -222,23 +218,23 @@ def _entries(
         for method, prototype in prototypes.items():
             candidate = Candidate(number, method, False, scaled.name)
             size = scaled.size + prototype.n_parameters * len(groups)
-            found.append(_Entry(candidate, offsets, prototype, groups, scaled, size))
+            found.append(_SharedFit(candidate, offsets, prototype, groups, scaled, size))
     return found
 
 
-def _entries_after(
+def _fits_after(
     scaled: ScaledScores,
     prototypes: Mapping[str, Recalibrator],
     numbers_of_groups: Sequence[int | None],
     make_groups: Callable[[int | None], Groups],
     offsets: bool,
-) -> list[_Entry]:
+) -> list[_SharedFit]:
     """Nothing more, or maps of few groups."""
     few = [number for number in numbers_of_groups if number is not None and number <= _MOST_GROUPS_AFTER_SCALING]
     maps = {name: prototype for name, prototype in prototypes.items() if name != NOTHING}
     # Groups do not bear on identity: as many as there may be, for those who want to judge by them.
-    nothing = _entries({NOTHING: Identity()}, [max(few, default=1)], make_groups, scaled, False)
-    return [*nothing, *_entries(maps, few or [1], make_groups, scaled, offsets and not scaled.biased)]
+    nothing = _fits_of({NOTHING: Identity()}, [max(few, default=1)], make_groups, scaled, False)
+    return [*nothing, *_fits_of(maps, few or [1], make_groups, scaled, offsets and not scaled.biased)]
 
 
 class _Comparison:
@@ -257,7 +253,7 @@ class _Comparison:
         return len(index) - int(np.bincount(self.folds(index)).max())
 
     def trials(
-        self, entries: Sequence[_Entry], index: Ints, wanted: set[Candidate] | None = None, folds: Ints | None = None
+        self, fits: Sequence[_SharedFit], index: Ints, wanted: set[Candidate] | None = None, folds: Ints | None = None
     ) -> list[Trial]:
         """What the candidates that can be fitted lose on these pairs, the best first.
 
@@ -267,16 +263,16 @@ class _Comparison:
         n_tags = len(np.unique(some.tags))
         candidates: list[tuple[Candidate, int]] = []
         losses: list[Floats] = []
-        for entry in entries:
-            asked = [one for one in entry.candidates if wanted is None or one in wanted]
+        for fit in fits:
+            asked = [one for one in fit.candidates if wanted is None or one in wanted]
             if not asked:
                 continue
-            given = some.with_scores(entry.scaled.scores[index])
-            blank = GroupedRecalibrator(entry.prototype, entry.groups)
+            given = some.with_scores(fit.scaled.scores[index])
+            blank = GroupedRecalibrator(fit.prototype, fit.groups)
             both = _held_out(given, folds, blank, self.offsets if any(one.offsets for one in asked) else None)
-            for candidate, scores in zip(entry.candidates, both, strict=False):
+            for candidate, scores in zip(fit.candidates, both, strict=False):
                 if candidate in asked:
-                    candidates.append((candidate, entry.size + (n_tags if candidate.offsets else 0)))
+                    candidates.append((candidate, fit.size + (n_tags if candidate.offsets else 0)))
                     losses.append(log_losses(scores, some.hits))
         return _compare(candidates, losses, self.documents[index]) if candidates else []
 

@@ -12,7 +12,7 @@ from ..errors import calib_error
 from ..pairs.weighted import WeightedPairs, collapse_groups
 from ..schema import Misfit, lengths, listed, maybe, optional, record, text, whole
 from ..types import GROUPS, Floats, Groups, Ints, Pairs, as_probabilities
-from .recalibrators.base import MAP, Joined, Recalibrator
+from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
 from .recalibrators.logistic import sigmoid
 from .tag_offsets import OFFSETS, TagOffsets
@@ -69,7 +69,7 @@ class GroupedRecalibrator:
         self.maps_: list[Recalibrator | None] = []
         self.fits_: list[GroupFit] = []
         self.pooled_fit_ = GroupFit(0, 0)
-        self._joined: Joined | None = None
+        self._table: MapTable | None = None
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
         """Fit the pooled map and the map of every group.
@@ -89,7 +89,7 @@ class GroupedRecalibrator:
         fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
         self.maps_ = [own for own, _ in fitted]
         self.fits_ = [fit for _, fit in fitted]
-        self._joined = self._join()
+        self._table = self._make_table()
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
@@ -122,16 +122,16 @@ class GroupedRecalibrator:
         if len(scores) != len(tags):
             raise calib_error("C002", what="Mapping", first="score", second="tag", n_first=len(scores), n_second=len(tags))
         groups = self.groups.of(tags)
-        if self._joined is not None:
-            margins = self._joined(as_probabilities("scores", scores), groups)
+        if self._table is not None:
+            margins = self._table(as_probabilities("scores", scores), groups)
             return sigmoid(margins if self.offsets is None else self.offsets.move(margins, tags, groups))
         mapped = self._map(scores, groups)
         return mapped if self.offsets is None else self.offsets.predict(mapped, tags, groups)
 
-    def _join(self) -> Joined | None:
-        """What maps the pairs of all groups at once, if the method has it; the pooled map stands last, where group -1 finds it."""
+    def _make_table(self) -> MapTable | None:
+        """The maps of all groups as one function, if the method has it; the pooled map stands last, where the index -1 finds it."""
         assert self.pooled_ is not None
-        return self.pooled_.join([*(own or self.pooled_ for own in self.maps_), self.pooled_])
+        return self.pooled_.as_table([*(own or self.pooled_ for own in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
         """What the maps of the groups give."""
@@ -179,7 +179,7 @@ class GroupedRecalibrator:
         made.pooled_fit_ = GroupFit(**state["pooled_fit"])
         made.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
         made.fits_ = [GroupFit(**fit) for fit in state["fits"]]
-        made._joined = made._join()
+        made._table = made._make_table()
         return made
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,22 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..schema import floats, lengths, number, optional, record, wholes
+from ..schema import lengths, number, optional, record
 from ..types import GROUPS, Floats, Groups, Ints, as_probabilities
+from .conformal_quantiles import CUTS, Cuts, cuts_of
 
 COVERAGES = ("marginal", "group", "tag")
-
-
-@dataclass(frozen=True, eq=False)
-class Cuts:
-    """What was learned for some conditions.
-
-    values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 where no smaller one would do.
-    tokens (Ints): Fit tokens under each condition.
-    """
-
-    values: Floats
-    tokens: Ints
 
 
 def _learned_agrees(held: dict[str, Any]) -> str:
@@ -36,12 +23,11 @@ def _learned_agrees(held: dict[str, Any]) -> str:
     return lengths(wanted, {name: cuts[name]["values"] for name in wanted})
 
 
-# The saved form of Cuts, and of what ConformalSets learns.
-_CUTS = record({"values": floats(0.0, 1.0), "tokens": wholes()}, lambda held: lengths({"tokens": len(held["values"])}, held))
+# The saved form of what ConformalSets learns.
 _LEARNED = record(
     {
         "groups": GROUPS,
-        "cuts": record({"pooled": _CUTS, "of_group": _CUTS, "of_tag": _CUTS}),
+        "cuts": record({"pooled": CUTS, "of_group": CUTS, "of_tag": CUTS}),
         "out_of_reach": number(0.0, 1.0),
         "empty": optional(number(0.0, 1.0), 0.0),
     },
@@ -122,17 +108,17 @@ class ConformalSets:
         nonconformity = np.ones(len(wanted))
         is_gold = np.flatnonzero(tags == wanted[rows])
         nonconformity[rows[is_gold]] = 1.0 - given[is_gold]
-        strange = nonconformity[held]
+        of_gold = nonconformity[held]
         self.groups = groups
         n_groups, n_tags = len(groups), len(groups.of_tag)
         gold_tag = np.where(wanted[held] < n_tags, wanted[held], -1)
         group_of_gold = np.append(groups.of_tag, -1)[gold_tag]
         group_of_top = _top_groups(rows, tags, given, len(wanted), groups)[held]
         of_group = group_of_gold if self.coverage == "tag" else group_of_top
-        self.of_all_ = _cuts(strange, np.zeros(len(held), dtype=np.intp), 1, self.alpha)
-        self.of_group_ = _cuts(strange, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha)
+        self.of_all_ = cuts_of(of_gold, np.zeros(len(held), dtype=np.intp), 1, self.alpha)
+        self.of_group_ = cuts_of(of_gold, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha)
         known = gold_tag >= 0
-        self.of_tag_ = _cuts(strange[known], gold_tag[known], n_tags, self.alpha)
+        self.of_tag_ = cuts_of(of_gold[known], gold_tag[known], n_tags, self.alpha)
         within, out_of_reach = self._within(rows, tags, given, len(wanted))
         empty = np.bincount(rows[within], minlength=len(wanted)) == 0
         self.empty_ = float((empty & ~out_of_reach)[held].mean())
@@ -284,27 +270,6 @@ def make_conformal_sets(
 ) -> ConformalSets:
     """Registered as spacy-calib.ConformalSets.v1. See ConformalSets."""
     return ConformalSets(alpha, coverage, min_tokens, nonempty)
-
-
-def quantile_rank(n: int, alpha: float) -> int:
-    """ceil((n + 1)(1 - alpha)), exact for alpha as it is written in decimals; above n where n tokens are too few for a promise."""
-    exact = Fraction(repr(float(alpha)))
-    return n + 1 - int((n + 1) * exact)
-
-
-def _cuts(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
-    """The cut of each condition.
-
-    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions).
-    """
-    order = np.lexsort((nonconformity, conditions))
-    ascending = nonconformity[order]
-    tokens = np.bincount(conditions, minlength=n_conditions).astype(np.intp)
-    ranks = np.array([quantile_rank(n, alpha) for n in tokens.tolist()], dtype=np.intp)
-    enough = np.flatnonzero(ranks <= tokens)
-    values = np.ones(n_conditions)
-    values[enough] = ascending[(np.cumsum(tokens) - tokens + ranks - 1)[enough]]
-    return Cuts(values, tokens)
 
 
 def _top_groups(rows: Ints, tags: Ints, scores: Floats, n_tokens: int, groups: Groups) -> Ints:

@@ -17,14 +17,14 @@ from ..types import Floats, Ints, Pairs
 DOCUMENTS_TO_CHOOSE = 10
 TOKENS_TO_CHOOSE = 500
 PAIRS_TO_CHOOSE = 600
-# With fewer documents than that, a difference is said to vary by as many blocks of tokens as this.
+# With fewer than DOCUMENTS_TO_CHOOSE documents, the standard error of a difference is taken over so many blocks of tokens instead.
 _BLOCKS = 20
 # Sets of tags are worth making where they are expected to miss so many of the fit tokens: with fewer, the share that they miss of other
 # tokens is left to chance.
 _MISSES_FOR_SETS = 10
-# A greater loss by less than this share of the raw one is none to speak of.
+# A calibrated loss that is greater than the raw one by less than this share of it does not count as worse.
 _MATERIAL = 0.01
-# So few tokens show no gain, whatever they say.
+# On fewer tokens than this a lower loss is not yet a gain.
 _FEWEST_TOKENS = 100
 
 
@@ -46,7 +46,7 @@ def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int) -> str:
 def tokens_for_sets(alpha: float) -> tuple[int, int]:
     """(fewest tokens on which sets that miss at most this share can say anything, fewest on which they are worth making).
 
-    Of fewer than the first, not even the least likely gold tag is a cut that keeps the promise (see `conformal.quantile_rank`).
+    Of fewer than the first, not even the least likely gold tag is a cut that keeps the promise (see `conformal_quantiles.quantile_rank`).
     """
     exact = Fraction(repr(float(alpha)))
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)

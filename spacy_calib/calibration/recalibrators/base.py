@@ -14,8 +14,8 @@ from ...errors import calib_error
 from ...schema import Form, floats, record, registered
 from ...types import Floats, Ints, as_hits, as_probabilities, as_weights
 
-# (scores, the number of the map of each) -> log-odds: several fitted maps as one, shape (n,) each.
-Joined = Callable[[Floats, Ints], Floats]
+# Several fitted maps as one function: (n scores, the number of the map that each belongs to) -> n calibrated log-odds.
+MapTable = Callable[[Floats, Ints], Floats]
 
 # The saved form of a map; its settings are read by the registered function, and what it learned is read by its class (`Recalibrator.learned_form`), which the registered name tells.
 MAP = registered("@calib_recalibrators")
@@ -72,8 +72,11 @@ class Recalibrator(ABC):
             raise calib_error("C004", what=type(self).__name__)
         return self._predict(as_probabilities("scores", scores))
 
-    def join(self, maps: Sequence[Recalibrator]) -> Joined | None:
-        """Several fitted maps of this method as one that takes a single pass; None where the method, or one of the maps, has none."""
+    def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
+        """Fitted maps of this method as one function of all pairs, which is faster than one map after the other.
+
+        RETURNS (MapTable | None): None where the method has no such function, or where one of the maps is of another method.
+        """
         return None
 
     def clone(self) -> Recalibrator:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...schema import Misfit, floats
 from ...types import Floats, Ints
-from .base import Joined, Recalibrator
+from .base import MapTable, Recalibrator
 from .isotonic import masses
 
 # Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss of DESIGN section 2.
@@ -22,8 +22,9 @@ FARTHEST_MARGIN = float(np.log(1 - CLIP) - np.log(CLIP))
 # or hits and misses do not overlap).
 PRIOR = 0.01
 _STEPS = 100
-# Newton's method ends after a step that moves no log-odds by more than this: what then is left is the square of it.
+# Newton's method ends after a step that moves no log-odds by more than this; the error that is left is then about its square.
 _TOLERANCE = 1e-7
+# A step that moves no log-odds by more than this is taken whole, without asking whether it lowers the loss.
 _NEAR = 0.1
 
 
@@ -145,14 +146,14 @@ class LogisticMap(Recalibrator):
             self.coefficients_ = held
         return self
 
-    def join(self, maps: Sequence[Recalibrator]) -> Joined | None:
-        """Each score takes the coefficients of its own map."""
+    def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
+        """A table of the maps' coefficients, of which each score takes the row of its own map."""
         if any(type(one) is not type(self) for one in maps):
             return None
         table = np.stack([one.coefficients_ for one in maps if isinstance(one, LogisticMap)])
-        return partial(self._joined_margins, table)
+        return partial(self._margins_of, table)
 
-    def _joined_margins(self, table: Floats, scores: Floats, which: Ints) -> Floats:
+    def _margins_of(self, table: Floats, scores: Floats, which: Ints) -> Floats:
         return combine(self.features(scores), table[which])
 
     def _predict(self, scores: Floats) -> Floats:
