@@ -21,9 +21,7 @@ def fit(model: str | Path, data: str | Path, output: str | Path, *, component: s
     """
     from .fit import fit as run
 
-    if component is not None:
-        options["component"] = component
-    return run(str(model), Path(data), Path(output), **_with_paths(options))
+    return run(str(model), Path(data), Path(output), component=component, **options)
 
 
 def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, Any]:
@@ -35,7 +33,7 @@ def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, A
     """
     from .evaluate import evaluate as run
 
-    return run(str(model), Path(data), **_with_paths(options))
+    return run(str(model), Path(data), **options)
 
 
 def report(model: str | Path, data: str | Path, output: str | Path | None = None, **options: Any) -> dict[str, Any]:
@@ -49,13 +47,7 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     from .report import report as run
 
     page: dict[str, Any] = {"format": "json"} if output is None else {"output": Path(output)}
-    return run(str(model), Path(data), **page, **_with_paths(options))
-
-
-def _with_paths(options: dict[str, Any]) -> dict[str, Any]:
-    """The commands take paths where people write strings."""
-    paths = ("train_data", "config", "code", "output")
-    return {key: Path(value) if key in paths and isinstance(value, str) else value for key, value in options.items()}
+    return run(str(model), Path(data), **page, **options)
 
 
 __all__ = ["evaluate", "fit", "report"]

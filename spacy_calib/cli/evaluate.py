@@ -87,7 +87,7 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
 def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`.
 
-    done (list[Example]): Whose predicted Docs the pipe has read. RAISES C005: more bins were asked for than there are pairs.
+    done (list[Example]): Their predicted Docs have passed the pipe. RAISES C005: more bins were asked for than there are pairs.
     """
     from ..pipe.registered import metrics
     from ..pipe.scorer import corpus_of, scorer_like

@@ -90,7 +90,7 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), and what `expectations` gives; on
         request "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
-        `seen.SeenShare`.
+        `expect.seen.SeenShare`.
     RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
     """
     nlp, pipe = run.open()

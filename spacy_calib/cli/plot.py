@@ -103,7 +103,7 @@ def plot(run: PlotOptions) -> dict[str, Any]:
     of each group before and after, with intervals and noise floor, and the
     accuracy of the most confident share.
 
-    RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
+    RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `expect.seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
         in `report.tables.ErrorRow`), "files": name -> the file written.
     RAISES CalibError: every fault of the input.
     """

@@ -131,8 +131,8 @@ def rank(run: RankOptions) -> dict[str, Any]:
 
     RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None
         without gold, "expected": share of the errors that the first units should hold, for each of "shares"; "signals": the same as
-        found with gold, and the average precision of each signal (None without gold); "seen": see `seen.SeenShare`; "too_short" and "repeats": units that the queue leaves out;
-        "ranked": the units of the queue, see `review.formats.record_of`; a sequence that makes each record when it is read.
+        found with gold, and the average precision of each signal (None without gold); "seen": see `expect.seen.SeenShare`; "too_short" and "repeats": units that the queue leaves out;
+        "ranked": the units of the queue, see `corpus.review.formats.record_of`; a sequence that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
     from ..corpus.made import MadeOnDemand

@@ -133,7 +133,7 @@ def select(run: SelectOptions) -> dict[str, Any]:
     labels are most likely wrong, or that hold rare tags, each with the reason.
 
     RETURNS (dict): "pipe", "attr", "by", "signal", "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `active.records.batch_rows`.
+        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.active.records.batch_rows`.
     RAISES CalibError: every fault of the input.
     """
     nlp, pipe = run.open()

@@ -14,6 +14,7 @@ from .shared.checks import check_confidence, check_option
 from .shared.command import choice, command
 from .shared.loading import check_readable, pipes_named
 from .shared.options import Format
+from .shared.outputs import Output
 from .shared.results import deliver, write_json
 from .shared.run import Run
 from .shared.screen import msg, number, print_table
@@ -52,8 +53,8 @@ class ThresholdOptions(Run):
         check_option("--precision", 0 < self.precision < 1, "between 0 and 1", self.precision)
         check_confidence(self.confidence)
 
-    def folder(self) -> Path | None:
-        return self.apply
+    def folder(self) -> Output | None:
+        return None if self.apply is None else Output("--apply", self.apply)
 
 
 @command(
@@ -67,7 +68,7 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     with the stated confidence. Best on gold that was not used for `calib fit`.
 
     RETURNS (dict): "pipe", "event", "precision", "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": for each key what it
-        keeps, see `entities.thresholds.Threshold`; "seen": see `seen.SeenShare`.
+        keeps, see `calibration.thresholds.Threshold`; "seen": see `expect.seen.SeenShare`.
     RAISES CalibError: every fault of the input.
     """
     from ..calibration.cutoffs import Cutoffs
@@ -112,7 +113,8 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
 def find_rows(
     nlp: Language, pipe: Calibrator, run: ThresholdOptions
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None, dict[str, Any]]:
-    """(a row for each key: what its cut-off keeps; how much of the data the fit has seen; what was drawn as a whole: "unit" and "n").
+    """(rows, seen, by): what the cut-off of each key keeps; how much of the data the fit has seen; "unit" and "n" of the documents, which the
+    bootstrap draws whole.
 
     RAISES C030: the data has no gold entities. C151: the component knows none of their labels.
     """

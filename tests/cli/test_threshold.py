@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -347,3 +348,12 @@ def test_the_calib_pipe_is_disabled_in_the_config(calibrated_ner, entity_test, t
     nlp.to_disk(tmp_path / "disabled")
     outcome = calib("threshold", tmp_path / "disabled", entity_test, "-p", 0.8, "--silent")
     refuses(outcome, "disabled")
+
+
+def test_a_pipeline_that_holds_the_data_is_not_replaced(calibrated_ner, entity_test, tmp_path):
+    # --force would delete the data with the old pipeline.
+    target = Path(shutil.copytree(calibrated_ner, tmp_path / "target"))
+    data = Path(shutil.copy(entity_test, target / "data.spacy"))
+    outcome = calib("threshold", calibrated_ner, data, "--precision", 0.8, "--apply", target, "--force")
+    refuses(outcome, "data.spacy")
+    assert data.is_file()

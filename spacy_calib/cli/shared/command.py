@@ -31,8 +31,8 @@ MORE_OPTIONS = "spacy_calib.more_options"
 class Declared(NamedTuple):
     """A field of the options as it is written on the command line.
 
-    name (str): Of the field. kind (Any): Type of its value, None left aside. info (Any): What typer is told of it. default (Any): In Python;
-        `MISSING` where it has to be given.
+    name (str): Name of the field. kind (Any): Type of its value, without None. optional (bool): Whether it may be None.
+    info (OptionInfo | ArgumentInfo): The declaration for typer. default (Any): The default in Python; `MISSING` where there is none.
     """
 
     name: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The gold files at a path, see `reading.gold_files`.
+    """The gold files at a path, see `doc.reading.gold_files`.
 
     RAISES C051: the path does not exist. C052: a folder without such files. C053: an empty file, or one of another kind.
     """
@@ -36,7 +36,7 @@ def data_files(path: Path) -> list[Path]:
 
 
 def read_examples(nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None) -> list[Example]:
-    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `reading.GoldReader`.
+    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `doc.reading.GoldReader`.
 
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161: see `read_gold`.
     """

@@ -47,7 +47,10 @@ def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> No
 
 
 def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bool) -> None:
-    """done (Sequence[Example]): Whose predicted Docs the pipe has read. RAISES C151: see `check_gold`."""
+    """Compare the gold labels of examples with those of the component.
+
+    done (Sequence[Example]): Their predicted Docs have passed the pipe. RAISES C151: see `check_gold`.
+    """
     from spacy.strings import get_string_id
 
     from ...doc.annotations import get_annotation, label_hashes
@@ -66,7 +69,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
 
 
 def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
-    """RAISES C151: see `check_gold`."""
+    """Compare the gold labels of a scored corpus with those of the component. RAISES C151: see `check_gold`."""
     named = np.flatnonzero(corpus.gold >= 0)
     names = (*corpus.names, "")  # the place -1 is that of no label
     pairs = Counter(zip(corpus.labels[named].tolist(), corpus.gold[named].tolist(), strict=True))
@@ -79,11 +82,11 @@ def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -
 
 
 def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, str]], silent: bool) -> None:
-    """Whatever is judged on gold asks this; labels that the component does not know are warned about, as `fit` does.
+    """Warn of gold labels that the component does not know, as `fit` does.
 
-    gold (Counter): Frequency of its labels; none say nothing. found (Counter): (label on the Doc, gold label that the component does not
-        know) -> tokens. silent (bool): Whether not to warn.
-    RAISES C151: the component knows none of them, tokens outside of entities left out.
+    gold (Counter): Gold label -> frequency; empty where the data has no gold, which is no fault here. found (Counter): (label on the Doc,
+        unknown gold label) -> tokens. silent (bool): True gives no warning.
+    RAISES C151: the component knows none of the gold labels. The label of tokens outside of entities does not count.
     """
     if pipe.fit_info.layer == "lemma":  # edit trees do not name the lemma that they give
         return
@@ -98,7 +101,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """RAISES C030: none of them has gold of the layer that the pipe calibrates; asked before the work begins."""
+    """Asked before the pipeline runs. RAISES C030: no example has gold of the annotation that the pipe calibrates."""
     annotation = pipe.source.annotation(pipe.lookup.component())
     if not any(annotation.gold_hashes(example.reference).any() for example in examples):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...corpus.visible import visible
 
-if TYPE_CHECKING:
-    pass
-
 
 def write_json(path: Path, data: Any) -> None:
-    """Every digit of every number is kept: srsly would round a cut-off at the tenth, past the score that it was taken from.
+    """Write a file with every digit of every number: srsly rounds at the tenth, which can lift a cut-off above the score that it was taken
+    from.
 
     RAISES C055: the file cannot be written. An older file stays until the new one is whole.
     """
@@ -32,7 +30,7 @@ def json_pieces(data: Any) -> Iterator[str]:
 
 
 def write_text(path: Path, text: str) -> None:
-    r"""Of the names of files, bytes that are not UTF-8 become \udcNN.
+    r"""Write a text as UTF-8. Bytes of file names that are not UTF-8, which Python holds as lone surrogates, become \udcNN.
 
     RAISES C055: the file cannot be written. An older file stays until the new one is whole.
     """
@@ -40,7 +38,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """As `write_text`, as the pieces of the text are made."""
+    """Write a text whose pieces are made while it is written. RAISES C055: see `write_text`."""
     from .atomic import write_chunks
 
     write_chunks(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
@@ -62,7 +60,7 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 
 
 def print_json(result: Any) -> None:
-    """On the standard output, which holds nothing else then."""
+    """Print a result as JSON on the standard output; the commands then print nothing else there."""
     print_exact(json_pieces(result), json=True)
 
 

@@ -12,7 +12,7 @@ from .examples import data_files, read_examples, run_pipes
 from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold
 from .loading import open_model, pipe_of
 from .options import Calibrated, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
-from .outputs import Output, check_files
+from .outputs import Output, check_files, check_pipeline_folder
 from .scoring import score
 from .seen import seen_by, watch_for
 from .texts import stream_examples, text_files
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Scored(NamedTuple):
-    """corpus (ScoredCorpus): What the calib pipe says of the data. seen (dict | None): How much of it the fit has seen, see `seen.SeenShare`."""
+    """corpus (ScoredCorpus): What the calib pipe says of the data. seen (dict | None): How much of it the fit has seen, see `expect.seen.SeenShare`."""
 
     corpus: ScoredCorpus
     seen: dict[str, Any] | None
@@ -63,18 +63,20 @@ class Run(Options):
         """The files and folders that the command reads besides DATA."""
         return []
 
-    def folder(self) -> Path | None:
-        """A folder that the command writes too."""
+    def folder(self) -> Output | None:
+        """The folder of a pipeline that the command writes too."""
         return None
 
     def begin(self) -> Language:
         """Look at all files before the work begins, then load the pipeline.
 
-        RAISES C051 to C053, C073: the data. C054 to C056, C100, C102: an output, see `check_files`. C062, C060, C050: code, GPU, model.
+        RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C060, C050: code, GPU, model.
         """
-        (data_files if self.needs_gold else text_files)(self.data)
-        inputs = [self.data, *self.read_files(), self.code]
-        check_files(self.outputs(), self.force, inputs=inputs, model=self.model, folder=self.folder())
+        files = (data_files if self.needs_gold else text_files)(self.data)
+        inputs, folder = [self.data, *self.read_files(), self.code], self.folder()
+        check_files(self.outputs(), self.force, inputs=inputs, model=self.model, folder=folder and folder.path)
+        if folder is not None:
+            check_pipeline_folder(folder.path, self.force, inputs=[*inputs, *files], model=self.model, option=folder.option)
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id)
 
     def open(self) -> tuple[Language, Calibrator]:

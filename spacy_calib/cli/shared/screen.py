@@ -36,7 +36,6 @@ msg = Screen()
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
     """Print a CalibError as one sentence, on the standard error, and exit with 1."""
-
     try:
         yield
     except CalibError as error:
@@ -46,20 +45,20 @@ def user_errors() -> Iterator[None]:
 
 
 def warn(sentence: str) -> None:
-    """On the standard error, where it does not get among the results."""
-
+    """Print a warning on the standard error, apart from the results."""
     with contextlib.redirect_stdout(sys.stderr):
         msg.warn(sentence)
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
-    """Columns are as wide as what they hold: wasabi's end at 30 characters, and what is longer shifts those after it."""
-
+    """Print a table whose columns are as wide as their longest cell. (Those of wasabi end at 30 characters, and a longer cell shifts the rest of
+    its row.)
+    """
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 
 
 def shorten(text: str, width: int) -> str:
-    """On one line, at most that many characters."""
+    """The text on one line, cut to at most `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
 

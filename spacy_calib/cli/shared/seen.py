@@ -23,7 +23,7 @@ def watch_for(pipe: Calibrator) -> TextWatch:
 
 
 def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:
-    """How much of what was watched the fit has seen, see `seen.SeenShare`; None where the pipe does not know, or nothing had gold."""
+    """How much of what was watched the fit has seen, see `expect.seen.SeenShare`; None where the pipe does not know, or nothing had gold."""
     share = None if pipe.learned.seen is None else pipe.learned.seen.share_of(watch.units())
     return None if share is None else share.to_dict()
 
