@@ -19,4 +19,4 @@ class WarnOnce:
         key = f"{code}{values}"
         if key not in self.said:
             self.said.add(key)
-            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=4)
+            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=3)

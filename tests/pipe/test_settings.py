@@ -29,7 +29,7 @@ def test_config_factory_and_pipe_have_the_same_settings():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"intervals": "perhaps"}, {"attr": 3}, {"threshold": "low"}, {"grouping": 3}, {"scorer": "best"}, {"groups": 3}]
+    "wrong", [{"intervals": "perhaps"}, {"threshold": "low"}, {"grouping": 3}, {"scorer": "best"}, {"groups": 3}]
 )
 def test_spacy_refuses_values_of_another_type_and_settings_that_there_are_not(wrong):
     with pytest.raises(ConfigValidationError):
