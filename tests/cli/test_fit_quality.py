@@ -381,7 +381,7 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--scaling", "platt"], "Option --scaling must be one of matrix, temperature, vector or a registered scaling, but 'platt' was given."),
+        (["--scaling", "platt"], "Option --scaling must be one of temperature, vector, matrix or a registered scaling, but 'platt' was given."),
         (["--scaling", ""], "Option --scaling must be one of"),
         (["-S", "spacy-calib.VectorScaling.v99"], "but 'spacy-calib.VectorScaling.v99' was given."),
         (["--normalize", "true"], "Option --normalize must be one of none, kept, other, but 'true' was given."),
