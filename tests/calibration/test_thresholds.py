@@ -109,6 +109,7 @@ def test_what_cannot_be_reached():
     assert find([0.9], [True], 0.9) == Threshold(None, 1)
     none_right = find(falling(50), [False] * 50, 0.5)
     assert none_right == Threshold(None, 50)
+    assert (none_right.kept, none_right.right, none_right.share) == (0, 0, 0.0)
     assert none_right.precision is None
     assert none_right.share == 0.0
 
