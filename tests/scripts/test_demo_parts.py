@@ -144,7 +144,7 @@ def test_maps_are_the_three_methods_of_each_grouping(scripts):
         "raw", "SCW isotonic", "SCW histogram", "SCW scaling-binning",
         "TFG isotonic", "TFG histogram", "TFG scaling-binning",
     ]  # fmt: skip
-    assert [len(one.tokens.maps.groups) for one in maps[1:]] == [1, 1, 1, 2, 2, 2]
+    assert [len(one.maps.groups) for one in maps[1:]] == [1, 1, 1, 2, 2, 2]
     raw, *others = (figures(one, pairs, groups) for one in maps)
     assert all(len(row) == len(raw) == 8 for row in others)
     assert all(float(row[1]) < float(raw[1]) / 4 for row in others), "hits are drawn with probability score squared"
