@@ -14,7 +14,7 @@ from .fitting.promises import name_tags
 from .shared.command import Options, command
 from .shared.loading import fitted_pipes, open_model
 from .shared.options import Calibrated, Code, ForceFile, Format, Silent
-from .shared.outputs import Output, check_files
+from .shared.outputs import check_files, wanted_output
 from .shared.results import deliver
 from .shared.screen import msg, number, print_table
 
@@ -50,8 +50,7 @@ def info(options: InfoOptions) -> dict[str, Any]:
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
     RAISES CalibError: every fault of the input.
     """
-    outputs = [] if options.output is None else [Output("--output", options.output)]
-    check_files(outputs, options.force, inputs=[options.code], model=options.model)
+    check_files(wanted_output(options.output), options.force, inputs=[options.code], model=options.model)
     pipes = fitted_pipes(open_model(options.model, code=options.code))
     result = {pipe.name: describe(pipe) for pipe in pipes}
 

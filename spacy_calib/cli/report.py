@@ -23,7 +23,7 @@ from .shared.options import (
     NGroups,
     OnlyAttr,
 )
-from .shared.outputs import Output
+from .shared.outputs import Output, wanted_output
 from .shared.results import deliver, write_text
 from .shared.run import Run
 from .shared.screen import msg, number, print_table
@@ -64,7 +64,7 @@ class ReportOptions(Run):
         return DEFAULT_OUTPUT if self.output is None and self.format != "json" else self.output
 
     def outputs(self) -> list[Output]:
-        return [] if self.page is None else [Output("--output", self.page)]
+        return wanted_output(self.page)
 
 
 @command(ReportOptions, does="The same as a page to read and pass on", example="./calibrated test.spacy -o report.html")

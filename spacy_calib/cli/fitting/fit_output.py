@@ -42,7 +42,7 @@ def warn_of_held_out(held: HeldOut | None) -> None:
 
 
 def say_what_was_chosen(selection: Mapping[str, Any]) -> None:
-    """The candidate, and among how many; or why there was no choice."""
+    """Print which candidate was chosen among how many, or why none could be chosen."""
     if selection.get("too_few"):
         msg.warn(
             f"Too little data to choose a method ({selection['too_few']}); taken was the smallest safe one: {selection['chosen']}"
@@ -53,7 +53,7 @@ def say_what_was_chosen(selection: Mapping[str, Any]) -> None:
 
 
 def print_fit_tables(info: FitInfo) -> None:
-    """The rows of `summarize_fit`, and of `summarize_span_fit` where there are spans."""
+    """Print the errors on the fit data, and where spans are scored theirs too."""
     print_fit_table(info.table, "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
     spans = info.spans
     if spans is not None:
@@ -64,7 +64,7 @@ def print_fit_tables(info: FitInfo) -> None:
 
 
 def print_fit_table(table: list[FitRow], title: str) -> None:
-    """One table under a title."""
+    """Print one table under a title."""
     rows = [
         (
             row.group,

@@ -1,4 +1,4 @@
-"""Runs what a new calib pipe needs over gold, and fits it."""
+"""Fits a new calib pipe: runs the pipes that stand before it over the gold, and gives it what they wrote."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) 
 
 
 def check_held_out(calib: Calibrator) -> None:
-    """RAISES C130: by cross-validation the calibrated scores are clearly worse than the raw ones."""
+    """RAISES C130: by the cross-validation of the fit the calibrated scores are clearly worse than the raw ones."""
     held = calib.fit_info.held_out
     if held is not None and held.verdict == "worse":
         method = calib.fit_info.method.split(".")[-2]

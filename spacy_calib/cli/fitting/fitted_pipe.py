@@ -1,4 +1,4 @@
-"""The calib pipe that `spacy calib fit` fits: what the pipeline has of it already, and its place."""
+"""The calib pipe that `spacy calib fit` fits: the one that the pipeline may have already, and the place of the new one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load_readable(model: str) -> tuple[Language, list[str]]:
 
 
 def own_block(nlp: Language, attr: str | None = None, component: str | None = None) -> tuple[str, dict[str, Any]] | None:
-    """Name and settings of the calib pipe that the pipeline has already for what is to be fitted, None where it has none.
+    """Name and settings of the pipeline's own calib pipe that the new one will replace; None where it has none.
 
     attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
         the pipe with the prefix that a new one would have, or the first that reads the default component.

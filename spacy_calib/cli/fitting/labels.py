@@ -1,4 +1,4 @@
-"""Labels of a component that are called otherwise in the data, or are not in it."""
+"""Label maps: from the labels of a component to the names that the data has for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ...pipe.component import Calibrator
 
-# A greater share of gold labels that the component does not know is another label scheme.
+# Where more of the gold tokens have a label that the component does not know, the data is taken to follow another label scheme.
 MOST_UNKNOWN = 0.2
 
 
@@ -42,7 +42,7 @@ def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
 
 
 def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
-    """Let a new pipe speak of the component's labels in the words of the data.
+    """Give the source of a new pipe a label map, so that its labels are those of the data.
 
     RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
     """

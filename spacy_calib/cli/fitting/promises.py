@@ -1,4 +1,4 @@
-"""What a fit says of its promises: where they do not hold, and which settings change nothing."""
+"""Warnings after a fit: sets of tags that promise nothing for some tokens, and settings that change nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAGS_NAMED = 8
 
 
 def warn_of_promises(info: FitInfo) -> None:
-    """Say what is not promised, and what was of no use."""
+    """Warn where the sets promise nothing, and where tag offsets are all 0."""
     if info.sets:
         warn_of_sets(info.sets)
     if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
@@ -74,6 +74,6 @@ def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
 
 
 def name_tags(tags: list[str]) -> str:
-    """The first few, and how many more there are."""
+    """The first few tags, and how many more there are."""
     more = len(tags) - _TAGS_NAMED
     return ", ".join(tags[:_TAGS_NAMED]) + (f" and {more} more" if more > 0 else "")

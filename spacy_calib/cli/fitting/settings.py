@@ -96,7 +96,7 @@ def _scaling(given: str) -> str:
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """The function of a source may be left out.
+    """Each setting that stands for a registered function is a block that names one, or null. The source may leave its function out.
 
     RAISES C063: a setting that is neither a block with a function nor null. C195: the function is not registered.
     """
@@ -110,13 +110,13 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 
 
 def _block(kind: str, registered: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A block of this function: with the settings that it has already where it is the same function."""
+    """The block of a registered function. Where the settings name the same function, its own settings stay."""
     key, held = BLOCKS[kind], settings.get(kind) or {}
     return dict(held) if held.get(key) == registered else {key: registered}
 
 
 def _plain_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The settings that options give as they are, and those of source, groups and scorer."""
+    """What the options change in attr, threshold, event, source, grouping and scorer."""
     changed: dict[str, Any] = {key: options[key] for key in ("attr", "threshold", "event") if key in options}
     if "component" in options:
         changed["source"] = {**settings["source"], "component": options["component"]}
@@ -128,7 +128,7 @@ def _plain_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dic
 
 
 def _method_settings(settings: Mapping[str, Any], options: dict[str, Any], chosen: bool) -> dict[str, Any]:
-    """The blocks recalibrator, pooling, scaling and selection.
+    """What the options change in recalibrator, pooling, scaling and selection.
 
     chosen (bool): Whether a selection that the settings hold stays: not where what it chooses is given by hand.
     """
@@ -148,7 +148,9 @@ def _method_settings(settings: Mapping[str, Any], options: dict[str, Any], chose
 
 
 def _recalibrator(settings: Mapping[str, Any], method: str | None, bins: int | None) -> dict[str, Any]:
-    """The block of a method, or of the one before; the number of bins, where it has one, is that of the option, else its own, else the scorer's."""
+    """The block of the method, or of the recalibrator that is set already. Where its function takes a number of bins, that is the one of --bins, else
+    its own, else the scorer's.
+    """
     key = BLOCKS["recalibrator"]
     held = settings.get("recalibrator") or DEFAULTS["recalibrator"]
     block = _block("recalibrator", held[key] if method is None else _method(method), settings)
@@ -168,7 +170,7 @@ def _has_bins(recalibrator: str) -> bool:
 
 
 def _promise_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The settings normalize, intervals and sets, as far as they were asked for.
+    """What the options change in normalize, intervals and sets.
 
     RAISES C056: --coverage or --allow-empty-sets without sets.
     """

@@ -58,7 +58,9 @@ def _replace_file(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
-    """The file behind the standard output is written where that stands, between what is printed before and after."""
+    """Write into an open stream. Where the path is the file that the standard output goes to, its content stands between what is printed before
+    and after.
+    """
     number = standard_stream(path.stat())
     if number is not None:
         (sys.stdout if number == 1 else sys.stderr).flush()
@@ -123,7 +125,7 @@ def _exchange(new: Path, old: Path) -> None:
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove what runs that were killed left of this target: the partial files and folders of processes of this machine that are gone."""
+    """Remove the partial files and folders that killed runs left beside this target: those whose process ran on this machine and is gone."""
     hidden = _hidden_name(target, room=len(_ending()))
     mark = re.compile(re.escape(hidden) + rf"\.(\d+)-{_host()}[0-9a-f]{{6}}\.partial")
     for found in target.parent.iterdir():
@@ -141,7 +143,7 @@ def _partial_of(target: Path) -> Path:
 
 
 def _ending() -> str:
-    """With the process and the machine: the number of a process says nothing on another one that shares the folder."""
+    """The ending of a partial name: process and machine, as other machines that share the folder have processes of the same number."""
     return f".{os.getpid():010}-{_host()}{uuid.uuid4().hex[:6]}.partial"
 
 
@@ -163,7 +165,7 @@ def _hidden_name(target: Path, room: int) -> str:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether there is such a process; where that cannot be asked harmlessly, yes."""
+    """Whether a process of this number runs. True where the system has no harmless way to ask."""
     if os.name != "posix":
         return True
     try:

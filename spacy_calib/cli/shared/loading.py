@@ -1,4 +1,4 @@
-"""MODEL, GPU and --code -> a pipeline, and its fitted calib pipes."""
+"""Loads a pipeline, after its code and GPU, and finds its fitted calib pipes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def use_gpu(gpu_id: int) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception says, in one line: the faults of a config error, else the first line of its message, else its type."""
+    """An exception in one line: the faults that a config error lists, else the first line of its message, else its type."""
     from thinc.api import ConfigValidationError
 
     if isinstance(error, ConfigValidationError):

@@ -1,4 +1,4 @@
-"""What may be written where: asked of all outputs of a run before its work begins. `atomic` does the writing."""
+"""Checks, made before a command begins its work, that its outputs may be written and replace nothing that they should not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Output(NamedTuple):
 
 
 def wanted_output(output: Path | None) -> list[Output]:
-    """The file of --output, for `outputs.check_files`."""
+    """The file of --output, for `check_files`."""
     return [] if output is None else [Output("--output", output)]
 
 
@@ -142,7 +142,7 @@ def _check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def _as_sentence(path: Path) -> Iterator[None]:
-    """RAISES C055: the system does not like the path: a name that is too long, a circle of links, a NUL."""
+    """RAISES C055: the system refuses the path: its name is too long, its links form a circle, or it holds a NUL."""
     try:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
@@ -222,5 +222,5 @@ def model_folder(model: str) -> Path | None:
 
 
 def _resolved(path: Path) -> Path:
-    """Absolute, and without links; a name is kept in bytes that are not UTF-8."""
+    """The absolute path without links. (`os.path.realpath` keeps names whose bytes are not UTF-8.)"""
     return Path(os.path.realpath(path))

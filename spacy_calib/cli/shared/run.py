@@ -12,7 +12,7 @@ from .examples import data_files, read_examples, run_pipes
 from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold
 from .loading import open_model, pipe_of
 from .options import Calibrated, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
-from .outputs import Output, check_files, check_pipeline_folder
+from .outputs import Output, check_files, check_pipeline_folder, wanted_output
 from .scoring import score
 from .seen import seen_by, watch_for
 from .texts import stream_examples, text_files
@@ -57,7 +57,7 @@ class Run(Options):
 
     def outputs(self) -> list[Output]:
         """The files that the command writes."""
-        return [] if self.output is None else [Output("--output", self.output)]
+        return wanted_output(self.output)
 
     def read_files(self) -> list[Path]:
         """The files and folders that the command reads besides DATA."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """The pipes up to the calib pipe; where sentences are wanted, up to the first one that sets them too."""
+    """The names of the pipes up to the calib pipe. Where sentences are wanted, and the first pipe that sets them stands behind it, up to that one."""
     order = nlp.pipe_names
     last = order.index(pipe.name)
     if sentences:
@@ -58,7 +58,7 @@ def score(
 
 
 def _keep_one(examples: Iterable[Example], kept: list[Doc]) -> Iterator[Example]:
-    """The examples; the predicted Doc of the first one with some tokens is put into `kept`."""
+    """Pass the examples on, and put the first predicted Doc of two tokens or more into `kept`."""
     for example in examples:
         if not kept and len(example.predicted) > 1:
             kept.append(example.predicted)

@@ -1,4 +1,4 @@
-"""What makes a judgement worth nothing, and how that is said: data that the pipe was fitted on, a component that was trained since."""
+"""The two things that make figures meaningless, and their warnings: test data that the pipe was fitted on, and a component trained since."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def watch_for(pipe: Calibrator) -> TextWatch:
-    """What looks at the examples that a pipe is judged on."""
+    """A watch that notes the texts of the examples on which a pipe is judged."""
     from ...doc.annotations import get_annotation
     from ...doc.texts import TextWatch
 
@@ -23,13 +23,15 @@ def watch_for(pipe: Calibrator) -> TextWatch:
 
 
 def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:
-    """How much of what was watched the fit has seen, see `expect.seen.SeenShare`; None where the pipe does not know, or nothing had gold."""
+    """How many of the watched texts the fit has seen, see `expect.seen.SeenShare`. None where the pipe keeps no record of its texts, or no text had
+    gold.
+    """
     share = None if pipe.learned.seen is None else pipe.learned.seen.share_of(watch.units())
     return None if share is None else share.to_dict()
 
 
 def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | None:
-    """The same of examples that are at hand."""
+    """As `seen_by`, for a list of examples."""
     watch = watch_for(pipe)
     for _ in watch.over(examples):
         pass
@@ -37,7 +39,7 @@ def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | N
 
 
 def show_seen(seen: dict[str, Any] | None) -> None:
-    """Say in red that this is no test."""
+    """Warn that the data is, in part, that of the fit."""
     from ...expect.seen import warning_of
 
     warning = warning_of(seen)
@@ -46,7 +48,7 @@ def show_seen(seen: dict[str, Any] | None) -> None:
 
 
 def show_other_weights(changed: bool | None) -> None:
-    """Say in red that the component is not the one that the pipe was fitted with. changed: See `SourceLookup.weights_changed`."""
+    """Warn that the component has other weights than at the fit. changed (bool | None): See `SourceLookup.weights_changed`."""
     from ...expect.drift import OTHER_WEIGHTS_SENTENCE
 
     if changed:

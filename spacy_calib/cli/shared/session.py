@@ -37,7 +37,9 @@ class CalibGroup(TyperGroup):
 
 @contextlib.contextmanager
 def session() -> Iterator[None]:
-    """For the time of a command. What cannot be printed is a sentence and exit code 1; a reader that went away ends the command quietly."""
+    """The context in which a command runs. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe (`| head`) ends it
+    quietly.
+    """
     with _sigterm_ends(), _visible_warnings(), user_errors():
         guarded = GuardedOutput(sys.stdout)
         with contextlib.redirect_stdout(guarded):
@@ -49,7 +51,7 @@ def session() -> Iterator[None]:
 
 
 class GuardedOutput:
-    """The standard output; what the system says against it is an error of ours.
+    """The standard output, whose system errors become errors of this package.
 
     stream (TextIO | None): None where it was closed before Python started.
     """
@@ -72,12 +74,14 @@ class GuardedOutput:
 
     @property
     def failed(self) -> bool:
-        """Whether that was said already."""
+        """Whether writing has failed."""
         return self._fault is not None
 
     @contextlib.contextmanager
     def _sentence(self) -> Iterator[None]:
-        """Once it failed it always fails: typer tries a stream before it prints, and swallows what that raises."""
+        """Turn a system error into one of ours, and raise it again at each later write: typer swallows the first, as it tries a stream before it
+        prints.
+        """
         if self._fault is not None:
             raise self._fault
         try:
@@ -91,7 +95,7 @@ class GuardedOutput:
             raise self._fault
 
     def _give_up(self) -> None:
-        """What waits in the buffer goes nowhere, or Python would complain of it at its end."""
+        """Send what is still in the buffer to the null device; Python would report it as an error when it ends."""
         if self._stream is sys.__stdout__ and self._stream is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
@@ -105,7 +109,7 @@ class GuardedOutput:
 
 
 def _encodable(text: str, encoding: str | None) -> str:
-    """What a terminal's encoding lacks is escaped, where Python would fail."""
+    """The text with characters escaped that the encoding lacks, at which Python would fail."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
@@ -135,7 +139,7 @@ def _sigterm_ends() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _visible_warnings() -> Iterator[None]:
-    """Warnings name labels and texts too."""
+    """Make control characters visible in warnings, which may name labels and texts."""
     before = warnings.formatwarning
 
     def formatted(*args: Any, **kwargs: Any) -> str:

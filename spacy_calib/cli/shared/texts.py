@@ -66,7 +66,7 @@ def stream_examples(
 def _examples_of(
     nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None, named: dict[str, Any]
 ) -> Iterator[Example]:
-    """named (dict): Put before what is known of the origin of a text."""
+    """The examples of one file. named (dict): The file's name, where there are several, for the origin of each text."""
     from spacy.training import Example
 
     from ...doc.collect import ORIGIN
@@ -87,7 +87,7 @@ def _examples_of(
 
 
 def check_lines(file: Path) -> None:
-    """Read a file of plain texts to its end, so that a fault is found before the first text is scored; what can be read once is left.
+    """Read a file of plain texts to its end, so that a fault is found before the first text is scored. A FIFO, which can be read once only, is left alone.
 
     RAISES C074: see `read_texts`.
     """
@@ -135,7 +135,9 @@ DEEPEST = 100
 
 
 def fault_of(data: Any) -> str | None:
-    """What JSON or UTF-8 cannot hold of it, as the end of a sentence; None where all is well. Asked without recursion, however deep it is."""
+    """Why the data cannot be written as JSON in UTF-8, as the end of a sentence; None where it can. (A loop rather than a recursion, as the data may
+    be nested deeper than Python's stack.)
+    """
     to_see = [(data, 0)]
     while to_see:
         held, depth = to_see.pop()
