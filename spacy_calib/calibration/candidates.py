@@ -159,11 +159,11 @@ def select_method(
     two rounds, the first on few of the documents.
 
     Chosen is, of those with the scaling of the best candidate that are no worse than the best by more than one standard error of their
-    difference, the smallest. (A scaling is drawn to one that changes nothing as far as held-out documents say, and needs no such rule.)
+    difference, the smallest. (How far a scaling may go was chosen on held-out documents already, by its ridge: the rule of one standard error is for the maps.)
 
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
     prototypes: Name -> prototype of a map.
-    scaled (Sequence[ScaledScores]): After each of them the same maps are tried (and none) with few groups, offsets where it is not biased.
+    scaled (Sequence[ScaledScores]): After each of them no map, and the same maps with few groups, are tried; offsets only after one without biases.
     offsets (TagOffsets | None): Prototype; the strength is learned by default. None tries none.
     RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
     """

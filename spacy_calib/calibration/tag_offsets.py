@@ -13,13 +13,14 @@ from ..schema import floats, maybe, number, record, registered
 from ..types import Floats, Ints
 from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 
-# No offset moves the log-odds farther: without a penalty that of a tag whose pairs all hit would have no end.
+# No offset is greater than this: without a penalty, that of a tag whose pairs all hit would be infinite.
 _FARTHEST = 15.0
+# Newton's method takes at most so many steps, and ends with one that is shorter than the tolerance.
 _STEPS = 60
 _TOLERANCE = 1e-9
-# Strengths among which the data choose, in equal steps of the logarithm, the strongest first. The search ends after so many in a row
-# that are no better than the best, and needs no more of the offsets than this.
+# Strengths among which the data choose, in equal steps of the logarithm, the strongest first.
 _STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
+# The search ends after so many strengths in a row that are no better than the best, and needs offsets that are as exact as this only.
 _PATIENCE = 3
 _ROUGHLY = 1e-3
 

@@ -77,8 +77,8 @@ class Chosen:
 class TokenFit:
     """A fitted calibration, with what it was fitted on.
 
-    calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): Those of it.
-    data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): Those of `Chosen.pairs_of`.
+    calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): The maps among these steps.
+    data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): What the maps were fitted on, see `Chosen.pairs_of`.
     """
 
     calibration: TokenCalibration

@@ -151,7 +151,10 @@ class TokenCalibration:
         return (None, None) if self.intervals is None else self.intervals.interval(scaled, tags)
 
     def normalized(self, rows: Ints, scaled: Floats, calibrated: Floats) -> Floats:
-        """Divided by each token's sum, as far as that is above 0. rows (Ints): Ascending."""
+        """The calibrated scores divided by the sum of their token, as the setting `normalize` says; a sum of 0 divides nothing.
+
+        rows (Ints): Token of each entry, ascending. scaled (Floats): Scores before the maps, which tell what is left to all other tags.
+        """
         if not self.normalize or not len(rows):
             return calibrated
         n = int(rows[-1]) + 1

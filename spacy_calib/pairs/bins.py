@@ -19,7 +19,7 @@ from ..types import BinTable, Floats, Ints
 Binner = Callable[..., Floats]
 
 
-# No count of anything comes near it; arrays of so many would not fit into memory, and larger ones not into an integer.
+# The greatest number of groups, bins or tokens that a setting may name: far above any that is of use, and small enough for sums of integers.
 MOST_COUNTED = 1_000_000_000
 
 

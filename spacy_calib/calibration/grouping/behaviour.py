@@ -16,7 +16,7 @@ from ..recalibrators.isotonic import IsotonicRegression
 from ..recalibrators.logistic import log_odds
 from ..tag_offsets import fit_offsets
 
-# K-means is started this often; curves that agree to so many digits are taken as equal.
+# K-means is started this often, and the best of its results is taken; curves that agree to so many digits are taken as equal.
 _STARTS = 20
 _DIGITS = 6
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ...types import Floats, Ints
 from .entries import LEAST, LEAST_REST, MOST_INPUTS
 
-# A table of weights with more cells than this is kept sparse, and as many cells are looked at together.
+# A table of weights with more cells than this is kept sparse; tokens are scaled in parts whose tables have no more cells than this.
 _CELLS = 1 << 22
-# Margins farther above the highest than this are all the same: certain.
+# An entry below the floor whose margin lies farther than this above the highest of its token counts as certain: its exponential overflows.
 _LARGEST = 600.0
 # Where no margin is farther from 0, quotients of their exponentials neither overflow nor vanish.
 _SAFE_MARGIN = 300.0

@@ -92,6 +92,7 @@ class Scaling(ABC):
         return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= self.floor)
 
     def _fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
+        """Fit this one; where it has a setting that held-out documents may choose, choose that first."""
         self.fit(within_limit(pairs, documents), n_tags)
 
     def _refit(self, pairs: Pairs, n_tags: int) -> Scaling:

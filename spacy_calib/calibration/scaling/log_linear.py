@@ -17,9 +17,11 @@ from .entries import lay_out
 from .objective import Model, Objective, Weights
 from .ridge import DEFAULT_RIDGE, choose_ridge
 
-# A bias is worth about as much as a weight of a tenth, since inputs reach from 0 to 9: its penalty is this share of the ridge.
+# The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin up to about ten times as far
+# as a bias of the same size, and penalties are on squares.
 _SHARE_OF_BIASES = 0.01
-# The search for the weights ends with a step that lowers the loss by less than this share of it; that for held-out scores sooner.
+# The search for the weights ends with a step that lowers the loss by less than this share of it: that of the scaling which is kept, and that
+# of those which only give held-out scores.
 _CLOSELY = 1e-8
 _FOR_HELD_OUT = 1e-6
 
