@@ -7,6 +7,7 @@ python scripts/docs_commands.py --check   end with 1 where the page is not what 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import typer
 
 from spacy_calib.cli import COMMANDS, calib_cli
 
+_OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.md"
 BEGINNING = """# Commands
 
@@ -59,7 +61,7 @@ def _paragraphs(text: str) -> list[str]:
     """The help, with a line for each paragraph."""
     found: list[str] = []
     for paragraph in (text or "").replace("\b", "").split("\n\n"):
-        found += [" ".join(paragraph.split()).replace("<", "\\<"), ""]
+        found += [_marked(" ".join(paragraph.split())), ""]
     return found
 
 
@@ -83,7 +85,14 @@ def _meaning(option: Any) -> str:
 
 
 def _cell(text: str | None) -> str:
-    return " ".join((text or "").split()).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
+    return _marked(" ".join((text or "").split())).replace("|", "\\|")
+
+
+def _marked(text: str) -> str:
+    """Options as code, and nothing else that Markdown could take for its own."""
+    parts = text.split("`")
+    parts[::2] = [_OPTION.sub(r"`\1`", part.replace("<", "\\<").replace("*", "\\*")) for part in parts[::2]]
+    return "`".join(parts)
 
 
 def main() -> int:
