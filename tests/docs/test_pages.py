@@ -68,6 +68,15 @@ def test_a_page_leads_to_places_that_exist(name):
         assert not anchor or anchor in headings(target), f"{name}: {link}"
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/how-it-works.md"])
+def test_modules_that_a_page_names_exist(name):
+    text = re.sub(r"^```.*?^```$", "", (ROOT / name).read_text(encoding="utf8"), flags=re.M | re.S)
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`", text)
+    assert len(named) > 5
+    for path in named:
+        assert (ROOT / "spacy_calib" / path).exists() or (ROOT / path).exists(), path
+
+
 def test_every_page_is_in_the_navigation():
     named = re.findall(r"[\w-]+(?:/[\w-]+)*\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf8"))
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
