@@ -82,3 +82,8 @@ def test_the_drawing_is_of_the_rooms_of_today():
     drawn = (DOCS / "house.svg").read_text(encoding="utf8")
     assert shapes(drawn) == shapes(house.drawing(house.read_house(ROOT / "spacy_calib")))
     assert len(shapes(drawn)) > 20
+
+
+def test_no_limit_is_passed():
+    """`make house`: modules, classes and functions stay small, and no room imports what stands below it."""
+    assert house.passed_limits(house.read_house(ROOT / "spacy_calib")) == []
