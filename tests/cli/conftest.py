@@ -9,11 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import catalogue
 import pytest
 import spacy
 import typer.testing
@@ -52,6 +53,16 @@ def calib(*arguments: object) -> Outcome:
     if not isinstance(result.exception, (SystemExit, type(None))):
         raise result.exception
     return Outcome(result.exit_code, result.output)
+
+
+@pytest.fixture(scope="module")
+def registered_until_the_end() -> Iterator[None]:
+    """What a command imports with --code stays in the process: it is taken out of our registries again, and nothing else."""
+    before = set(catalogue.REGISTRY)
+    yield
+    for key in set(catalogue.REGISTRY) - before:
+        if key[1].startswith("calib_"):
+            del catalogue.REGISTRY[key]
 
 
 def spacy_process(*arguments: object, cwd: Path) -> Outcome:

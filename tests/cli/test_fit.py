@@ -226,6 +226,7 @@ class Own(Identity):
 """
 
 
+@pytest.mark.usefixtures("registered_until_the_end")
 def test_code_brings_a_method_of_ones_own(model, dev, tmp_path):
     (tmp_path / "own.py").write_text(CODE)
     options = ["--code", tmp_path / "own.py", "-m", "spacy-calib-tests.Own.v1"]

@@ -158,10 +158,21 @@ def test_a_choice_on_the_data_ends_where_its_parts_are_given_by_hand(options, ov
         assert settings["selection"] == {**AUTO, "n_folds": 4 if overrides else 3}
 
 
-@pytest.mark.parametrize("part", ["grouping.n_groups", "recalibrator.n_bins", "scaling.ridge", "pooling.strength"])
-def test_what_auto_chooses_cannot_be_given_beside_it(part):
-    given = {f"components.calib.{part}": 4, f"components.calib.{part.split('.')[0]}.{BLOCKS[part.split('.')[0]]}": "any"}
-    with pytest.raises(CalibError, match=f"--components.calib.{part.split('.')[0]}.* must be left out beside --method auto"):
+@pytest.mark.parametrize(
+    ("block", "setting", "registered"),
+    [
+        ("grouping", "n_groups", "TFG"),
+        ("recalibrator", "n_bins", "Histogram"),
+        ("scaling", "ridge", "MatrixScaling"),
+        ("pooling", "strength", "TagOffsets"),
+    ],
+)
+def test_what_auto_chooses_cannot_be_given_beside_it(block, setting, registered):
+    given = {
+        f"components.calib.{block}.{setting}": 4,
+        f"components.calib.{block}.{BLOCKS[block]}": f"spacy-calib.{registered}.v1",
+    }
+    with pytest.raises(CalibError, match=f"--components.calib.{block}.* must be left out beside --method auto"):
         settings_of({"method": "auto"}, given)
 
 

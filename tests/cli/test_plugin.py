@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import catalogue
 import pytest
 import spacy
 
@@ -23,17 +21,11 @@ def with_plugin(*arguments: object) -> Outcome:
     return calib(*arguments, "--code", PLUGIN)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def registered_until_the_end() -> Iterator[None]:
-    """What the commands import with --code stays in the process."""
-    before = dict(catalogue.REGISTRY)
-    yield
-    catalogue.REGISTRY.clear()
-    catalogue.REGISTRY.update(before)
+pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 
 
 @pytest.fixture(scope="module")
-def leveled(model, dev, tmp_path_factory) -> Path:
+def leveled(registered_until_the_end, model, dev, tmp_path_factory) -> Path:
     """A pipeline fitted with the recalibrator, the scaling and the grouping of the plugin."""
     path = tmp_path_factory.mktemp("plugin") / "leveled"
     grouping = ["--components.calib.grouping.@calib_groupings", "garden.Halves.v1"]

@@ -73,7 +73,7 @@ def test_modules_that_a_page_names_exist(name):
     text = re.sub(r"^```.*?^```$", "", (ROOT / name).read_text(encoding="utf8"), flags=re.M | re.S)
     named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`", text)
     assert len(named) > 5
-    for path in named:
+    for path in set(named) - {"site/", "htmlcov/", "demo/"}:  # which `make` makes
         assert (ROOT / "spacy_calib" / path).exists() or (ROOT / path).exists(), path
 
 

@@ -58,7 +58,12 @@ def test_what_an_encoding_lacks_is_escaped():
 # One process that has imported all and forks for each case; what has no standard output has None there, as Python starts without one.
 FORKED = """
 import os, sys
+import spacy
 from spacy.cli import setup_cli
+from spacy.util import registry
+
+registry.cli.get_all()
+spacy.blank("xx")
 
 def run(prepare):
     child = os.fork()
