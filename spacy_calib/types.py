@@ -178,7 +178,7 @@ def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """(token, tag) pairs with their score and whether the tag is the gold one (DESIGN section 2).
+    """(token, tag) pairs with their score and whether the tag is the gold one.
 
     rows (Ints): The unit (token) of each pair, ascending.
     tags (Ints): The tag of each pair, as a column of the labels.

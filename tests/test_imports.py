@@ -126,18 +126,26 @@ def test_nothing_but_the_command_line_imports_the_command_line(module):
     assert not [name for name, _ in imports_of(module) if name.startswith(".cli") and (module, name[1:]) != CALLED]
 
 
-def modules_after(code: str) -> set[str]:
-    """sys.modules of a fresh process that has run this code."""
-    shown = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+def test_nothing_imports_presidio():
+    # Nor may it: Presidio need not be there.
+    users = [module for module in MODULES for name, _ in imports_of(module) if name in (".presidio", "presidio_analyzer")]
+    assert set(users) == {"presidio"}
+
+
+def modules_after(*steps: str) -> list[set[str]]:
+    """What sys.modules of a fresh process holds after each of these steps."""
+    shown = "\n".join(f"{step}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))" for step in steps)
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, timeout=120, check=True)
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    return [set(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def test_entry_point_modules_import_nothing_heavy():
     # spaCy imports every entry point of spacy_cli in `python -m spacy`, and all of spacy_factories in every Language().
-    without = modules_after("import spacy, spacy.cli")
-    ours = modules_after("import spacy_calib.factory, spacy_calib.cli")
-    assert {"spacy_calib.factory", "spacy_calib.cli"} <= ours
+    without, alone, ours = modules_after(
+        "import spacy, spacy.cli", "import spacy_calib", "import spacy_calib.factory, spacy_calib.cli"
+    )
+    assert {"spacy_calib.factory", "spacy_calib.cli"} <= ours - alone
+    assert not [name for name in alone if name.startswith("spacy_calib.") and ("cli" in name or "component" in name)]
     brought = {name.split(".")[0] for name in ours - without}
     assert not brought & HEAVY
     assert "scipy.stats" not in ours - without
@@ -186,4 +194,4 @@ scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(foun
 found = thresholds.find_threshold(scores, rows > 3, rows, 0.5, 0.5)
 assert cutoffs.Cutoffs(0.5, 0.5, "all", {{"all": found.cutoff}}).accepts(scores, ones, ["O", "A"], groups).sum() == found.kept > 0
 """
-    assert "spacy_calib.calibration.grouped" in modules_after(code)
+    assert "spacy_calib.calibration.grouped" in modules_after(code)[0]

@@ -46,7 +46,7 @@ def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int) -> str:
 def tokens_for_sets(alpha: float) -> tuple[int, int]:
     """(fewest tokens on which sets that miss at most this share can say anything, fewest on which they are worth making).
 
-    Of fewer than the first, not even the least likely gold tag is a cut that keeps the promise (see `conformal_quantiles.quantile_rank`).
+    Of fewer than the first, not even the least likely gold tag is a cut that keeps the promise (see `calibration.conformal_quantiles.quantile_rank`).
     """
     exact = Fraction(repr(float(alpha)))
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)

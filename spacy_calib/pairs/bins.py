@@ -76,7 +76,7 @@ def _edges_of_rule(distinct: Floats, at_value: NDArray[Any], after_value: NDArra
 def adaptive_edges(scores: Floats, n_bins: int, weights: Floats | None = None) -> Floats:
     """Edges of B bins of about equal counts that never split equal scores.
 
-    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores (DESIGN section 2; the adaptive bins of
+    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores (the adaptive bins of
     Nguyen & O'Connor 2015 section 3.1 with a rule for ties).
 
     scores (Floats): N scores, in any order. weights: one each, or None.

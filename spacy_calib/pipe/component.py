@@ -187,7 +187,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """SMCE, GMCE and the other figures of DESIGN section 6, raw and calibrated; {} without a scorer."""
+        """SMCE, GMCE and the figures of the registered metrics, raw and calibrated; {} without a scorer."""
         if self.scorer is None:
             return {}
         return self.scorer(

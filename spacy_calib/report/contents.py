@@ -37,7 +37,7 @@ _KINDS = ("raw", "calibrated")
 def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything about the tokens, or the entities, of one calib pipe.
 
-    judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `seen.SeenShare`; None where
+    judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `expect.seen.SeenShare`; None where
         not known), and what else is to be kept about the pipe.
     RETURNS (dict): facts, and "unit", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see
         `report.tables.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",

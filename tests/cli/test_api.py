@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import spacy_calib
@@ -38,9 +35,3 @@ def test_help_says_what_there_is():
     assert all(getattr(spacy_calib, name).__doc__ for name in ("fit", "evaluate", "report"))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         spacy_calib.nothing  # noqa: B018
-
-
-def test_import_stays_light():
-    code = "import sys, spacy_calib; print([name for name in sys.modules if name.startswith('spacy_calib.') and ('cli' in name or 'component' in name)])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

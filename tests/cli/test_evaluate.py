@@ -55,9 +55,9 @@ def leaves(value):
         yield value
 
 
-def test_from_fit_to_a_score_through_processes_of_their_own(model, dev, test_file, tmp_path):
+def test_from_fit_to_a_score_in_a_process_of_its_own(model, dev, test_file, tmp_path):
     """DESIGN section 1, line by line; no --code anywhere."""
-    fit = spacy_process("calib", "fit", model, dev, "./calibrated", "--train-data", dev.parent / "train.spacy", cwd=tmp_path)
+    fit = calib("fit", model, dev, tmp_path / "calibrated", "--train-data", dev.parent / "train.spacy")
     assert fit.code == 0, fit.text
     assert "Calibrated tagger on" in fit.text
     assert "counted on train.spacy" in fit.text

@@ -15,7 +15,7 @@ from ...types import Floats, Ints
 from .base import MapTable, Recalibrator
 from .isotonic import masses
 
-# Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss of DESIGN section 2.
+# Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss.
 CLIP = 1e-6
 FARTHEST_MARGIN = float(np.log(1 - CLIP) - np.log(CLIP))
 # Weight of the prior towards the map that changes nothing, in pairs: it decides only where the pairs leave the map open (all of them hit,

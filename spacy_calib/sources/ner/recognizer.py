@@ -38,7 +38,7 @@ class ParsedDocs(list):
 class CalibEntityRecognizer(EntityRecognizer):
     """spaCy's EntityRecognizer with the same weights and the same entities.
 
-    Greedy decoding multiplies whole batches (`ner.decoding`) where spaCy steps from token to token. With a beam_width above 1, spaCy's
+    Greedy decoding multiplies whole batches (`sources.ner.decoding`) where spaCy steps from token to token. With a beam_width above 1, spaCy's
     beam search runs, and the probabilities are those of its beams.
     """
 
