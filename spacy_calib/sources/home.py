@@ -60,6 +60,7 @@ class Home:
         elif len(held) > 1 and any(nlp is last for nlp in held):
             held = [last]  # type: ignore[list-item]
         if len(held) > 1:
+            last = None  # it would not be garbage as long as it has a name here
             held = self._without_garbage(held)
         if not held or (len(held) > 1 and len({id(read(nlp)) for nlp in held}) > 1):
             return None

@@ -55,7 +55,8 @@ class Declared(NamedTuple):
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if default is MISSING else default,
-            annotation=Annotated[kind, self.info],
+            # The word makes it another one than Annotated[X | None, ...] of the field, which typing would give back for it.
+            annotation=Annotated[kind, self.info, "for typer"],
         )
 
 
