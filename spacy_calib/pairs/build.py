@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
-from ..types import Ints, Marginals, Pairs
+from ..types import Floats, Ints, Marginals, Pairs
 
 
 def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
@@ -55,3 +55,19 @@ def top_pairs(pairs: Pairs) -> Ints:
     first = np.ones(len(order), dtype=bool)
     first[1:] = np.diff(pairs.rows[order]) != 0
     return order[first]
+
+
+def leading(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
+    """Whether each entry is the highest-scored one of its token; of equals the first.
+
+    rows (Ints): Token of each entry, ascending. scores (Floats): One per entry.
+    """
+    first = np.zeros(len(rows), dtype=bool)
+    if len(rows):
+        starts = np.flatnonzero(np.append(True, np.diff(rows) != 0))
+        highest = np.maximum.reduceat(scores, starts)
+        token = np.cumsum(np.append(True, np.diff(rows) != 0)) - 1
+        among = np.flatnonzero(scores == highest[token])
+        _, place = np.unique(token[among], return_index=True)
+        first[among[place]] = True
+    return first

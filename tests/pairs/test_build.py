@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import concatenate, pair_up, top_pairs
+from spacy_calib.pairs.build import concatenate, leading, pair_up, top_pairs
 from spacy_calib.pairs.marginals import from_dense
 
 from ..strategies import make_pairs, pairs_of_tokens
@@ -86,3 +86,10 @@ def test_of_tied_tags_the_lowest_column_is_on_top_whatever_the_order_of_the_rows
     # argmax over a row of marginals chooses the lowest column; that must not depend on how a token's pairs are ordered.
     pairs = make_pairs([0.4, 0.4], [0, 1], tags=[7, 2], rows=[0, 0])
     assert pairs.tags[top_pairs(pairs)].tolist() == [2]
+
+
+@given(pairs_of_tokens())
+def test_the_leading_entries_are_the_top_pairs_where_columns_ascend(pairs):
+    order = np.lexsort((pairs.tags, pairs.rows))
+    pairs = pairs.take(order)
+    assert np.flatnonzero(leading(pairs.rows, pairs.scores)).tolist() == sorted(top_pairs(pairs).tolist())
