@@ -178,48 +178,56 @@ class DriftProfile:
 
         tokens, spans (Labelled): Of the new documents. seed (int): Of the draws that show what chance makes.
         """
-        fit = {name: getattr(self, name) for name in ("scores", "label_counts", "calibrated", "spans")}
-        usual = int(np.ceil(self.scores.sum() / len(self.scores)))
+        fit = self.held
+        usual = self.usual
         cut = _few_and_long(tokens, usual)
         tokens, spans = _in_stretches(tokens, spans, usual if cut else 0)
         stretch = usual if cut else self.stretch
         new = self.tables(tokens, spans)
-        differences = _differences(_totals(new, np.ones((1, tokens.n_docs))), _totals(fit, np.ones((1, len(self.scores)))))
-        chance = self._chance(fit, self._worth(new["scores"]), seed)
-        limits = self._limits(fit, seed)
+        found = differences(totals(new, np.ones((1, tokens.n_docs))), totals(fit, np.ones((1, len(self.scores)))))
+        tokens_of_docs = new["scores"].sum(axis=1)
+        chance = self._chance(fit, self.worth(int((tokens_of_docs > 0).sum()), float(tokens_of_docs.sum())), seed)
+        limits = self.limits(seed)
         checks = tuple(
-            Check(name, float(value[0]), limits[name], chance[name])
-            for name, value in differences.items()
-            if not np.isnan(value[0])
+            Check(name, float(value[0]), limits[name], chance[name]) for name, value in found.items() if not np.isnan(value[0])
         )
         if any(check.differs for check in checks):
             return Drift(DIFFERENT, checks, stretch)
         return Drift(TOO_FEW if any(check.undecided for check in checks) else LIKE, checks, stretch)
 
-    def _worth(self, scores: Floats) -> int:
-        """How many fit documents say as much as the new ones: as many, but with no more tokens in all."""
-        per_document = self.scores.sum() / len(self.scores)
-        return max(1, min(int((scores.sum(axis=1) > 0).sum()), int(np.ceil(scores.sum() / per_document))))
+    @property
+    def held(self) -> dict[str, Floats]:
+        """The tables of the fit documents, by the name of the attribute."""
+        return {name: getattr(self, name) for name in ("scores", "label_counts", "calibrated", "spans")}
+
+    @property
+    def usual(self) -> int:
+        """Tokens of a document of the fit data on the mean, rounded up."""
+        return int(np.ceil(self.scores.sum() / len(self.scores)))
+
+    def worth(self, documents: int, tokens: float) -> int:
+        """How many fit documents say as much as new ones, so many with tokens: as many, but with no more tokens in all."""
+        return max(1, min(documents, int(np.ceil(tokens / (self.scores.sum() / len(self.scores))))))
 
     def _chance(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
         """The difference that so many documents, drawn from the fit data, show from as many as the fit data has, drawn likewise."""
         rng = np.random.default_rng(seed)
         n = len(self.scores)
         even = np.full(n, 1 / n)
-        drawn = _differences(
-            _totals(fit, rng.multinomial(worth, even, size=_DRAWS)), _totals(fit, rng.multinomial(n, even, size=_DRAWS))
+        drawn = differences(
+            totals(fit, rng.multinomial(worth, even, size=_DRAWS)), totals(fit, rng.multinomial(n, even, size=_DRAWS))
         )
         return {name: float(np.quantile(np.nan_to_num(values, nan=1.0), _CHANCE)) for name, values in drawn.items()}
 
-    def _limits(self, fit: dict[str, Floats], seed: int) -> dict[str, float]:
-        """The least difference that matters; or, where consecutive parts of the fit data differ by more from the rest, and by more than
-        chance makes, that: the fit data holds such differences itself.
+    def limits(self, seed: int = 0) -> dict[str, float]:
+        """The least difference that matters, by the name of the check; or, where consecutive parts of the fit data differ by more from the
+        rest, and by more than chance makes, that: the fit data holds such differences itself.
         """
-        n = len(self.scores)
+        fit, n = self.held, len(self.scores)
         part = np.arange(n) * _PARTS // n
         inside = (part == np.arange(_PARTS)[:, None]).astype(float)
         inside = inside[(inside.sum(axis=1) > 0) & (inside.sum(axis=1) < n)]
-        own = _differences(_totals(fit, inside), _totals(fit, 1 - inside))
+        own = differences(totals(fit, inside), totals(fit, 1 - inside))
         errors = 1 - fit["calibrated"].sum() / fit["scores"].sum()
         least = {
             "scores": _MATTERS,
@@ -283,12 +291,12 @@ def _table(documents: Ints, columns: Ints, n_docs: int, n_columns: int) -> Float
     return counts.reshape(n_docs, n_columns).astype(np.float64)
 
 
-def _totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
+def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
     """Each table summed over documents, by several weightings of them, shape (n_weightings, n_documents)."""
     return {name: weights @ table for name, table in tables.items()}
 
 
-def _differences(one: dict[str, Floats], other: dict[str, Floats]) -> dict[str, Floats]:
+def differences(one: dict[str, Floats], other: dict[str, Floats]) -> dict[str, Floats]:
     """Of the totals of two sets of documents, shape (n,); NaN where one of them is empty.
 
     "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation distance.

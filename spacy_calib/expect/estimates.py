@@ -34,12 +34,19 @@ class Sums(NamedTuple):
     """What the scores of D documents say of k numbers of events; arrays of shape (D, k), but for units.
 
     expected (Floats): Expected number of events. independent (Floats): Its variance if they were independent, given the scores.
-    units (Floats): Tokens of each document, shape (D,).
+    units (Floats): Tokens of each document, shape (D,). squares (Floats | None): Their squares; where each of the D is a sum over several
+        documents, the sum of theirs. None reckons them from `units`.
     """
 
     expected: Floats
     independent: Floats
     units: Floats
+    squares: Floats | None = None
+
+    @property
+    def units_squared(self) -> float:
+        """Sum over documents of the squared numbers of tokens."""
+        return float((np.square(self.units) if self.squares is None else self.squares).sum())
 
 
 def residuals_form(k: int) -> Form:
@@ -103,9 +110,7 @@ class Residuals:
         # Small fit sets can show negative covariances by luck. Neighbours that are alike widen the interval; nothing narrows it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(own, _LEAST_VARIANCE)
         together = max(0.0, own - float(np.square(weights) @ self.independent)) / self.squares
-        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * float(
-            np.square(sums.units).sum()
-        )
+        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * sums.units_squared
         of_fit = max(own, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
         return of_new + of_fit
 
@@ -181,7 +186,7 @@ class EntitySums(NamedTuple):
     """What the scores of D documents say of their entities; arrays of shape (D,).
 
     predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside (Floats): Expected tokens of
-    entities among those outside of all that were found: the sum of 1 - P(O). units (Floats): Tokens.
+    entities among those outside of all that were found: the sum of 1 - P(O). units, squares (Floats): Tokens, and their squares as in Sums.
     """
 
     predicted: Floats
@@ -189,6 +194,7 @@ class EntitySums(NamedTuple):
     spread: Floats
     outside: Floats
     units: Floats
+    squares: Floats | None = None
 
     @property
     def wrong(self) -> Floats:
@@ -234,7 +240,9 @@ class EntityModel:
     def sums(self, given: EntitySums) -> Sums:
         """Right and missed entities to be expected, k = 2; missed ones vary as Poisson numbers do."""
         missed = self.per_wrong * given.wrong + self.per_outside * given.outside
-        return Sums(np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units)
+        return Sums(
+            np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units, given.squares
+        )
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
