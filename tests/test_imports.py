@@ -17,7 +17,20 @@ PACKAGE = Path(spacy_calib.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py"))
 
 # The rooms, in the order of the flow: a module may import from its own room and from those that stand before it.
-CORE = ["about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context", "corpus", "expect", "watch", "analysis"]
+CORE = [
+    "about",
+    "errors",
+    "schema",
+    "types",
+    "pairs",
+    "metrics",
+    "calibration",
+    "context",
+    "corpus",
+    "expect",
+    "watch",
+    "analysis",
+]
 SHELL = ["registry", "doc", "sources", "pipe", "report", "factory", "presidio", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 # The one arrow against the flow: `spacy_calib.report` is a room that can be called, and then runs the command of that name.
