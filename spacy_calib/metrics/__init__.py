@@ -6,6 +6,7 @@ from .intervals import calibration_error_interval
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import accuracy, brier, log_loss
 from .resampling import paired_difference
+from .smooth_error import smooth_calibration_error
 
 __all__ = [
     "accuracy",
@@ -22,4 +23,5 @@ __all__ = [
     "noise_floor",
     "paired_difference",
     "smce",
+    "smooth_calibration_error",
 ]

@@ -65,6 +65,7 @@ FIGURE_NAMES = {
         "Calibration error of the likeliest label (ECE)",
         "how far calib_score is from the share that is right, mean distance",
     ),
+    "smece": ("Smooth calibration error (smECE)", "mean distance after smoothing, without bins"),
     "nll": ("Log loss", "punishes sure mistakes most"),
     "brier": ("Brier score", "mean squared distance from the truth"),
 }

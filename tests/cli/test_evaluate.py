@@ -29,7 +29,7 @@ from tests.conftest import gold_doc
 WRITTEN = 1e-9
 # Sums over batches of another size differ in the last digits of float32.
 FLOAT32 = 1e-5
-SCORES = ["smce", "gmce", "ece", "brier", "nll"]
+SCORES = ["smce", "gmce", "ece", "brier", "nll", "smece"]
 
 
 TAGS = {*TAG_OF.values(), "PROPN", "X"}
@@ -101,7 +101,7 @@ def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_fi
     firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
     rows = firsts[firsts.index("all") :]
     assert rows[: n_groups + 2] == ["all", *(str(i + 1) for i in range(n_groups)), "mean"]
-    assert all(name in outcome.text for name in ("ECE (top label)", "Brier", "Log loss"))
+    assert all(name in outcome.text for name in ("ECE (top label)", "Brier", "Log loss", "smECE"))
 
 
 def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated, test_file, tmp_path):
@@ -133,7 +133,7 @@ def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated,
     for group, row in expected["calib_gmce_per_group"].items():
         assert rows[group]["calibrated"] == pytest.approx(row["gmce"], abs=WRITTEN)
         assert (rows[group]["pairs"], rows[group]["tags"]) == (row["pairs"], row["tags"])
-    for score in ("ece", "brier", "nll"):
+    for score in ("ece", "brier", "nll", "smece"):
         assert result["scores"][score]["calibrated"] == pytest.approx(expected[f"calib_{score}"], abs=WRITTEN)
         assert result["scores"][score]["raw"] == pytest.approx(expected[f"calib_{score}_raw"], abs=WRITTEN)
     assert all(
@@ -301,7 +301,7 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
         for group, row in metrics[f"{prefix}_gmce_per_group"].items():
             assert (rows[group]["pairs"], rows[group]["tags"]) == (row["pairs"], row["tags"])
             assert rows[group]["calibrated"] == pytest.approx(row["gmce"], abs=FLOAT32)
-        for score in ("ece", "brier", "nll"):
+        for score in ("ece", "brier", "nll", "smece"):
             assert table["scores"][score]["calibrated"] == pytest.approx(metrics[f"{prefix}_{score}"], abs=FLOAT32)
             assert table["scores"][score]["raw"] == pytest.approx(metrics[f"{prefix}_{score}_raw"], abs=FLOAT32)
     # Of the predicted entities as many are right as the precision says: every token has gold here.

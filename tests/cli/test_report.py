@@ -59,7 +59,7 @@ def test_a_metric_registered_elsewhere_is_on_the_page(register, calibrated, test
     outcome = calib("report", calibrated, test_file, "-o", tmp_path / "page.html", "--format", "json")
     (view,) = json.loads(outcome.printed)["views"]
     names = [row["name"] for row in view["figures"]]
-    assert names == ["smce", "gmce", "ece", "nll", "brier", "hits"]
+    assert names == ["smce", "gmce", "ece", "nll", "brier", "smece", "hits"]
     row = view["figures"][-1]
     assert row["raw"] == row["calibrated"] == view["table"]["scores"]["hits"]["raw"] > 0
     assert row["raw_low"] is row["calibrated_low"] is row["floor"] is None

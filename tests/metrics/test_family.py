@@ -23,6 +23,7 @@ CASES = [
     ("spacy-calib.Brier.v1", {}, 0.1875),
     # The entropy of a coin that shows its head once in four throws.
     ("spacy-calib.LogLoss.v1", {}, -0.25 * np.log(0.25) - 0.75 * np.log(0.75)),
+    ("spacy-calib.SmoothCalibrationError.v1", {}, 0.0),
 ]
 every_case = pytest.mark.parametrize("case", [pytest.param(c, id=f"{c[0]}{c[1] or ''}") for c in CASES])
 

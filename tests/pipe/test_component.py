@@ -408,7 +408,7 @@ def test_error_handler_skips_the_batch(fitted):
 
 def test_scores_are_plain_numbers_and_worked_on_the_same_pairs(fitted):
     scores = {k: v for k, v in fitted.evaluate(examples_for(fitted, 40, seed=9)).items() if k.startswith("calib_")}
-    names = ("smce", "gmce", "ece", "brier", "nll")
+    names = ("smce", "gmce", "ece", "brier", "nll", "smece")
     assert set(scores) == {f"calib_{n}{s}" for n in names for s in ("", "_raw")} | {"calib_gmce_per_group"}
     for key, value in scores.items():
         if key != "calib_gmce_per_group":
@@ -584,7 +584,7 @@ def test_entities_in_worker_processes(entity_pipelines, monkeypatch):
 def test_entity_figures_of_the_scorer_are_plain_numbers(factory, entity_pipelines):
     nlp = entity_pipelines[factory]
     scores = nlp.evaluate(entity_examples(nlp, 40, seed=54))
-    for key in ("smce", "gmce", "ece", "brier", "nll"):
+    for key in ("smce", "gmce", "ece", "brier", "nll", "smece"):
         for suffix in ("", "_raw"):
             assert type(scores[f"calib_ent_{key}{suffix}"]) is float
             assert type(scores[f"calib_{key}{suffix}"]) is float

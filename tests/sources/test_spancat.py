@@ -196,7 +196,7 @@ def run_pipeline(nlp, examples) -> None:
         example.predicted = nlp(example.predicted)
 
 
-METRICS = ["smce", "gmce", "ece", "brier", "nll"]
+METRICS = ["smce", "gmce", "ece", "brier", "nll", "smece"]
 
 
 def test_evaluate_gives_the_figures_of_the_spans(fitted):
