@@ -13,7 +13,7 @@ from .fitting.fit_output import print_fit_tables
 from .fitting.promises import name_tags
 from .shared.command import Options, command
 from .shared.loading import fitted_pipes, open_model
-from .shared.options import Calibrated, Code, ForceFile, Format, Silent
+from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.results import deliver
 from .shared.screen import msg, number, print_table
@@ -29,7 +29,7 @@ _CANDIDATES_SHOWN = 10
 class InfoOptions(Options):
     """Which pipeline to look at, and how much of it to show."""
 
-    model: Calibrated
+    model: CalibratedModel
     _: KW_ONLY
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for what is shown")] = None
     everything: Annotated[

@@ -11,7 +11,7 @@ import typer
 from ..errors import calib_error
 from .shared.command import Options, command
 from .shared.loading import INLINE_FACTORIES, load_with_factories, open_model
-from .shared.options import Calibrated, Code, Force, Format, Silent
+from .shared.options import CalibratedModel, Code, Force, Format, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
 from .shared.screen import msg
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class StockOptions(Options):
     """Which pipeline to turn back, and where to."""
 
-    model: Calibrated
+    model: CalibratedModel
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the stock pipeline to")]
     _: KW_ONLY
     keep_calib: Annotated[bool, typer.Option("--keep-calib", help="Keep the calib pipes: they decode again for the scores")] = (

@@ -12,7 +12,7 @@ from .command import choice
 FORMATS = ("table", "json")
 TEXTS = '.spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
 
-Calibrated = Annotated[str, typer.Argument(metavar="MODEL", help="Calibrated pipeline: package name or path")]
+CalibratedModel = Annotated[str, typer.Argument(metavar="MODEL", help="Calibrated pipeline: package name or path")]
 Gold = Annotated[Path, typer.Argument(metavar="DATA", help="Gold: a .spacy or .conllu file, or a folder of them")]
 Texts = Annotated[Path, typer.Argument(metavar="DATA", help=f"Texts: {TEXTS}")]
 FirstAttr = Annotated[str | None, typer.Option("--attr", help="The calib pipe with this prefix; else the first")]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...errors import calib_error
 
-# What data files end in.
+# What data files end in: a DocBin, with gold or without; CoNLL-U; {"text": ...} on each line; a text on each line.
 READABLE = (".spacy", ".conllu", ".jsonl", ".txt")
 _STANDARD_STREAMS = (1, 2)
 

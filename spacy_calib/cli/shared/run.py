@@ -11,7 +11,7 @@ from .command import Options
 from .examples import data_files, read_examples, run_pipes
 from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold
 from .loading import open_model, pipe_of
-from .options import Calibrated, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
+from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
 from .scoring import score
 from .seen import seen_by, watch_for
@@ -41,7 +41,7 @@ class Run(Options):
 
     needs_gold: ClassVar[bool] = False
 
-    model: Calibrated
+    model: CalibratedModel
     data: Gold
     _: KW_ONLY
     # Each command says in its own words what these two mean there.

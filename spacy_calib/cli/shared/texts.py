@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
 
-# .spacy: a DocBin, with gold or without. .conllu: CoNLL-U. .jsonl: {"text": ...} on each line. .txt: a text on each line.
-SUFFIXES = READABLE
-
-
 def text_files(path: Path) -> list[Path]:
     """The files with texts at a path.
 
@@ -32,13 +28,13 @@ def text_files(path: Path) -> list[Path]:
     if not path.exists():
         raise calib_error("C051", path=path)
     if not path.is_dir():
-        files = [path] if path.suffix in SUFFIXES else []
+        files = [path] if path.suffix in READABLE else []
     else:
-        found = (file for suffix in SUFFIXES if suffix not in GOLD_SUFFIXES for file in path.rglob(f"*{suffix}"))
+        found = (file for suffix in READABLE if suffix not in GOLD_SUFFIXES for file in path.rglob(f"*{suffix}"))
         plain = (file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
         files = sorted([*gold_files(path), *plain])
     if not files:
-        raise calib_error("C073", path=path, suffixes=", ".join(SUFFIXES))
+        raise calib_error("C073", path=path, suffixes=", ".join(READABLE))
     return files
 
 

@@ -1,0 +1,141 @@
+"""A scored corpus and options -> the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import calib_error
+from ..shared.texts import stream_examples
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ...corpus.active.pieces import Pieces
+    from ...corpus.scored import ScoredCorpus
+    from ...pipe.component import Calibrator
+    from ...types import Floats, Ints
+    from ..select import SelectOptions
+
+
+def hunted_tags(pipe: Calibrator, options: SelectOptions) -> tuple[str, ...]:
+    """The tags to look for; () for other orders.
+
+    RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
+    """
+    from ...corpus.active.rare import rare_tags
+
+    if options.by != "rare-tag":
+        return ()
+    labels = pipe.lookup.labels()
+    unknown = [tag for tag in options.tags if tag not in labels]
+    if unknown:
+        raise calib_error("C090", name=pipe.name, tag=unknown[0], available=", ".join(labels))
+    assert pipe.groups is not None
+    tags = tuple(options.tags) or tuple(rare_tags(labels, pipe.groups, options.rare_share))
+    if not tags:
+        raise calib_error("C093", name=pipe.name, share=options.rare_share)
+    return tags
+
+
+def labelled_texts(nlp: Language, paths: Sequence[Path]) -> set[str]:
+    """The keys of the documents in these files, and of their sentences.
+
+    RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
+    """
+    from ...corpus.active.batch import text_key
+    from ...corpus.active.files import csv_texts
+
+    keys: set[str] = set()
+    for path in paths:
+        if path.suffix == ".csv":
+            keys.update(text_key(text) for text in csv_texts(path))
+            continue
+        for example in stream_examples(nlp, path, required=False):
+            doc = example.reference
+            keys.add(text_key(doc.text))
+            if doc.has_annotation("SENT_START"):
+                keys.update(text_key(sentence.text) for sentence in doc.sents)
+    return keys
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """units (Pieces): Of the pool. chosen (Ints): Places in it, most urgent first. result (dict): What `select` returns of it."""
+
+    units: Pieces
+    chosen: Ints
+    result: dict[str, Any]
+
+
+def choose_from(corpus: ScoredCorpus, options: SelectOptions, tags: Sequence[str], given: set[str] | None) -> Found:
+    """given (set | None): Keys of labelled texts. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
+    from ...corpus.active.batch import labelled_keys, text_key
+    from ...corpus.active.pieces import pieces_of
+    from ...corpus.active.priority import priorities, token_values
+    from ...corpus.active.records import batch_rows
+
+    units = pieces_of(corpus, options.unit)
+    keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
+    labelled = labelled_keys(corpus, units, keys, given or ())
+    values = token_values(corpus, options.by, options.signal, tags)
+    scores = priorities(corpus, units, values, options.by, options.seed)
+    if options.divides:
+        scores = scores / units.words.clip(1)
+    scores = np.where(units.sums(corpus.is_word.astype(np.float64)) < options.min_words, -np.inf, scores)
+    what = f"score for {', '.join(tags)}" if tags else "scored token"
+    what += f" and {options.min_words} words (--min-words)"
+    chosen = _chosen(units, corpus.documents_of(units.docs), scores, keys, options, labelled, what)
+    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=options.unit == "doc", tags=tags)
+    result = {
+        "by": options.by,
+        "signal": options.signal,
+        "unit": options.unit,
+        "per_word": options.divides,
+        "tags": list(tags),
+        **_sums(corpus, units, rows),
+        "excluded": None if given is None else sum(key in labelled for key in keys),
+        "rows": rows,
+    }
+    return Found(units, chosen, result)
+
+
+def _chosen(
+    units: Pieces, documents: Ints, scores: Floats, keys: list[str], options: SelectOptions, labelled: set[str], what: str
+) -> Ints:
+    """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
+    from ...corpus.active.batch import choose
+
+    within = partial(
+        choose, units, scores, keys, n=options.limit, per_doc=options.per_doc, excluded=labelled, documents=documents
+    )
+    chosen = within(max_words=options.max_words)
+    if len(chosen):
+        return chosen
+    possible = within()
+    if len(possible):
+        raise calib_error("C094", unit=options.unit, max_words=options.max_words)
+    raise calib_error("C091", n=len(units), unit=options.unit, excluded=sum(key in labelled for key in keys), what=what)
+
+
+def _sums(corpus: ScoredCorpus, units: Pieces, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What pool and batch are in all."""
+    return {
+        "pool": {
+            "units": len(units),
+            "words": int(units.words.sum()),
+            "expected_errors": float((1 - corpus.calibrated[corpus.counted]).sum()),
+            "docs": corpus.n_docs,
+        },
+        "batch": {
+            "units": len(rows),
+            "words": sum(row["words"] for row in rows),
+            "expected_errors": sum(row["expected_errors"] for row in rows),
+            "docs": len({row["doc"] for row in rows}),
+        },
+    }

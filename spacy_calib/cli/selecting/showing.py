@@ -1,0 +1,58 @@
+"""The batch -> the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..shared.screen import msg, shorten
+
+N_SHOWN, TEXT_WIDTH = 20, 60
+SCORE_MEANS = {
+    "least-confident": "how likely its most doubtful label is wrong",
+    "expected-errors": "wrong labels to be expected",
+    "margin": "how much likelier the best other label is than the one it has (mostly below 0: less likely), as a mean of its words",
+    "entropy": "entropy of the labels, as a mean of its words",
+    "rare-tag": "how likely it holds such a tag",
+    "random": "place in a random order",
+}
+
+
+def show_batch(result: dict[str, Any], output: Path | None) -> None:
+    """Print the first rows, and what the batch is in all."""
+    msg.divider(f"{result['unit'].capitalize()}s to label, by {result['by']} ({result['signal']} scores)")
+    if result["tags"]:
+        msg.text(f"Tags hunted: {', '.join(result['tags'])}")
+    rows = [_table_row(row) for row in result["rows"][:N_SHOWN]]
+    header = ("Rank", "Doc", "Sent", "Score", "Words", "Because of", "Text")
+    msg.table(rows, header=header, divider=True, aligns=(*"rrrrr", *"ll"), max_col=2 * TEXT_WIDTH)
+    msg.text(f"Score: {SCORE_MEANS[result['by']]}{', divided by the words' if result['per_word'] else ''}.")
+    batch, pool = result["batch"], result["pool"]
+    if batch["units"] > N_SHOWN:
+        msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
+    for name, part in (("Batch", batch), ("Pool", pool)):
+        share = 100 * part["expected_errors"] / max(1, part["words"])
+        msg.text(
+            f"{name}: {part['units']:,} {result['unit']}s of {part['docs']:,} documents, {part['words']:,} words, "
+            f"{part['expected_errors']:,.1f} wrong labels expected ({share:.1f}\u00a0%)."
+        )
+    if result["excluded"] is not None:
+        msg.text(f"{result['excluded']:,} {result['unit']}s of the pool are labelled already.")
+    if output is not None:
+        msg.good(f"The batch: {output}")
+
+
+def _table_row(row: dict[str, Any]) -> tuple[str, ...]:
+    reason = row["reason"]
+    tags = [(reason["tag"], reason["probability"]), *list(reason["alternatives"].items())[:2]]
+    because = f"{shorten(reason['word'], 20)}: " + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
+    sentence = "-" if row["sentence"] is None else str(row["sentence"])
+    return (
+        str(row["rank"]),
+        str(row["doc"]),
+        sentence,
+        f"{row['score']:.4f}",
+        f"{row['words']:,}",
+        because,
+        shorten(row["text"], TEXT_WIDTH),
+    )

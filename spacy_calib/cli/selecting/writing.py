@@ -1,0 +1,58 @@
+"""The batch -> a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..shared.examples import run_pipes
+from ..shared.results import write_json
+from ..shared.scoring import pipes_to_run
+from ..shared.texts import stream_examples
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ...pipe.component import Calibrator
+    from .choosing import Found
+
+
+def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[Doc]]) -> None:
+    """docs (Callable): Gives the chosen units as Docs, in order; called for .spacy.
+
+    RAISES C055: the file cannot be written.
+    """
+    from spacy.tokens import DocBin
+
+    from ...corpus.active.files import csv_bytes, jsonl_bytes
+    from ..shared.atomic import write_file
+
+    if path.suffix == ".json":
+        write_json(path, result)
+    elif path.suffix == ".spacy":
+        write_file(path, DocBin(docs=docs(), store_user_data=True).to_bytes())
+    else:
+        write_file(path, (jsonl_bytes if path.suffix == ".jsonl" else csv_bytes)(result["rows"]))
+
+
+def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, silent: bool) -> list[Doc]:
+    """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
+    of every Doc, so that a pool of any length fits into memory.
+    """
+    from ...doc.cutting import cut
+
+    rows = found.result["rows"]
+    rows_of: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        rows_of.setdefault(row["doc"], []).append(row)
+    examples = (example for number, example in enumerate(stream_examples(nlp, data)) if number in rows_of)
+    done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=silent, what="Reading the batch")
+    docs: dict[int, Doc] = {}
+    for number, example in zip(sorted(rows_of), done, strict=True):
+        for key, value in example.reference.user_data.items():
+            example.predicted.user_data.setdefault(key, value)
+        for row in rows_of[number]:
+            docs[row["rank"]] = cut(example.predicted, row["start"], row["end"])
+    return [docs[row["rank"]] for row in rows]
