@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..schema import Form, Optional, floats, lengths, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS, Floats, Groups, Spans, as_hits
+from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
 from .cutoffs import CUTOFFS, Cutoffs
 from .recalibrators.logistic import fit_logistic, sigmoid
 from .span_features import NAMES, design
@@ -130,7 +131,11 @@ def _why_not(n: int, n_hits: int) -> str:
 
 
 # The saved form of SpanCalibration.
-SPANS: dict[str, Form | Optional] = {"span_maps": optional(maybe(listed(SPAN_MAP, 2, 2))), "cutoffs": optional(maybe(CUTOFFS))}
+SPANS: dict[str, Form | Optional] = {
+    "span_maps": optional(maybe(listed(SPAN_MAP, 2, 2))),
+    "cutoffs": optional(maybe(CUTOFFS)),
+    "span_adaptations": optional(maybe(ADAPTATIONS)),
+}
 
 
 class SpanCalibration:
@@ -139,6 +144,7 @@ class SpanCalibration:
     chosen (SpanRecalibrator | None): Fitted; the map of the spans on the Doc. None passes raw scores through: before the fit, and for
         a source of token labels alone. candidates (SpanRecalibrator | None): Fitted; the map of the spans that stand beside them.
     cutoffs (Cutoffs | None): The scores from which spans are accepted. They belong to these maps: a new fit has none.
+    adaptations (tuple[Adaptation, ...]): As in TokenCalibration; the spans on the Doc lead.
     """
 
     def __init__(
@@ -147,10 +153,12 @@ class SpanCalibration:
         candidates: SpanRecalibrator | None = None,
         *,
         cutoffs: Cutoffs | None = None,
+        adaptations: tuple[Adaptation, ...] = (),
     ):
         self.chosen = chosen
         self.candidates = candidates
         self.cutoffs = cutoffs
+        self.adaptations = adaptations
 
     @property
     def groups(self) -> Groups | None:
@@ -167,6 +175,7 @@ class SpanCalibration:
             if fitted is not None:
                 index = np.flatnonzero(own)
                 calibrated[index] = fitted.predict(spans.take(index), raw[index])
+        calibrated = move_all(self.adaptations, calibrated, spans.chosen, spans.labels)
         if self.cutoffs is None or self.groups is None:
             return calibrated, np.full(len(spans), -1, dtype=np.int8)
         return calibrated, self.cutoffs.accepts(calibrated, spans.labels, labels, self.groups).astype(np.int8)
@@ -174,10 +183,15 @@ class SpanCalibration:
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
-        return {"span_maps": maps, "cutoffs": None if self.cutoffs is None else self.cutoffs.to_dict()}
+        cutoffs = None if self.cutoffs is None else self.cutoffs.to_dict()
+        return {"span_maps": maps, "cutoffs": cutoffs, "span_adaptations": [one.state() for one in self.adaptations] or None}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
         """Rebuild from a state that SPANS has read. RAISES C001: a cut-off out of range."""
         maps, cutoffs = state["span_maps"] or (), state["cutoffs"]
-        return cls(*map(SpanRecalibrator.from_state, maps), cutoffs=None if cutoffs is None else Cutoffs.from_dict(cutoffs))
+        return cls(
+            *map(SpanRecalibrator.from_state, maps),
+            cutoffs=None if cutoffs is None else Cutoffs.from_dict(cutoffs),
+            adaptations=tuple(map(Adaptation.from_state, state["span_adaptations"] or ())),
+        )

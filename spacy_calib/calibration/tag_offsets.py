@@ -20,6 +20,8 @@ _STEPS = 60
 _TOLERANCE = 1e-9
 # Strengths among which the data choose, in equal steps of the logarithm, the strongest first.
 _STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
+# Strengths over which `average_offsets` takes the mean, the strongest first; half of the belief is in none, which is no offsets at all.
+_FEW_STRENGTHS = (256.0, 64.0, 16.0, 4.0, 1.0)
 # The search ends after so many strengths in a row that are no better than the best, and needs offsets that are as exact as this only.
 _PATIENCE = 3
 _ROUGHLY = 1e-3
@@ -56,15 +58,27 @@ def fit_offsets(
     """
     if strength is not None and not strength >= 0:
         raise calib_error("C001", name="strength", wanted="a number of at least 0", given=repr(strength))
-    own = np.flatnonzero(units >= 0)
-    problem = _Problem(
-        margins[own], hits[own].astype(np.float64), units[own], n_units, np.ones(len(own)) if weights is None else weights[own]
-    )
+    problem = _problem(margins, hits, units, n_units, weights)
     if strength is not None:
         return Offsets(problem.solve(strength)[0], float(strength))
     if not problem.held.any():
         return Offsets(np.zeros(n_units), np.inf)
     return Offsets(*problem.choose_strength())
+
+
+def average_offsets(
+    margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None
+) -> Offsets:
+    """As `fit_offsets` for few pairs, which do not tell one strength from another: the mean of the offsets of a few strengths and of no
+    offsets, each weighted by how likely it makes the hits. The strength given back is the likeliest.
+    """
+    return Offsets(*_problem(margins, hits, units, n_units, weights).average())
+
+
+def _problem(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None) -> _Problem:
+    own = np.flatnonzero(units >= 0)
+    mass = np.ones(len(own)) if weights is None else weights[own]
+    return _Problem(margins[own], hits[own].astype(np.float64), units[own], n_units, mass)
 
 
 class _Problem:
@@ -112,6 +126,16 @@ class _Problem:
             if since >= _PATIENCE and np.isfinite(best):
                 break
         return self.solve(best)[0], best
+
+    def average(self) -> tuple[Floats, float]:
+        """(mean offsets, strength of the highest evidence): see `average_offsets`."""
+        found, evidence = [np.zeros(self.n_units)], [self.evidence_without() + np.log(len(_FEW_STRENGTHS))]
+        for strength in _FEW_STRENGTHS:
+            offsets, one = self.solve(strength, found[-1])
+            found.append(offsets)
+            evidence.append(one)
+        share = np.exp(np.array(evidence) - max(evidence))
+        return share @ np.array(found) / share.sum(), (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
 
     def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, float]:
         """(offsets, log evidence of the strength); the last step is shorter than the tolerance."""
@@ -170,6 +194,13 @@ class TagOffsets:
         """A new one with the same settings, not fitted."""
         return TagOffsets(self.strength, self.group_strength)
 
+    @classmethod
+    def of(cls, groups: Offsets, tags: Offsets) -> TagOffsets:
+        """A fitted one of these offsets."""
+        made = cls()
+        made.groups_, made.tags_ = groups, tags
+        return made
+
     def fit(
         self,
         scores: Floats,
@@ -186,7 +217,7 @@ class TagOffsets:
         """
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, weights, self.group_strength)
-        margins = margins + _of(self.groups_.values, groups)
+        margins = margins + offsets_of(self.groups_.values, groups)
         self.tags_ = fit_offsets(margins, hits, np.where(tags < n_tags, tags, -1), n_tags, weights, self.strength)
         return self
 
@@ -216,7 +247,7 @@ class TagOffsets:
         """
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
-        return _of(self.groups_.values, groups) + _of(self.tags_.values, tags)
+        return offsets_of(self.groups_.values, groups) + offsets_of(self.tags_.values, tags)
 
     def describe(self) -> dict[str, float | None]:
         """The strengths that were used; None where the data want no offsets at all.
@@ -248,7 +279,7 @@ class TagOffsets:
         return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
 
 
-def _of(values: Floats, units: Ints) -> Floats:
+def offsets_of(values: Floats, units: Ints) -> Floats:
     """The value of each unit; 0 for units below 0 or past the end."""
     padded = np.append(values, 0.0)
     return padded[np.where((units >= 0) & (units < len(values)), units, len(values))]

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
+from ..pairs.build import leading
 from ..pairs.marginals import Scores
 from ..schema import Form, Misfit, Optional, maybe, optional, registered
 from ..types import Floats, Ints, Marginals, Pairs
+from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .recalibrators import Recalibrator
@@ -62,6 +64,7 @@ TOKENS: dict[str, Form | Optional] = {
     "other": optional(maybe(MAP)),
     "intervals": optional(maybe(GROUPED)),
     "sets": optional(maybe(registered("@calib_sets"))),
+    "adaptations": optional(maybe(ADAPTATIONS)),
 }
 
 
@@ -73,6 +76,7 @@ class TokenCalibration:
     normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the calibrated probability that the
         right tag is none of them. other (Recalibrator | None): The map of that probability.
     intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
+    adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which make scores true on new kinds of text.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class TokenCalibration:
         other: Recalibrator | None = None,
         intervals: GroupedVennAbers | None = None,
         sets: ConformalSets | None = None,
+        adaptations: tuple[Adaptation, ...] = (),
     ):
         self.maps = maps
         self.scaling = scaling
@@ -91,6 +96,7 @@ class TokenCalibration:
         self.other = other
         self.intervals = intervals
         self.sets = sets
+        self.adaptations = adaptations
 
     # Applying
 
@@ -98,25 +104,28 @@ class TokenCalibration:
         """The calibrated probabilities of all entries that reach the threshold."""
         marginals, scaled = self._scaled(scores, threshold)
         rows, tags = marginals.rows, marginals.tags
-        calibrated = self.normalized(rows, scaled, self._map(scaled, tags))
-        low, high = self._interval(scaled, tags)
+        leads = self._leads(rows, marginals.scores)
+        calibrated = self.normalized(rows, scaled, self._map(scaled, tags, leads))
+        low, high = self._interval(scaled, tags, leads)
         in_set = out_of_reach = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(rows, tags, calibrated, marginals.n_tokens)
             out_of_reach[silent_tokens(scores, rows)] = True
         return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach)
 
-    def calibrate_pairs(self, pairs: Pairs, threshold: float) -> tuple[Ints, Floats]:
+    def calibrate_pairs(self, pairs: Pairs, threshold: float, normalize: bool = True) -> tuple[Ints, Floats]:
         """(index of the pairs that reach the threshold, their calibrated probabilities).
 
-        pairs (Pairs): All of their tokens that reach the lowest score that takes part.
+        pairs (Pairs): All of their tokens that reach the lowest score that takes part. normalize (bool): Whether the last step is taken too.
         """
         kept = np.flatnonzero(pairs.scores >= threshold)
         scaled = pairs.scores
         if self.scaling is not None:
             counted = None if threshold >= self.scaling.floor else scaled >= self.scaling.floor
             scaled = self.scaling.scale(pairs.rows, pairs.tags, scaled, counted)
-        return kept, self.normalized(pairs.rows[kept], scaled[kept], self._map(scaled[kept], pairs.tags[kept]))
+        rows, scaled = pairs.rows[kept], scaled[kept]
+        mapped = self._map(scaled, pairs.tags[kept], self._leads(rows, pairs.scores[kept]))
+        return kept, self.normalized(rows, scaled, mapped) if normalize else mapped
 
     def calibrate_entries(self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats) -> CalibratedEntries:
         """The calibrated probabilities of single entries below the threshold; they are not normalized.
@@ -132,7 +141,8 @@ class TokenCalibration:
             counted = np.concatenate([every.scores[beside] >= of_floor, np.zeros(len(raw), dtype=bool)])
             all_rows, all_tags = np.append(every.rows[beside], rows), np.append(every.tags[beside], tags)
             scaled = self.scaling.scale(all_rows, all_tags, joined, counted)[len(beside) :]
-        return CalibratedEntries(self._map(scaled, tags), *self._interval(scaled, tags))
+        leads = np.zeros(len(rows), dtype=bool)  # what leads reaches the threshold
+        return CalibratedEntries(self._map(scaled, tags, leads), *self._interval(scaled, tags, leads))
 
     def _scaled(self, scores: Scores, threshold: float) -> tuple[Marginals, Floats]:
         """(entries that reach the threshold, their scaled scores)."""
@@ -144,11 +154,19 @@ class TokenCalibration:
         kept = np.flatnonzero(every.scores >= threshold)
         return every.take(kept), scaled[kept]
 
-    def _map(self, scaled: Floats, tags: Ints) -> Floats:
-        return scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
+    def _leads(self, rows: Ints, raw: Floats) -> NDArray[np.bool_]:
+        """Whether each entry is its token's likeliest one by the raw scores; asked by the adaptations alone."""
+        return leading(rows, raw) if self.adaptations else np.zeros(len(rows), dtype=bool)
 
-    def _interval(self, scaled: Floats, tags: Ints) -> tuple[Floats | None, Floats | None]:
-        return (None, None) if self.intervals is None else self.intervals.interval(scaled, tags)
+    def _map(self, scaled: Floats, tags: Ints, leads: NDArray[np.bool_]) -> Floats:
+        mapped = scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
+        return move_all(self.adaptations, mapped, leads, tags)
+
+    def _interval(self, scaled: Floats, tags: Ints, leads: NDArray[np.bool_]) -> tuple[Floats | None, Floats | None]:
+        if self.intervals is None:
+            return None, None
+        low, high = self.intervals.interval(scaled, tags)
+        return move_all(self.adaptations, low, leads, tags), move_all(self.adaptations, high, leads, tags)
 
     def normalized(self, rows: Ints, scaled: Floats, calibrated: Floats) -> Floats:
         """The calibrated scores divided by the sum of their token, as the setting `normalize` says; a sum of 0 divides nothing.
@@ -170,7 +188,8 @@ class TokenCalibration:
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
         parts = ("maps", "scaling", "other", "intervals", "sets")
-        return {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
+        held = {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
+        return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
 
     @classmethod
     def from_state(
@@ -192,6 +211,7 @@ class TokenCalibration:
             other=part("other", load),
             intervals=part("intervals", GroupedVennAbers.from_state),
             sets=part("sets", load),
+            adaptations=tuple(map(Adaptation.from_state, state["adaptations"] or ())),
         )
         made._check_loaded()
         return made

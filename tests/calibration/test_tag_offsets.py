@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _Problem, fit_offsets, make_tag_offsets
+from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _Problem, average_offsets, fit_offsets, make_tag_offsets
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 
@@ -450,3 +450,23 @@ def test_it_resolves_from_a_config():
     assert isinstance(made, TagOffsets)
     assert (made.strength, made.group_strength) == (3.0, None)
     assert made.state()["@calib_poolings"] == "spacy-calib.TagOffsets.v1"
+
+
+def test_mean_offsets_lie_between_none_and_those_of_the_weakest_strength():
+    rng = np.random.default_rng(0)
+    margins, units = rng.normal(1, 1, 400), rng.integers(0, 4, 400)
+    shift = np.array([-1.5, 0.0, 0.0, 0.5])
+    hits = rng.random(400) < sigmoid(margins + shift[units])
+    found = average_offsets(margins, hits, units, 5)
+    free = fit_offsets(margins, hits, units, 5, strength=1.0)
+    assert found.values[4] == 0.0  # without pairs
+    assert (np.abs(found.values[[0, 3]]) < np.abs(free.values[[0, 3]])).all()
+    assert found.values[0] < -0.8
+
+
+def test_mean_offsets_of_tags_that_are_alike_are_next_to_none():
+    rng = np.random.default_rng(1)
+    margins, units = rng.normal(1, 1, 4000), rng.integers(0, 4, 4000)
+    found = average_offsets(margins, rng.random(4000) < sigmoid(margins), units, 4)
+    assert np.abs(found.values).max() < 0.1
+    assert found.strength == np.inf

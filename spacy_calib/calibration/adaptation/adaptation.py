@@ -1,0 +1,148 @@
+"""What a few labelled documents of a new kind say of calibrated scores there: a line in log-odds for the leading entries, one for the
+others, and offsets of groups and tags. Works on the tags of tokens and on the labels of spans alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import calib_error
+from ...schema import Misfit, anything, keyed, listed, maybe, record, whole
+from ...types import GROUPS, Floats, Groups, Ints
+from ..recalibrators.logistic import log_odds, sigmoid
+from ..tag_offsets import TagOffsets, average_offsets, offsets_of
+from .lines import LINE, Line, Prior, document_weights, fit_line
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """n scored entries with gold: (token, tag) pairs, or spans.
+
+    scores (Floats), hits (NDArray[bool]), tags (Ints): Calibrated score, whether it is right, and column of the label of each.
+    leads (NDArray[bool]): Whether it is its token's likeliest one by the raw scores (a span: whether it is on the Doc). To be too sure of
+        what leads is to be too unsure of the rest, so the two are different models.
+    documents (Ints): Of each.
+    RAISES C002: lengths differ.
+    """
+
+    scores: Floats
+    hits: NDArray[np.bool_]
+    leads: NDArray[np.bool_]
+    tags: Ints
+    documents: Ints
+
+    def __post_init__(self) -> None:
+        for second, array in (("hit", self.hits), ("place", self.leads), ("tag", self.tags), ("document", self.documents)):
+            if len(array) != len(self.scores):
+                raise calib_error(
+                    "C002", what="Adapting", first="score", second=second, n_first=len(self.scores), n_second=len(array)
+                )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, index: Ints) -> Entries:
+        """Some of the entries."""
+        return Entries(*(getattr(self, field.name)[index] for field in fields(self)))
+
+
+# The saved forms of Side and Adaptation.
+_SIDE = record({"line": LINE, "offsets": maybe(keyed(anything)), "entries": whole()})
+ADAPTATION = record({"groups": GROUPS, "leading": _SIDE, "other": _SIDE})
+ADAPTATIONS = listed(ADAPTATION)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What was learned of the leading entries, or of the others.
+
+    line (Line): Of all. offsets (TagOffsets | None): Fitted; of groups and tags, after the line. entries (int): It was learned from.
+    """
+
+    line: Line = Line()
+    offsets: TagOffsets | None = None
+    entries: int = 0
+
+    @classmethod
+    def fit(cls, entries: Entries, groups: Groups, prior: Prior) -> Side:
+        if not len(entries):
+            return cls()
+        margins = log_odds(entries.scores)
+        weights = document_weights(entries.scores, entries.documents, prior.between)
+        line = fit_line(margins, entries.hits, weights, prior)
+        moved = line.move(margins)
+        of_group, n_tags = groups.of(entries.tags).astype(np.intp), len(groups.of_tag)
+        group_offsets = average_offsets(moved, entries.hits, of_group, len(groups), weights)
+        moved = moved + offsets_of(group_offsets.values, of_group)
+        known = np.where(entries.tags < n_tags, entries.tags, -1)
+        tag_offsets = average_offsets(moved, entries.hits, known, n_tags, weights)
+        return cls(line, TagOffsets.of(group_offsets, tag_offsets), len(entries))
+
+    def move(self, scores: Floats, tags: Ints, groups: Groups) -> Floats:
+        if self.line == Line():
+            moved = scores
+        else:
+            moved = sigmoid(self.line.move(log_odds(scores)))
+        return moved if self.offsets is None else self.offsets.predict(moved, tags, groups.of(tags).astype(np.intp))
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        offsets = None if self.offsets is None else self.offsets.state()["learned"]
+        return {"line": vars(self.line), "offsets": offsets, "entries": self.entries}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], groups: Groups) -> Side:
+        """RAISES Misfit: the offsets are not of the form declared, or of other tags and groups."""
+        offsets = None
+        if state["offsets"] is not None:
+            offsets = TagOffsets().load_learned(state["offsets"])
+            if offsets.sizes() != (len(groups.of_tag), len(groups)):
+                raise Misfit("offsets", "fitted to these tags and groups")
+        return cls(Line(**state["line"]), offsets, state["entries"])
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """A step after the maps (and the context): from scores that are true at home to scores that are true on new texts. Monotone.
+
+    groups (Groups): Of the tags, for the offsets. leading, other (Side): What was learned.
+    """
+
+    groups: Groups
+    leading: Side
+    other: Side
+
+    @classmethod
+    def fit(cls, entries: Entries, groups: Groups, prior: Prior | None = None) -> Adaptation:
+        """Learn from the entries of a few labelled documents."""
+        sides = (entries.take(np.flatnonzero(entries.leads == leads)) for leads in (True, False))
+        return cls(groups, *(Side.fit(side, groups, prior or Prior()) for side in sides))
+
+    def move(self, scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:
+        """The adapted probabilities of n entries. scores, leads, tags: As in Entries."""
+        moved = np.empty(len(scores))
+        for side, index in ((self.leading, np.flatnonzero(leads)), (self.other, np.flatnonzero(~leads))):
+            moved[index] = side.move(scores[index], tags[index], self.groups)
+        return moved
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return {"groups": self.groups.state(), "leading": self.leading.state(), "other": self.other.state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Adaptation:
+        """Rebuild from a state that ADAPTATION has read. RAISES Misfit: see `Side.from_state`."""
+        groups = Groups.from_state(state["groups"])
+        return cls(groups, Side.from_state(state["leading"], groups), Side.from_state(state["other"], groups))
+
+
+def move_all(adaptations: Sequence[Adaptation], scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:
+    """One adaptation after the other."""
+    for adaptation in adaptations:
+        scores = adaptation.move(scores, leads, tags)
+    return scores

@@ -1,0 +1,98 @@
+"""A line through log-odds, drawn towards "no change" as long as few labelled documents speak against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...schema import number, record
+from ...types import Floats, Ints
+from ..recalibrators.logistic import fit_logistic, sigmoid, softplus
+
+# A flatter line would make all scores alike; this slope is taken instead, so that the order of scores stays.
+LEAST_SLOPE = 0.05
+# The prior precision of a slope that is held where it is.
+_HELD = 1e9
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed of new texts before any of them is labelled; scripts/study_adapt.py compares it with others.
+
+    spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds; the slope has half of it around 1. One is
+        as likely as the other, and 0 is "no change": a mixture of Gaussians, whose parts the labelled documents weigh.
+    between (float): Standard deviation of what all tokens of one document share, in log-odds; see `document_weights`.
+    """
+
+    spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
+    between: float = 0.3
+
+
+# The saved form of Line.
+LINE = record({"slope": number(LEAST_SLOPE), "intercept": number()})
+
+
+@dataclass(frozen=True)
+class Line:
+    """log-odds -> slope * log-odds + intercept; slope above 0."""
+
+    slope: float = 1.0
+    intercept: float = 0.0
+
+    def move(self, margins: Floats) -> Floats:
+        return self.slope * margins + self.intercept
+
+
+def document_weights(scores: Floats, documents: Ints, between: float) -> Floats:
+    """How much each of n entries counts, where those of one document are alike: 1 / (1 + between^2 * information of its document).
+
+    A document's information on a shift that all its entries share is the sum of p (1 - p); beside it, it has a shift of its own, with
+    variance between^2. So it tells of the shift of all documents with variance 1 / information + between^2, as in the weights of a
+    random-effects meta-analysis: a long document never counts more than 1 / between^2.
+
+    scores (Floats), documents (Ints): Of each entry.
+    """
+    _, codes = np.unique(documents, return_inverse=True)
+    information = np.bincount(codes, weights=scores * (1.0 - scores))
+    return np.asarray(1.0 / (1.0 + between**2 * information))[codes]
+
+
+def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
+    """The mean of the lines that the parts of the prior give, each weighted by how likely it makes the hits (its evidence).
+
+    margins (Floats): Log-odds of n entries. hits, weights: Of each.
+    """
+    if not len(margins):
+        return Line()
+    found = [_fit(margins, hits, weights, spread) for spread in prior.spreads]
+    evidence = np.array([one for _, one in found])
+    share = np.exp(evidence - evidence.max())
+    share /= share.sum()
+    return Line(*(float(share @ [getattr(line, name) for line, _ in found]) for name in ("slope", "intercept")))
+
+
+def _fit(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float) -> tuple[Line, float]:
+    """(the line of highest posterior density, log evidence by Laplace's approximation)."""
+    columns = np.column_stack([margins, np.ones(len(margins))])
+    mean = np.array([1.0, 0.0])
+    if not spread:
+        return Line(), -_loss(margins, hits, weights)
+    precision = np.array([4.0, 1.0]) / spread**2
+    best = fit_logistic(columns, hits, weights, mean, precision)
+    if best[0] < LEAST_SLOPE:
+        held = np.array([_HELD, precision[1]])
+        best = fit_logistic(columns, hits, weights, np.array([LEAST_SLOPE, 0.0]), held)
+        best[0] = LEAST_SLOPE
+    moved = best[0] * margins + best[1]
+    chance = sigmoid(moved)
+    curvature = (columns * (weights * chance * (1.0 - chance))[:, None]).T @ columns + np.diag(precision)
+    penalty = 0.5 * float(np.sum(precision * (best - mean) ** 2))
+    spare = 0.5 * (float(np.log(precision).sum()) - float(np.linalg.slogdet(curvature)[1]))
+    return Line(float(best[0]), float(best[1])), spare - _loss(moved, hits, weights) - penalty
+
+
+def _loss(margins: Floats, hits: NDArray[np.bool_], weights: Floats) -> float:
+    """Summed log loss."""
+    return float((weights * (softplus(margins) - hits * margins)).sum())

@@ -1,0 +1,98 @@
+"""The step that makes scores true on new kinds of text."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_calib.calibration.adaptation.adaptation import ADAPTATION, Adaptation, Entries, Side, move_all
+from spacy_calib.calibration.adaptation.lines import Line
+from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics.proper import log_losses
+from spacy_calib.schema import Misfit
+from spacy_calib.types import Groups
+
+GROUPS = Groups(("1", "2"), np.array([0, 0, 1, -1]))
+
+
+def drawn(n_documents: int, slope: float = 1.0, intercept: float = 0.0, seed: int = 0, tag_shift: float = 0.0) -> Entries:
+    """Documents of 20 tokens with a leading and another entry; the leading ones hit as the line says, tag 0 by another `tag_shift`."""
+    rng = np.random.default_rng(seed)
+    n = 20 * n_documents
+    leading, other, tags = rng.normal(2.5, 1.5, n), rng.normal(-2.5, 1, n), rng.integers(0, 4, (n, 2))
+    chance = sigmoid(np.column_stack([slope * leading + intercept + tag_shift * (tags[:, 0] == 0), other]))
+    return Entries(
+        sigmoid(np.column_stack([leading, other])).ravel(),
+        (rng.random((n, 2)) < chance).ravel(),
+        np.tile([True, False], n),
+        tags.ravel(),
+        np.repeat(np.arange(n_documents), 40),
+    )
+
+
+def loss(entries: Entries, adaptation: Adaptation | None = None) -> float:
+    scores = entries.scores if adaptation is None else adaptation.move(entries.scores, entries.leads, entries.tags)
+    return float(log_losses(scores, entries.hits).mean())
+
+
+def test_scores_pass_line_and_offsets_of_their_side():
+    """Leading entry of tag 2 (group "2"): .8 has log-odds log 4; times .5 less .2, plus the offsets -.1 of its group and .3 of its tag."""
+    offsets = TagOffsets.of(Offsets(np.array([0.0, -0.1]), 1.0), Offsets(np.array([0.0, 0.0, 0.3, 0.0]), 1.0))
+    made = Adaptation(GROUPS, Side(Line(0.5, -0.2), offsets, 9), Side())
+    found = made.move(np.array([0.8, 0.8, 0.8]), np.array([True, False, True]), np.array([2, 2, 7]))
+    np.testing.assert_allclose(found, [sigmoid(np.log(4) / 2 - 0.2 - 0.1 + 0.3), 0.8, sigmoid(np.log(4) / 2 - 0.2)])
+    assert found[1] == 0.8  # to the bit: nothing was learned of the others
+
+
+def test_five_documents_mend_what_is_too_sure_and_leave_what_is_true():
+    shifted = Adaptation.fit(drawn(5, 0.6, -0.6), GROUPS)
+    rest = drawn(200, 0.6, -0.6, seed=1)
+    assert loss(rest, shifted) < 0.9 * loss(rest)
+    true = drawn(200, seed=2)
+    losses = [loss(true, Adaptation.fit(drawn(5, seed=seed), GROUPS)) for seed in range(3, 9)]
+    assert np.mean(losses) < 1.01 * loss(true)
+
+
+def test_a_tag_that_is_worse_than_the_others_gets_an_offset_where_the_data_show_it():
+    made = Adaptation.fit(drawn(50, tag_shift=-2.0), GROUPS)
+    assert made.leading.offsets is not None
+    tags = np.arange(4)
+    offsets = made.leading.offsets.offsets(tags, GROUPS.of(tags).astype(np.intp))
+    assert offsets[0] < offsets[1:].min() - 0.7
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.integers(0, 3), st.booleans())
+def test_moving_keeps_the_order_of_scores(seed: int, tag: int, leads: bool):
+    made = Adaptation.fit(drawn(3, 0.3, -1, seed), GROUPS)
+    scores = np.sort(np.random.default_rng(seed).random(30))
+    moved = made.move(scores, np.full(30, leads), np.full(30, tag))
+    assert (np.diff(moved) >= 0).all()
+    assert 0 <= moved.min() <= moved.max() <= 1
+
+
+def test_steps_follow_one_another():
+    """Two lines are one line: slopes multiply."""
+    one, two = (Adaptation(GROUPS, Side(line), Side(line)) for line in (Line(0.5, 0.2), Line(0.8, -0.1)))
+    scores, leads, tags = np.array([0.1, 0.6]), np.array([False, True]), np.array([0, 1])
+    np.testing.assert_allclose(log_odds(move_all((one, two), scores, leads, tags)), 0.4 * log_odds(scores) + 0.06)
+    assert move_all((), scores, leads, tags) is scores
+
+
+def test_saved_state():
+    made = Adaptation.fit(drawn(6, 0.5, -0.5), GROUPS)
+    again = Adaptation.from_state(ADAPTATION(made.state(), "adaptation"))
+    held = drawn(4, seed=5)
+    arrays = held.scores, held.leads, held.tags
+    assert (again.move(*arrays) == made.move(*arrays)).all()
+    state = made.state()
+    state["groups"] = Groups(("1",), np.array([0])).state()
+    with pytest.raises(Misfit, match="fitted to these tags and groups"):
+        Adaptation.from_state(ADAPTATION(state, "adaptation"))
+
+
+def test_arrays_of_one_length():
+    with pytest.raises(CalibError, match="C002"):
+        Entries(np.ones(2), np.ones(1, dtype=bool), np.ones(2, dtype=bool), np.zeros(2, dtype=int), np.zeros(2, dtype=int))
