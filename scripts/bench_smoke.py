@@ -49,6 +49,7 @@ RUNS = {
     "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
     "expect_table.py": Run("ewt --subsets 2", "| EWT test |"),
+    "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
     "entity_table.py": Run("--model {model} --name small " + NER_FILES + " --beam-width 2", "small"),
     "threshold_study.py": Run("--simulate --repeats 3 --entities 200", "| 0.95 |"),
     "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),

@@ -83,12 +83,12 @@ RECIPES = {
 }
 
 
-def write_docs(documents: Documents, file: Path) -> None:
-    """A .spacy file of gold Docs."""
+def write_docs(documents: Documents, file: Path, size: int = readers.SENTENCES_PER_DOC) -> None:
+    """A .spacy file of gold Docs, of at most `size` sentences each."""
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
 
-    DocBin(docs=(doc for _, doc in readers.make_docs(documents, Vocab()))).to_disk(file)
+    DocBin(docs=(doc for _, doc in readers.make_docs(documents, Vocab(), size))).to_disk(file)
 
 
 def train(recipe: Recipe, max_steps: int, folder: Path) -> None:

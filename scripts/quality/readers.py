@@ -6,7 +6,7 @@ import gzip
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "configs" / "scripts")
 from conllu import document_of, read_sentences
 from convert_entities import open_entities
 from quality_table import brown_documents, data_folder
+
+from spacy_calib.pairs.label_map import map_label
 
 SENTENCES_PER_DOC = 10
 CHECK_EVERY = 20
@@ -140,14 +142,22 @@ def brown_to_train(n_documents: int) -> tuple[Documents, Documents]:
     return documents[::step][:n_documents], documents[1::step][:8] if step > 1 else documents[-8:]
 
 
-def entities(name: str, split: str, every: int = 1) -> Documents:
+def entities(name: str, split: str, every: int = 1, rename: Mapping[str, str] | None = None) -> Documents:
     """Sentences of wnut17 or wikineural_en, each a document of its own.
 
-    every (int): Keep the first of so many. An I- tag whose entity was not opened opens one.
+    every (int): Keep the first of so many. rename (Mapping | None): Type -> what it is called instead. An I- tag whose entity was not opened
+        opens one.
     """
+    renamed = rename or {}
     blocks = list(tab_blocks(data_folder() / name / f"{split}.conll.gz"))[::every]
     return [
-        [Sentence(str(i), [row[0] for row in rows], {"ents": open_entities([row[1] for row in rows])})]
+        [
+            Sentence(
+                str(i),
+                [row[0] for row in rows],
+                {"ents": open_entities([map_label(renamed, row[1], prefixed=True) for row in rows])},
+            )
+        ]
         for i, (_, rows) in enumerate(blocks)
     ]
 
