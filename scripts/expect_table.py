@@ -19,7 +19,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +146,8 @@ class Scored:
         wanted[documents] = True
         own, own_spans = (np.flatnonzero(wanted[part.documents]) for part in (self.tokens, self.spans))
         return Scored(
-            _some(self.tokens, own),
-            _some(self.spans, own_spans),
+            self.tokens.take(own),
+            self.spans.take(own_spans),
             self.right[own],
             self.span_right[own_spans],
             self.gold * wanted,
@@ -164,13 +164,6 @@ class Scored:
             "f": (2 * right, predicted + gold),
         }
         return {name: part / whole if whole else None for name, (part, whole) in parts.items()}
-
-
-def _some(given: Labelled, index: Ints) -> Labelled:
-    labels = None if given.labels is None else [given.labels[i] for i in index.tolist()]
-    return replace(
-        given, documents=given.documents[index], labels=labels, raw=given.raw[index], calibrated=given.calibrated[index]
-    )
 
 
 def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:

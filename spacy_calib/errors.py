@@ -128,6 +128,8 @@ _MESSAGES = {
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
     # Metrics
     "C190": "The metric '{name}' has the short name '{short}', which is that of another figure of the calibration table; give it another one (the attribute `short`).",
+    # Accuracy from few labels
+    "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
     # Report
     "C080": "The report needs Altair and vl-convert, which are not installed; run `pip install spacy-calib[report]`.",
     # Pictures and text

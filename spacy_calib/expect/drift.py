@@ -52,6 +52,11 @@ class Labelled:
     raw: Floats
     calibrated: Floats
 
+    def take(self, index: Ints) -> Labelled:
+        """Some of them, of as many documents."""
+        labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
+        return Labelled(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
+
 
 @dataclass(frozen=True)
 class Check:

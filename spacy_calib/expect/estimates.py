@@ -159,10 +159,10 @@ def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95
     return interval(right / units, residuals.variance(np.ones(1), sums) / units**2, residuals.docs, confidence)
 
 
-def interval(share: float, variance: float, docs: int, confidence: float) -> Estimate:
+def interval(share: float, variance: float, docs: float, confidence: float) -> Estimate:
     """The beta distribution of this mean and variance, cut off at its tails; so shares near 0 and 1 stay inside.
 
-    docs (int): Fit documents that the variance was learned from: few of them widen it as Student's t does.
+    docs (float): Documents that the variance was learned from: few of them widen it as Student's t does.
     RAISES C001: confidence out of range.
     """
     from scipy.stats import beta, norm, t

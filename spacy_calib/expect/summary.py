@@ -131,9 +131,13 @@ def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
     return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
 
 
-def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
+def documents_of(
+    corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool, correction: float = 0.0
+) -> list[dict[str, Any]]:
     """Each document with tokens: "doc" (its number, from 0), "text" (first words), "tokens", "expected", "low" and "high" (None without a
     record), "true" (accuracy; None without gold, or where it is not to be checked).
+
+    correction (float): To be added to the mean score, where there is no record.
     """
     sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
     known = corpus.counted & (corpus.right != UNKNOWN)
@@ -143,7 +147,8 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
     rows = []
     for doc in np.flatnonzero(sums.units > 0).tolist():
         own = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        mean: dict[str, Any] = {"expected": float(own.expected.sum() / own.units.sum()), "low": None, "high": None}
+        corrected = float(np.clip(own.expected.sum() / own.units.sum() + correction, 0.0, 1.0))
+        mean: dict[str, Any] = {"expected": corrected, "low": None, "high": None}
         first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
         rows.append(
             {

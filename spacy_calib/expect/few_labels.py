@@ -1,0 +1,147 @@
+"""The scored corpus of many texts, and that of a few labelled ones -> what `summary.expectations` says, corrected by the labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
+from ..errors import calib_error
+from ..types import Floats, Ints
+from .estimates import EntityModel, Estimate, sum_by, token_sums
+from .prediction_powered import Known, Survey, accuracy, entities
+from .record import entity_sums
+from .summary import spans_of, tokens_of
+
+Chosen = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A corpus, with what it does not hold itself of its Docs.
+
+    gold (Ints): Gold entities of each Doc. digests (Sequence[int]): Of the text of each, see `seen.digest`.
+    """
+
+    corpus: ScoredCorpus
+    gold: Ints
+    digests: Sequence[int]
+
+    def labelled(self) -> Chosen:
+        """Which Docs have gold, shape (n_docs,)."""
+        tokens = self.corpus.docs[self.corpus.counted & (self.corpus.right != UNKNOWN)]
+        return np.asarray(np.bincount(tokens, minlength=self.corpus.n_docs) > 0)
+
+
+def with_gold(
+    result: dict[str, Any], texts: Read, few: Read, labels: Sequence[str], model: EntityModel | None, confidence: float
+) -> dict[str, Any]:
+    """What `expectations` gave, with the numbers that the labelled documents give in the place of those of the fit data.
+
+    labels (Sequence[str]): Of the source. model (EntityModel | None): Of the fit record.
+    RETURNS (dict): Of "accuracy" and "entities" the numbers are others; "trusted" is true, whatever the verdict on drift: the labelled documents
+        are of the new kind. Further "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the texts, where they are counted
+        once), "correction" (of the accuracy), and "shares": by name "scores_alone" (what was expected without them), "classical" (the interval
+        of the labelled documents alone) and "narrower" (the share of its width that is saved).
+    RAISES C001: confidence out of range. C226: fewer than two documents have labels.
+    """
+    met, among = met_texts(texts.digests, few.digests, few.labelled())
+    parts = [
+        _survey(_by_doc(texts, labels, model, kind), _by_doc(few, labels, model, kind, judged=True), texts, few, met, among)
+        for kind in ("tokens", "entities")
+        if kind == "tokens" or model is not None
+    ]
+    n = len(parts[0].known.units)
+    if n < 2:
+        raise calib_error("C226", n=n, by=few.corpus.unit)
+    shares = {"accuracy": accuracy(parts[0], confidence)}
+    before: dict[str, Any] = {"accuracy": result["accuracy"], **(result["entities"] or {})}
+    changed = {**result, "accuracy": {**result["accuracy"], **shares["accuracy"][0]._asdict()}, "trusted": True}
+    if result["entities"] is not None:
+        right, gold, found = entities(parts[1], confidence)
+        exact = result["entities"]["gold"] is not None
+        shares |= {name: both for name, both in found.items() if exact or name == "precision"}
+        numbers = {name: shares[name][0]._asdict() if name in shares else None for name in ("precision", "recall", "f")}
+        changed["entities"] = {**result["entities"], "right": right, "gold": gold if exact else None, **numbers}
+    return changed | {
+        "gold": {
+            "documents": n,
+            "by": few.corpus.unit,
+            "tokens": int(parts[0].known.units.sum()),
+            "among": int(among.sum()),
+            "correction": float(parts[0].correction()[0]),
+            "shares": {name: _beside(before[name], *both) for name, both in shares.items()},
+        }
+    }
+
+
+def _beside(scores_alone: dict[str, Any] | None, powered: Estimate, classical: Estimate) -> dict[str, Any]:
+    width = classical.high - classical.low
+    alone = None if scores_alone is None else {name: scores_alone[name] for name in Estimate._fields}
+    narrower = 1 - (powered.high - powered.low) / width if width else None
+    return {"scores_alone": alone, "classical": classical._asdict(), "narrower": narrower}
+
+
+def met_texts(texts: Sequence[int], few: Sequence[int], labelled: Chosen) -> tuple[Chosen, Chosen]:
+    """Which texts stand among the labelled ones, and the other way round; each labelled text is that of one text at most.
+
+    texts, few (Sequence[int]): Digests. labelled (Chosen): Which of the few have labels.
+    """
+    left = Counter(digest for digest, has in zip(few, labelled.tolist(), strict=True) if has)
+    met = np.zeros(len(texts), dtype=bool)
+    used: Counter[int] = Counter()
+    for i, digest in enumerate(texts):
+        if used[digest] < left[digest]:
+            used[digest] += 1
+            met[i] = True
+    among = np.zeros(len(few), dtype=bool)
+    for i in np.flatnonzero(labelled).tolist():
+        among[i] = used[few[i]] > 0
+        used[few[i]] -= among[i]
+    return met, among
+
+
+def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, kind: str, judged: bool = False) -> Known:
+    """What is known of each Doc, of right tokens or of right and missed entities. judged (bool): Only of tokens and entities with gold."""
+    corpus = read.corpus
+    right, spans_right = corpus.right[corpus.counted], corpus.spans.right
+    tokens = replace(tokens_of(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
+    spans = replace(spans_of(corpus), documents=corpus.spans.docs, n_docs=corpus.n_docs)
+    if judged:
+        own, own_spans = (np.flatnonzero(one != UNKNOWN) for one in (right, spans_right))
+        tokens, spans, right, spans_right = tokens.take(own), spans.take(own_spans), right[own], spans_right[own_spans]
+    n_right, n_spans_right = (
+        sum_by(part.documents, one == RIGHT, corpus.n_docs) for part, one in ((tokens, right), (spans, spans_right))
+    )
+    if kind == "tokens" or model is None:
+        sums = token_sums(tokens.calibrated, tokens.documents, corpus.n_docs)
+        return Known(n_right[:, None], sums.expected, sums.independent, sums.units[:, None])
+    found = entity_sums(tokens, spans)
+    sums, observed = model.sums(found), np.stack([n_spans_right, read.gold - n_spans_right], axis=1)
+    return Known(observed, sums.expected, sums.independent, np.stack([found.predicted, found.units], axis=1))
+
+
+def _survey(texts: Known, few: Known, of_texts: Read, of_few: Read, met: Chosen, among: Chosen) -> Survey:
+    """Docs brought together in their documents; those without tokens are left out."""
+    own, rest = _documents(of_few.corpus), _documents(of_texts.corpus)[~met]
+    whole = Known(*(_grouped(part, own) for part in few))
+    kept = whole.units[:, -1] > 0
+    expected, units = _grouped(texts.expected[~met], rest), _grouped(texts.units[~met], rest)
+    return Survey(
+        Known(*(part[kept] for part in whole)), few.observed[among].sum(axis=0), few.units[among].sum(axis=0), expected, units
+    )
+
+
+def _documents(corpus: ScoredCorpus) -> Ints:
+    return corpus.documents_of(np.arange(corpus.n_docs))
+
+
+def _grouped(values: Floats, documents: Ints) -> Floats:
+    """Rows of one document summed."""
+    n = int(documents.max(initial=-1)) + 1
+    return np.stack([sum_by(documents, column, n) for column in values.T], axis=1)
