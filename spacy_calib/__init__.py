@@ -4,6 +4,7 @@ spacy_calib.fit(model, data, output)     learn them from held-out gold, write th
 spacy_calib.evaluate(model, data)        how true they are on gold, as a dict
 spacy_calib.report(model, data, output)  the same explained, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
+spacy_calib.Monitor(nlp)                 whether a running service still reads texts like those of the fit
 spacy_calib.register(attr)               make the attributes of another prefix known in this process
 
 With a calibrated pipeline: `nlp = spacy.load(output)`, `doc = nlp(text)`, then `token._.calib_score`, `token._.calib_scores`,
@@ -20,7 +21,7 @@ from .doc.rendering import render
 from .errors import CalibError
 
 # Imported when they are asked for: they need the command line, and that the pipe. `report` is the package of that name, which can be called.
-_LATER = {"fit": ".cli.api", "evaluate": ".cli.api", "report": ".report"}
+_LATER = {"fit": ".cli.api", "evaluate": ".cli.api", "report": ".report", "Monitor": ".pipe.monitor"}
 
 
 def __getattr__(name: str) -> Any:
@@ -34,4 +35,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 
-__all__ = ["CalibError", "DocCalib", "__version__", "evaluate", "fit", "register", "render", "report"]
+__all__ = ["CalibError", "DocCalib", "Monitor", "__version__", "evaluate", "fit", "register", "render", "report"]

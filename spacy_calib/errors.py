@@ -124,6 +124,12 @@ _MESSAGES = {
     "C092": "Cannot read the texts in {path}: {why}; give a .csv file with a column text, as `spacy calib select` writes it.",
     "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; give a higher --rare-share, or name tags with --tag.",
     "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
+    # Watching
+    "C236": "The pipe '{name}' keeps no record of the documents that it was fitted on (an older spacy-calib fitted it, or on a single document), and there is nothing to compare texts with; run `python -m spacy calib fit` again, on two documents or more.",
+    "C237": "The windows belong to another pipe than this one, or to another fit of it; give the pipeline that they were counted with.",
+    "C238": "Windows of {given} cannot be added to windows of {wanted}; give windows that were made alike.",
+    "C239": "There is no window to read in {where} ({why}); give what `spacy calib watch` or a Monitor wrote.",
+    "C240": "The date {given} cannot tell the {every} of a text ({why}); write it as 2026-11-22, with a time behind it or without.",
     # Sources
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
     # Metrics

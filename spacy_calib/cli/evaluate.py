@@ -12,7 +12,7 @@ import typer
 from ..errors import calib_error
 from .shared.command import command
 from .shared.gold import check_bins, check_scored
-from .shared.loading import check_readable, pipes_named
+from .shared.loading import check_readable
 from .shared.options import (
     FloorSeed,
     Format,
@@ -64,6 +64,7 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     RAISES CalibError: every fault of the input.
     """
     from ..doc.annotations import plain_name
+    from ..pipe.fitted import pipes_named
 
     nlp = run.begin()
     pipes = pipes_named(nlp, run.attr)

@@ -12,7 +12,7 @@ import typer
 from .fitting.fit_output import print_fit_tables
 from .fitting.promises import name_tags
 from .shared.command import Options, command
-from .shared.loading import fitted_pipes, open_model
+from .shared.loading import open_model
 from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.results import deliver
@@ -50,6 +50,8 @@ def info(options: InfoOptions) -> dict[str, Any]:
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
     RAISES CalibError: every fault of the input.
     """
+    from ..pipe.fitted import fitted_pipes
+
     check_files(wanted_output(options.output), options.force, inputs=[options.code], model=options.model)
     pipes = fitted_pipes(open_model(options.model, code=options.code))
     result = {pipe.name: describe(pipe) for pipe in pipes}

@@ -15,7 +15,7 @@ from ..errors import calib_error
 from .shared.checks import check_option
 from .shared.command import choice, command
 from .shared.gold import check_bins
-from .shared.loading import check_readable, fitted_pipes, pipe_of
+from .shared.loading import check_readable, pipe_of
 from .shared.options import (
     FORMATS,
     FloorSeed,
@@ -118,6 +118,7 @@ def readable_pipes(nlp: Language) -> tuple[list[Calibrator], list[str]]:
     RAISES C021, C069: there is no such pipe.
     """
     from ..errors import CalibError
+    from ..pipe.fitted import fitted_pipes
 
     pipes, skipped = [], []
     fitted = fitted_pipes(nlp)

@@ -12,7 +12,7 @@ from ..calibration.cutoffs import PER
 from ..errors import calib_error
 from .shared.checks import check_confidence, check_option
 from .shared.command import choice, command
-from .shared.loading import check_readable, pipes_named
+from .shared.loading import check_readable
 from .shared.options import Format
 from .shared.outputs import Output
 from .shared.results import deliver, write_json
@@ -102,6 +102,8 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021, C069: see
     `check_readable`.
     """
+    from ..pipe.fitted import pipes_named
+
     pipes = pipes_named(nlp, attr)
     with_spans = [pipe for pipe in pipes if pipe.spans.groups is not None]
     if not with_spans:

@@ -61,12 +61,12 @@ def _contents(part: Block) -> list[Any]:
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
     """Remove every block of this attribute."""
-    for key, _ in _held(user_data, attr):
+    for key, _ in held_blocks(user_data, attr):
         user_data.pop(key, None)
     REMEMBERED.pop((id(user_data), attr), None)
 
 
-def _held(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
+def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
     """All that stands under keys of this attribute, whole or not."""
     name = block_name(attr)
     # The list is made in one step, which another thread that writes on the Doc cannot get into.
@@ -79,7 +79,7 @@ def _held(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
 
 def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
     """The blocks of this attribute that are as they were written."""
-    for key, block in _held(user_data, attr):
+    for key, block in held_blocks(user_data, attr):
         try:
             whole = print_of(block) == key[3] - key[2] and _is_sound(block)
         except Exception:  # a damaged block may be anything

@@ -32,7 +32,7 @@ _MOST_DOCS, _BINS, _LABELS = 1000, 20, 30
 # Documents of one source differ by chance: this quantile of the differences of so many draws.
 _DRAWS, _CHANCE = 500, 0.99
 # Where chance alone makes differences this many times larger than one that matters, one that matters would not be seen.
-_BLIND = 2.0
+BLIND = 2.0
 # The fit data in order is cut into so many parts, to see what differences it holds itself.
 _PARTS = 5
 # Where documents are few (from the first number on, below the second) and long, stretches of so many tokens stand for them.
@@ -79,7 +79,7 @@ class Check:
     @property
     def undecided(self) -> bool:
         """Whether chance may have made a difference that matters, or would hide one."""
-        return self.limit < self.value <= self.chance or self.chance > _BLIND * self.limit
+        return self.limit < self.value <= self.chance or self.chance > BLIND * self.limit
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class DriftProfile:
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
         """tokens, spans (Labelled): Of the fit data; calibrated by maps that did not see the document. Labels of spans are not looked at."""
-        stretch = _STRETCH if _few_and_long(tokens, _STRETCH) else 0
+        stretch = _STRETCH if _are_few_and_long(tokens, _STRETCH) else 0
         tokens, spans = _in_stretches(tokens, spans, stretch)
         names, counts = np.unique(np.array(tokens.labels or (), dtype=str), return_counts=True)
         labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_LABELS])
@@ -185,7 +185,7 @@ class DriftProfile:
         """
         fit = self.held
         usual = self.usual
-        cut = _few_and_long(tokens, usual)
+        cut = _are_few_and_long(tokens, usual)
         tokens, spans = _in_stretches(tokens, spans, usual if cut else 0)
         stretch = usual if cut else self.stretch
         new = self.tables(tokens, spans)
@@ -255,10 +255,13 @@ class DriftProfile:
         return cls(**{**state, "labels": tuple(state["labels"])})
 
 
-def _few_and_long(tokens: Labelled, stretch: int) -> bool:
+def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
     """Whether there are few documents, but not too few to stand for others, each as long as two stretches or more on the mean."""
-    n = len(np.unique(tokens.documents))
-    return _FEW_FROM <= n < _FEW and len(tokens.raw) >= 2 * stretch * n
+    return _FEW_FROM <= documents < _FEW and tokens >= 2 * stretch * documents
+
+
+def _are_few_and_long(tokens: Labelled, stretch: int) -> bool:
+    return few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), stretch)
 
 
 def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:

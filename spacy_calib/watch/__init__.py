@@ -1,1 +1,1 @@
-"""What a running pipeline shows over time: windows of counts that add up, and alarms with a stated rate. Knows arrays, never Docs."""
+"""Windows of a stream of texts: counts that add up, what accuracy to expect in each, alarms at a stated rate."""

@@ -78,28 +78,6 @@ def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable
     return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
-def fitted_pipes(nlp: Language) -> list[Calibrator]:
-    """RAISES C027: there is none."""
-    from ...pipe.component import Calibrator
-
-    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    if not pipes:
-        raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
-    return pipes
-
-
-def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
-    """The fitted pipes with this prefix; all of them where none is named.
-
-    RAISES C027: there is no fitted pipe. C068: none with this prefix.
-    """
-    fitted = fitted_pipes(nlp)
-    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
-    if not pipes:
-        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
-    return pipes
-
-
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
     """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C120: it is not the one that
     the pipe was fitted on."""
@@ -118,6 +96,8 @@ def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
 
     RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069, C120: see `check_readable`.
     """
+    from ...pipe.fitted import pipes_named
+
     pipe = pipes_named(nlp, attr)[0]
     check_readable(nlp, pipe)
     return pipe

@@ -1,0 +1,143 @@
+"""The label that each token carries and its scores, of many Docs at once: what is counted of them. Blocks are read as they are, in one go.
+
+A Doc that was cut, joined or read from a file, or whose words changed since, is read token by token, as its attributes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from spacy.attrs import IS_SPACE, ORTH
+from spacy.tokens import Doc
+
+from ..types import Floats, Ints
+from .annotations import get_annotation, is_space, label_hashes
+from .attributes import doc_view, token_values
+from .blocks import Block, held_blocks
+
+_WORDS = [ORTH, IS_SPACE]
+
+
+class Carried(NamedTuple):
+    """The n tokens of one Doc or more that carry a label with a score and are not white space, and the m spans on them.
+
+    documents (Ints): Number of each token's Doc, ascending. columns (Ints): Place of its label among those of the source, -1 for another
+    one. raw, calibrated (Floats): Its scores. span_raw, span_calibrated (Floats): Those of the spans.
+    """
+
+    documents: Ints
+    columns: Ints
+    raw: Floats
+    calibrated: Floats
+    span_raw: Floats
+    span_calibrated: Floats
+
+
+class CarriedReader:
+    """Reads the Docs of one pipe.
+
+    attr (str): Prefix of its attributes. labels (Sequence[str]): Of its source.
+    """
+
+    def __init__(self, attr: str, labels: Sequence[str]):
+        self.attr = attr
+        self._columns: Mapping[str, int] = {label: i for i, label in enumerate(labels)}
+        # Of labels that are no name of the source's (lemmas) there is no end: these are not remembered.
+        self._hashes = dict(zip(labels, label_hashes(labels).astype(np.uint32).tolist(), strict=True))
+
+    def prepare(self, doc: Doc) -> Carried | Block:
+        """What is to be kept of a Doc until it is read: its block, which does not change, or what was read where that is not all there is to it."""
+        held = held_blocks(doc.user_data, self.attr)
+        if not held:
+            return _NOTHING
+        key, block = held[0]
+        if len(held) == 1 and key[2] == 0 and "carried" in block and len(block["orth"]) == len(doc):
+            words, vocab = doc.to_array(_WORDS), cast(Any, doc.vocab)
+            if (words[:, 0] == block["orth"]).all():
+                # The flag is set by the language of a vocab; one that no Language made has none.
+                return {**block, "space": words[:, 1] > 0 if IS_SPACE in vocab.lex_attr_getters else is_space(doc)}
+        return self._by_tokens(doc)
+
+    def read(self, prepared: Sequence[Carried | Block]) -> Carried:
+        """Of all these Docs."""
+        blocks = [(i, one) for i, one in enumerate(prepared) if isinstance(one, dict)]
+        others = [
+            one._replace(documents=np.full(len(one.raw), i)) for i, one in enumerate(prepared) if isinstance(one, Carried)
+        ]
+        parts = [*others, *([self._of_blocks(*map(list, zip(*blocks, strict=True)))] if blocks else [])]
+        documents, columns, raw, calibrated, *spans = self._joined(parts)
+        order = np.argsort(documents, kind="stable")
+        return Carried(documents[order], columns[order], raw[order], calibrated[order], *spans)
+
+    @staticmethod
+    def _joined(parts: Sequence[Carried]) -> list[Any]:
+        return [np.concatenate(column) for column in zip(_NOTHING, *parts, strict=True)]
+
+    def _of_blocks(self, numbers: list[int], blocks: list[Block]) -> Carried:
+        """All blocks as one. numbers (list[int]): Of their Docs."""
+        tags = [name for block in blocks for name in block["tags"]]
+        first_tag = _starts([len(block["tags"]) for block in blocks])
+        n_entries = [len(block["raw"]) for block in blocks]
+        codes = _joined(blocks, "tag").astype(np.intp) + np.repeat(first_tag, n_entries)
+        lengths = np.concatenate([np.diff(block["indptr"].astype(np.intp)) for block in blocks])
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        hashes, columns_of = self._hashes_of(tags), np.array([self._columns.get(name, -1) for name in tags], dtype=np.intp)
+        carried = _joined(blocks, "carried")
+        own = np.flatnonzero((hashes[codes] == carried[rows]) & (carried[rows] != 0))
+        columns = columns_of[codes]
+        if all("column" in block for block in blocks):
+            columns = _joined(blocks, "column").astype(np.intp)
+        raw, calibrated = _joined(blocks, "raw"), _joined(blocks, "calibrated")
+        # Of several labels of the source that give one label (trees and their lemma) the likeliest one.
+        own = own[np.lexsort((raw[own], rows[own]))] if (rows[own][1:] == rows[own][:-1]).any() else own
+        own = own[np.append(rows[own][1:] != rows[own][:-1], True)[: len(own)]]
+        found = [rows[own], columns[own], raw[own], calibrated[own]]
+        first_row = _starts([len(block["carried"]) for block in blocks])
+        for start, block in zip(first_row.tolist(), blocks, strict=True):
+            if "extra" in block:
+                extra = block["extra"]
+                place = np.array([self._columns.get(name, -1) for name in extra["tags"]], dtype=np.intp)
+                added = (extra["row"].astype(np.intp) + start, place, extra["raw"], extra["calibrated"])
+                found = [np.append(one, other) for one, other in zip(found, added, strict=True)]
+        token_docs = np.repeat(numbers, [len(block["carried"]) for block in blocks])
+        kept = np.flatnonzero(~_joined(blocks, "space")[found[0]])
+        rows, columns, raw, calibrated = (column[kept] for column in found)
+        spans = [block["spans"] for block in blocks if "spans" in block]
+        return Carried(token_docs[rows], columns, raw, calibrated, _chosen(spans, "raw"), _chosen(spans, "calibrated"))
+
+    def _hashes_of(self, tags: Sequence[str]) -> Any:
+        """The halves of hashes that blocks keep of the label that a token carries."""
+        known = [self._hashes.get(name) for name in tags]
+        if None in known:
+            known = label_hashes(tags).astype(np.uint32).tolist()
+        return np.array(known, dtype=np.uint32)
+
+    def _by_tokens(self, doc: Doc) -> Carried:
+        view = doc_view(doc, self.attr)
+        if view is None:
+            return _NOTHING
+        annotation, found = get_annotation(view.layer), []
+        for i in np.flatnonzero(view.scored & ~is_space(doc)).tolist():
+            values = token_values(doc[i], self.attr)
+            if values is not None:
+                found.append((self._columns.get(annotation.label(doc[i]), -1), values.raw, values.calibrated))
+        columns, raw, calibrated = (np.array(column) for column in zip(*found, strict=True)) if found else _NOTHING[1:4]
+        spans = np.array([(span.raw, span.score) for span in view.ents]).reshape(-1, 2)
+        return Carried(np.zeros(len(raw), dtype=np.intp), columns.astype(np.intp), raw, calibrated, spans[:, 0], spans[:, 1])
+
+
+_NOTHING = Carried(*(np.zeros(0, dtype=np.intp),) * 2, *(np.zeros(0),) * 4)
+
+
+def _starts(lengths: Sequence[int]) -> Ints:
+    return np.cumsum([0, *lengths[:-1]]).astype(np.intp)
+
+
+def _joined(blocks: Sequence[Block], name: str) -> Any:
+    return np.concatenate([block[name] for block in blocks])
+
+
+def _chosen(spans: Sequence[Block], name: str) -> Floats:
+    return np.concatenate([np.zeros(0), *(held[name][held["chosen"]] for held in spans)])

@@ -1,0 +1,70 @@
+"""Dates -> the periods that windows may be: days, weeks, months, years, decades. Their names sort as they follow one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any
+
+EVERY = ("day", "week", "month", "year", "decade")
+# A year, a month of it, a day of that; the time of day and the time zone behind it are not looked at.
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ]\d\d.*)?)?)?", re.DOTALL)
+# How many parts of a date tell the period.
+_NEEDED = {"day": 3, "week": 3, "month": 2, "year": 1, "decade": 1}
+
+
+def period_of(given: Any, every: str) -> str:
+    """The period of a date: "2026-11-22", "2026-W47", "2026-11", "2026", "2020s".
+
+    given (Any): A date as text (ISO 8601: "2026-11-22", with a time or without; for months and years "2026-11" or "2026", too) or a year as
+        a number. every (str): One of EVERY.
+    RAISES ValueError: it is no such date, or does not tell the period.
+    """
+    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    found = _DATE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None:
+        raise ValueError("no date")
+    parts = [int(part) for part in found.groups() if part is not None]
+    day = date(*(parts + [1, 1])[:3])
+    if len(parts) < _NEEDED[every]:
+        raise ValueError(f"no {every} in it")
+    return named(day, every)
+
+
+def named(day: date, every: str) -> str:
+    """The period that holds a day."""
+    if every == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year:04}-W{week:02}"
+    if every == "decade":
+        return f"{day.year // 10 * 10:04}s"
+    return day.isoformat()[: {"day": 10, "month": 7, "year": 4}[every]]
+
+
+def first_day(period: str, every: str) -> date:
+    """The first day of a period. RAISES ValueError: it is none."""
+    if every == "week":
+        year, _, week = period.partition("-W")
+        return date.fromisocalendar(int(year), int(week), 1)
+    parts = [int(part) for part in period.removesuffix("s").split("-")]
+    day = date(*(parts + [1, 1])[:3])
+    if named(day, every) != period:
+        raise ValueError(period)
+    return day
+
+
+def following(period: str, every: str) -> str:
+    """The next period. RAISES OverflowError, ValueError: it is behind the year 9999."""
+    longest = {"day": 1, "week": 7, "month": 31, "year": 366, "decade": 3653}[every]
+    return named(first_day(period, every) + timedelta(days=longest), every)
+
+
+def periods_between(first: str, last: str, every: str, most: int) -> Iterator[str]:
+    """All from the first to the last; `most` at most."""
+    period = first
+    for _ in range(most):
+        yield period
+        if period >= last:
+            return
+        period = following(period, every)

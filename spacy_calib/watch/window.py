@@ -1,0 +1,207 @@
+"""What is counted of the texts of a window. All are whole numbers that add up: windows merged in any order give the same ones.
+
+No text, no word, and no digest of one is kept: tags are those of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..expect.drift import DriftProfile
+from ..expect.estimates import EntitySums, Sums
+from ..schema import Form, listed, record, whole
+from ..types import OUTSIDE, Floats, Groups, Ints
+
+# Scores are added up as whole parts of this size, as sums of floats depend on their order.
+ONE = 1 << 20
+# Inner edges of the bins of calibrated scores.
+CALIBRATED_EDGES = np.linspace(0, 1, 21)[1:-1]
+
+
+class Batch(NamedTuple):
+    """The n tokens of D Docs that carry a label with a score, and their m entities.
+
+    documents (Ints): Of each token, shape (n,). n_docs (int): D, those without tokens too.
+    columns (Ints): Place of each token's label among the labels of the source, -1 for another one.
+    raw, calibrated (Floats): Its scores. span_raw, span_calibrated (Floats): Those of the entities, shape (m,).
+    """
+
+    documents: Ints
+    n_docs: int
+    columns: Ints
+    raw: Floats
+    calibrated: Floats
+    span_raw: Floats
+    span_calibrated: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Of one window, or of several that were added up.
+
+    documents (int): Docs that were looked at. scored (int): Those with tokens that have a score. stretches (int): Pieces of the usual length
+        of a fit document that those could be cut into, at least one each. tokens, squares (int): Tokens, and the sum over documents of their
+        squares.
+    expected, independent (int): Sums over tokens of the calibrated score p, and of p (1 - p), in parts of ONE. outside (int): Of 1 - p over
+        tokens outside of all entities that were found.
+    raw, calibrated (Ints): Tokens by group of tags and bin of the score, shape (groups + 1, bins); the last row is of tags without a group.
+    labels (Ints): Tokens by the labels of the drift profile, and all others; shape (labels + 1,).
+    spans, spans_expected, spans_independent (int): Entities; sums of their scores as above. span_raw, span_calibrated (Ints): By bin.
+    """
+
+    documents: int
+    scored: int
+    stretches: int
+    tokens: int
+    squares: int
+    expected: int
+    independent: int
+    outside: int
+    raw: Ints
+    calibrated: Ints
+    labels: Ints
+    spans: int
+    spans_expected: int
+    spans_independent: int
+    span_raw: Ints
+    span_calibrated: Ints
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
+
+    @property
+    def sums(self) -> Sums:
+        """What the scores of the tokens say of the right ones: a single row."""
+        units, squares = np.array([float(self.tokens)]), np.array([float(self.squares)])
+        return Sums(np.array([[self.expected / ONE]]), np.array([[self.independent / ONE]]), units, squares)
+
+    @property
+    def entity_sums(self) -> EntitySums:
+        """What the scores say of the entities: a single row."""
+        numbers = (
+            self.spans,
+            self.spans_expected / ONE,
+            self.spans_independent / ONE,
+            self.outside / ONE,
+            self.tokens,
+            self.squares,
+        )
+        return EntitySums(*(np.array([float(number)]) for number in numbers))
+
+    @property
+    def tables(self) -> dict[str, Floats]:
+        """The totals that are compared with those of the fit documents, see `DriftProfile.held`."""
+        return {
+            "scores": self.raw.sum(axis=0, keepdims=True).astype(np.float64),
+            "label_counts": self.labels[None].astype(np.float64),
+            "calibrated": np.array([self.expected / ONE]),
+            "spans": self.span_raw[None].astype(np.float64),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How the tokens of one pipe are counted.
+
+    profile (DriftProfile): Of its fit documents: whose edges and labels are used. n_groups (int): Groups of tags.
+    group_of, label_of (Ints): Of each label of the source, and of others at the end: row in the tables by group, place among the profile's labels.
+    is_outside (NDArray[bool]): Whether it says that the token is outside of all entities.
+    """
+
+    profile: DriftProfile
+    n_groups: int
+    group_of: Ints
+    label_of: Ints
+    is_outside: Any
+
+    @classmethod
+    def of(cls, profile: DriftProfile, labels: Sequence[str], groups: Groups) -> Layout:
+        """labels (Sequence[str]): Of the source. groups (Groups): Of its tags."""
+        place = {label: i for i, label in enumerate(profile.labels)}
+        of_tag = groups.of(np.append(np.arange(len(labels)), -1)).astype(np.intp)
+        of_tag[-1] = -1
+        return cls(
+            profile,
+            len(groups),
+            np.where(of_tag < 0, len(groups), of_tag),
+            np.array([*(place.get(label, len(place)) for label in labels), len(place)], dtype=np.intp),
+            np.array([*(label == OUTSIDE for label in labels), False]),
+        )
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the arrays of Counts."""
+        rows, bins, span_bins = self.n_groups + 1, len(CALIBRATED_EDGES) + 1, len(self.profile.span_edges)
+        return {
+            "raw": (rows, len(self.profile.edges) + 1),
+            "calibrated": (rows, bins),
+            "labels": (len(self.profile.labels) + 1,),
+            "span_raw": (span_bins + 1 if span_bins else 0,),
+            "span_calibrated": (bins,),
+        }
+
+    def nothing(self) -> Counts:
+        """The counts of no texts."""
+        arrays: dict[str, Any] = {name: np.zeros(shape, dtype=np.int64) for name, shape in self.shapes.items()}
+        return Counts(**{field.name: arrays.get(field.name, 0) for field in fields(Counts)})
+
+    def count(self, batch: Batch) -> Counts:
+        """Those of some Docs."""
+        units = np.bincount(batch.documents, minlength=batch.n_docs)
+        groups, labels = self.group_of[batch.columns], self.label_of[batch.columns]
+        p, q = batch.calibrated, batch.span_calibrated
+        shapes = self.shapes
+        span_bins = shapes["span_raw"][0]
+        return Counts(
+            documents=batch.n_docs,
+            scored=int((units > 0).sum()),
+            stretches=int(np.maximum(1, units[units > 0] // self.profile.usual).sum()),
+            tokens=len(p),
+            squares=int(np.square(units).sum()),
+            expected=_whole_sum(p),
+            independent=_whole_sum(p * (1 - p)),
+            outside=_whole_sum(1 - p[self.is_outside[batch.columns]]),
+            raw=_table(groups, _bins(self.profile.edges, batch.raw), shapes["raw"]),
+            calibrated=_table(groups, _bins(CALIBRATED_EDGES, p), shapes["calibrated"]),
+            labels=np.bincount(labels, minlength=shapes["labels"][0]),
+            spans=len(q),
+            spans_expected=_whole_sum(q),
+            spans_independent=_whole_sum(q * (1 - q)),
+            span_raw=np.bincount(_bins(self.profile.span_edges, batch.span_raw), minlength=span_bins)[:span_bins],
+            span_calibrated=np.bincount(_bins(CALIBRATED_EDGES, q), minlength=shapes["span_calibrated"][0]),
+        )
+
+    @property
+    def form(self) -> Form:
+        """The form of `Counts.to_dict`, as JSON gives it back."""
+        forms: dict[str, Form] = {field.name: whole() for field in fields(Counts)}
+        for name, shape in self.shapes.items():
+            for size in reversed(shape):
+                forms[name] = listed(forms[name], size, size)
+        return record(forms)
+
+    def read(self, data: Any, where: str) -> Counts:
+        """RAISES Misfit: the data is not of the form."""
+        held = self.form(data, where)
+        arrays = {name: np.array(held[name], dtype=np.int64).reshape(shape) for name, shape in self.shapes.items()}
+        return Counts(**{**held, **arrays})
+
+
+def _bins(edges: Floats, scores: Floats) -> Ints:
+    return np.searchsorted(edges, scores, side="right")
+
+
+def _whole_sum(values: Floats) -> int:
+    return int(np.rint(values * ONE).astype(np.int64).sum())
+
+
+def _table(rows: Ints, columns: Ints, shape: tuple[int, ...]) -> Ints:
+    return np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1]).reshape(shape)
