@@ -34,6 +34,14 @@ _MESSAGES = {
     "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
     "C072": "The setting {setting} is about the one right label of a token, but of {layer} a token may have several; leave {setting} out.",
     "C185": "The short name {short!r} in the registry {registry} must belong to one entry, but {first} and {second} both have it; give one of their classes another `short`, or none.",
+    # Context
+    "C201": "The feature {given!r} of the context is not registered; registered are: {known}. If it is your own, give its file with --code.",
+    "C202": "The feature function '{name}' gave an array of shape {given} for {n} tokens; return one of shape ({n},), or ({n}, k) for k numbers a token, with the tokens of all "
+    "Docs one after the other.",
+    "C203": "The feature function '{name}' gave {given} for the Doc that begins {text!r}; return finite numbers only.",
+    "C204": "The feature '{name}' gave {given} numbers a token, but {wanted} when the pipe was fitted; fit the pipe again.",
+    "C205": "The feature '{name}' is registered as a function that makes a {given}; register a function (docs) -> array.",
+    "C206": "The feature function '{name}' failed: {why}; mend it, or take it out of the context's features.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "

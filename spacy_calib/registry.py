@@ -19,6 +19,8 @@ _NAMES = (
     "calib_poolings",
     "calib_selections",
     "calib_sets",
+    "calib_contexts",
+    "calib_features",
     "calib_metrics",
 )
 for _name in _NAMES:
@@ -32,13 +34,14 @@ def prototypes(name: str) -> dict[str, Any]:
     name (str): Of the registry: "calib_recalibrators".
     """
     functions = getattr(registry, name).get_all()
-    return {key: function() for key, function in sorted(functions.items()) if _needs_nothing(function)}
+    return {key: function() for key, function in sorted(functions.items()) if needs_nothing(function)}
 
 
-def _needs_nothing(function: Any) -> bool:
+def needs_nothing(function: Any) -> bool:
+    """Whether a function can be called without arguments."""
     needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     given = inspect.signature(function).parameters.values()
     return all(one.default is not inspect.Parameter.empty or one.kind not in needed for one in given)
 
 
-__all__ = ["prototypes", "registry"]
+__all__ = ["needs_nothing", "prototypes", "registry"]

@@ -206,6 +206,12 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.scores)
 
+    @classmethod
+    def none(cls) -> Pairs:
+        """Those of no tokens."""
+        none = np.zeros(0, dtype=np.intp)
+        return cls(none, none, np.zeros(0), np.zeros(0, dtype=bool), 0)
+
     def take(self, index: NDArray[Any]) -> Pairs:
         """Some of the pairs, by index or booleans; the tokens that were looked at stay as many."""
         return self._checked(self.rows[index], self.tags[index], self.scores[index], self.hits[index])

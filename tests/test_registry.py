@@ -22,6 +22,8 @@ OUR_REGISTRIES = [
     "calib_recalibrators",
     "calib_poolings",
     "calib_selections",
+    "calib_contexts",
+    "calib_features",
     "calib_metrics",
 ]
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]

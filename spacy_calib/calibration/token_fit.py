@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
 from .sets import ConformalSets
 from .tag_offsets import TagOffsets
-from .tokens import TokenCalibration, rest_of
+from .tokens import Context, TokenCalibration, rest_of
 
 _FOLDS = 5
 
@@ -28,6 +29,8 @@ class TokenData:
     pairs (Pairs): All that reach the lowest score that takes part; rows are tokens in [0, len(gold)).
     gold (Ints): Column of the gold tag of each token: -1 where the model does not know it, -2 where there is no gold.
     documents (Ints): Of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
+    others (Pairs): The pairs of tokens without gold, whose hits mean nothing; their rows stand between those of the pairs. words: What
+        stands in the tokens, which a context looks at; None without one.
     """
 
     pairs: Pairs
@@ -35,6 +38,8 @@ class TokenData:
     documents: Ints
     n_tags: int
     threshold: float
+    others: Pairs = field(default_factory=Pairs.none)
+    words: Any = None
 
     @cached_property
     def kept(self) -> Ints:
@@ -73,12 +78,39 @@ class Chosen:
         return data.kept_pairs.with_scores(self.scaled[data.kept])
 
 
+class ContextFit(Protocol):
+    """What was learned of the surroundings of tokens.
+
+    context (Context): Fitted. kept (bool): Whether it moves the scores of tokens. about (dict): What `info` says of it.
+    held_out (Floats): The score of each pair by a context that did not see its document; that of the maps where it moves none.
+    others (Floats): The scores of the entries of tokens without gold. view: The tokens of the fit as its features see them.
+    """
+
+    @property
+    def context(self) -> Context: ...
+    @property
+    def kept(self) -> bool: ...
+    @property
+    def about(self) -> dict[str, Any]: ...
+    @property
+    def held_out(self) -> Floats: ...
+    @property
+    def others(self) -> Floats: ...
+    @property
+    def view(self) -> Any: ...
+
+
+# (pairs with the scores of maps that did not see their document, the entries of tokens without gold, documents of the pairs, words).
+LearnContext = Callable[[Pairs, Pairs, Ints, Any], ContextFit]
+
+
 @dataclass(frozen=True, eq=False)
 class TokenFit:
     """A fitted calibration, with what it was fitted on.
 
     calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): The maps among these steps.
     data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): What the maps were fitted on, see `Chosen.pairs_of`.
+    learn_context (LearnContext | None): Learns the context; None leaves it out.
     """
 
     calibration: TokenCalibration
@@ -86,10 +118,11 @@ class TokenFit:
     data: TokenData
     chosen: Chosen
     pairs: Pairs
+    learn_context: LearnContext | None = None
 
     @cached_property
-    def held_out(self) -> Floats:
-        """The score of each pair by maps that did not see its document, or its block of tokens where there is one document only."""
+    def mapped(self) -> Floats:
+        """What maps make of each pair that did not see its document, or its block of tokens where there is one document only."""
         pairs, documents = self.pairs, self.data.kept_documents
         if len(np.unique(documents)) < 2:
             documents = pairs.rows  # blocks of tokens, then
@@ -100,7 +133,38 @@ class TokenFit:
                 maps = GroupedRecalibrator(self.chosen.prototype, maps.groups, self.chosen.offsets).fit(pairs.take(outside))
             return maps.predict(pairs.scores[inside], pairs.tags[inside])
 
-        return self.calibration.normalized(pairs.rows, pairs.scores, cross_fit(folds_of(documents, _FOLDS), score))
+        return cross_fit(folds_of(documents, _FOLDS), score)
+
+    @cached_property
+    def context(self) -> ContextFit | None:
+        """What was learned of the surroundings, if that was asked for."""
+        if self.learn_context is None:
+            return None
+        kept, _, mapped = self._others
+        others = self.data.others.take(kept).with_scores(mapped)
+        return self.learn_context(self.pairs.with_scores(self.mapped), others, self.data.kept_documents, self.data.words)
+
+    @cached_property
+    def judged(self) -> Floats:
+        """The score of each pair before the normalization, by maps and context that did not see its document."""
+        return self.mapped if self.context is None else self.context.held_out
+
+    @cached_property
+    def held_out(self) -> Floats:
+        """The score of each pair by steps that did not see its document."""
+        return self.calibration.normalized(self.pairs.rows, self.pairs.scores, self.judged)
+
+    @cached_property
+    def others(self) -> tuple[Ints, Floats]:
+        """(index of the pairs of tokens without gold that reach the threshold, their calibrated scores)."""
+        kept, scaled, mapped = self._others
+        scores = mapped if self.context is None else self.context.others
+        return kept, self.calibration.normalized(self.data.others.rows[kept], scaled, scores)
+
+    @cached_property
+    def _others(self) -> tuple[Ints, Floats, Floats]:
+        """(these pairs' index, their scaled scores, what the maps make of them)."""
+        return self.calibration.map_pairs(self.data.others, self.data.threshold)
 
 
 def fit_tokens(
@@ -112,22 +176,28 @@ def fit_tokens(
     intervals: bool = False,
     sets: ConformalSets | None = None,
     promise_groups: Groups | None = None,
+    learn_context: LearnContext | None = None,
 ) -> TokenFit:
     """Fit all steps after the scaling.
 
     groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
         selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
-    sets (ConformalSets | None): Prototype; it is fitted on scores of maps that did not see the token's document.
+    sets (ConformalSets | None): Prototype; it is fitted on scores of steps that did not see the token's document.
+    learn_context (LearnContext | None): See TokenFit.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
     maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets).fit(pairs)
     made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
-    fitted = TokenFit(made, maps, data, chosen, pairs)
+    fitted = TokenFit(made, maps, data, chosen, pairs, learn_context)
+    moved = fitted.context is not None and fitted.context.kept
+    if fitted.context is not None and moved:
+        made.context = fitted.context.context
     if normalize == "other":
         made.other = _fit_other(pairs)
     if intervals:
-        made.intervals = GroupedVennAbers(promise_groups or groups).fit(pairs)
+        judged = pairs.with_scores(fitted.judged) if moved else pairs
+        made.intervals = GroupedVennAbers(promise_groups or groups).fit(judged)
     if sets is not None:
         made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)
     return fitted

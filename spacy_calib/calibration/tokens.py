@@ -1,10 +1,10 @@
-"""From the probabilities that a source gave to calibrated ones: scaling, map of the group, normalization; and what is promised of them."""
+"""From the probabilities that a source gave to calibrated ones: scaling, map of the group, context, normalization; and what is promised of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class Calibrated:
     low, high (Floats | None): Venn-Abers interval of each entry; None where the pipe keeps none.
     in_set (NDArray[bool] | None): Whether the tag is in the token's set. out_of_reach (NDArray[bool] | None): Of each token, whether no
         set short of all tags keeps the promise. None where the pipe makes no sets.
+    view (Any): The tokens as the features of the context see them; None without context.
     """
 
     marginals: Marginals
@@ -46,6 +47,7 @@ class Calibrated:
     high: Floats | None = None
     in_set: NDArray[np.bool_] | None = None
     out_of_reach: NDArray[np.bool_] | None = None
+    view: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +59,29 @@ class CalibratedEntries:
     high: Floats | None = None
 
 
-# The saved form of TokenCalibration. What scaling and sets learned is read by their classes.
+class Context(Protocol):
+    """What a context learned; its class stands in a later room. functions: What it asks of Docs."""
+
+    @property
+    def functions(self) -> Any: ...
+
+    def view(self, words: Any, rows: Ints, scores: Floats) -> Any:
+        """The tokens as its features see them. words: Of all tokens. rows (Ints), scores (Floats): Of their entries, as the maps give them."""
+
+    def calibrate(self, view: Any) -> Floats | None:
+        """The scores of these entries; None where those of tokens stay as they are."""
+
+    def calibrate_below(self, view: Any, rows: Ints, scores: Floats) -> Floats | None:
+        """The same of entries below the threshold."""
+
+    def state(self) -> dict[str, Any]: ...
+
+
+# The saved form of TokenCalibration. What scaling, context and sets learned is read by their classes.
 TOKENS: dict[str, Form | Optional] = {
     "maps": maybe(GROUPED),
     "scaling": optional(maybe(registered("@calib_scalings"))),
+    "context": optional(maybe(registered("@calib_contexts"))),
     "other": optional(maybe(MAP)),
     "intervals": optional(maybe(GROUPED)),
     "sets": optional(maybe(registered("@calib_sets"))),
@@ -73,6 +94,7 @@ class TokenCalibration:
 
     scaling (Scaling | None): Fitted; weighs the tags of a token anew before the threshold cuts them off.
     maps (GroupedRecalibrator | None): Fitted; of the scaled scores. None passes them through.
+    context (Context | None): Fitted; moves what the maps give by what surrounds the token.
     normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the calibrated probability that the
         right tag is none of them. other (Recalibrator | None): The map of that probability.
     intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
@@ -84,6 +106,7 @@ class TokenCalibration:
         maps: GroupedRecalibrator | None = None,
         *,
         scaling: Scaling | None = None,
+        context: Context | None = None,
         normalize: bool | str = False,
         other: Recalibrator | None = None,
         intervals: GroupedVennAbers | None = None,
@@ -92,6 +115,7 @@ class TokenCalibration:
     ):
         self.maps = maps
         self.scaling = scaling
+        self.context = context
         self.normalize = normalize
         self.other = other
         self.intervals = intervals
@@ -100,37 +124,51 @@ class TokenCalibration:
 
     # Applying
 
-    def calibrate(self, scores: Scores, threshold: float) -> Calibrated:
-        """The calibrated probabilities of all entries that reach the threshold."""
+    def calibrate(self, scores: Scores, threshold: float, words: Any = None) -> Calibrated:
+        """The calibrated probabilities of all entries that reach the threshold. words: Of the tokens; a context looks at them."""
         marginals, scaled = self._scaled(scores, threshold)
         rows, tags = marginals.rows, marginals.tags
         leads = self._leads(rows, marginals.scores)
-        calibrated = self.normalized(rows, scaled, self._map(scaled, tags, leads))
-        low, high = self._interval(scaled, tags, leads)
+        mapped = self._map(scaled, tags)
+        view = None if self.context is None else self.context.view(words, rows, mapped)
+        moved = None if self.context is None else self.context.calibrate(view)
+        adapted = move_all(self.adaptations, mapped if moved is None else moved, leads, tags)
+        calibrated = self.normalized(rows, scaled, adapted)
+        low, high = self._interval(scaled if moved is None else moved, tags, leads)
         in_set = out_of_reach = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(rows, tags, calibrated, marginals.n_tokens)
             out_of_reach[silent_tokens(scores, rows)] = True
-        return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach)
+        return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach, view)
 
-    def calibrate_pairs(self, pairs: Pairs, threshold: float, normalize: bool = True) -> tuple[Ints, Floats]:
+    def calibrate_pairs(self, pairs: Pairs, threshold: float, normalize: bool = True, words: Any = None) -> tuple[Ints, Floats]:
         """(index of the pairs that reach the threshold, their calibrated probabilities).
 
         pairs (Pairs): All of their tokens that reach the lowest score that takes part. normalize (bool): Whether the last step is taken too.
+        words: Of all tokens, which then must all have their pairs here; a context looks at them.
         """
+        kept, scaled, mapped = self.map_pairs(pairs, threshold)
+        rows, tags = pairs.rows[kept], pairs.tags[kept]
+        moved = None if self.context is None else self.context.calibrate(self.context.view(words, rows, mapped))
+        leads = self._leads(rows, pairs.scores[kept])
+        adapted = move_all(self.adaptations, mapped if moved is None else moved, leads, tags)
+        return kept, self.normalized(rows, scaled, adapted) if normalize else adapted
+
+    def map_pairs(self, pairs: Pairs, threshold: float) -> tuple[Ints, Floats, Floats]:
+        """(index of the pairs that reach the threshold, their scaled scores, what the maps make of these). pairs (Pairs): As above."""
         kept = np.flatnonzero(pairs.scores >= threshold)
         scaled = pairs.scores
         if self.scaling is not None:
             counted = None if threshold >= self.scaling.floor else scaled >= self.scaling.floor
             scaled = self.scaling.scale(pairs.rows, pairs.tags, scaled, counted)
-        rows, scaled = pairs.rows[kept], scaled[kept]
-        mapped = self._map(scaled, pairs.tags[kept], self._leads(rows, pairs.scores[kept]))
-        return kept, self.normalized(rows, scaled, mapped) if normalize else mapped
+        return kept, scaled[kept], self._map(scaled[kept], pairs.tags[kept])
 
-    def calibrate_entries(self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats) -> CalibratedEntries:
+    def calibrate_entries(
+        self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats, view: Any = None
+    ) -> CalibratedEntries:
         """The calibrated probabilities of single entries below the threshold; they are not normalized.
 
-        rows, tags (Ints), raw (Floats): Token, tag and raw probability of each.
+        rows, tags (Ints), raw (Floats): Token, tag and raw probability of each. view: See `Calibrated`.
         """
         scaled = raw
         if self.scaling is not None and len(rows):
@@ -141,8 +179,11 @@ class TokenCalibration:
             counted = np.concatenate([every.scores[beside] >= of_floor, np.zeros(len(raw), dtype=bool)])
             all_rows, all_tags = np.append(every.rows[beside], rows), np.append(every.tags[beside], tags)
             scaled = self.scaling.scale(all_rows, all_tags, joined, counted)[len(beside) :]
+        mapped = self._map(scaled, tags)
+        moved = None if self.context is None else self.context.calibrate_below(view, rows, mapped)
         leads = np.zeros(len(rows), dtype=bool)  # what leads reaches the threshold
-        return CalibratedEntries(self._map(scaled, tags, leads), *self._interval(scaled, tags, leads))
+        adapted = move_all(self.adaptations, mapped if moved is None else moved, leads, tags)
+        return CalibratedEntries(adapted, *self._interval(scaled if moved is None else moved, tags, leads))
 
     def _scaled(self, scores: Scores, threshold: float) -> tuple[Marginals, Floats]:
         """(entries that reach the threshold, their scaled scores)."""
@@ -158,14 +199,14 @@ class TokenCalibration:
         """Whether each entry is its token's likeliest one by the raw scores; asked by the adaptations alone."""
         return leading(rows, raw) if self.adaptations else np.zeros(len(rows), dtype=bool)
 
-    def _map(self, scaled: Floats, tags: Ints, leads: NDArray[np.bool_]) -> Floats:
-        mapped = scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
-        return move_all(self.adaptations, mapped, leads, tags)
+    def _map(self, scaled: Floats, tags: Ints) -> Floats:
+        return scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
 
-    def _interval(self, scaled: Floats, tags: Ints, leads: NDArray[np.bool_]) -> tuple[Floats | None, Floats | None]:
+    def _interval(self, judged: Floats, tags: Ints, leads: NDArray[np.bool_]) -> tuple[Floats | None, Floats | None]:
+        """judged (Floats): What the intervals are fitted on: the scores that context gives, without one the scaled ones."""
         if self.intervals is None:
             return None, None
-        low, high = self.intervals.interval(scaled, tags)
+        low, high = self.intervals.interval(judged, tags)
         return move_all(self.adaptations, low, leads, tags), move_all(self.adaptations, high, leads, tags)
 
     def normalized(self, rows: Ints, scaled: Floats, calibrated: Floats) -> Floats:
@@ -187,7 +228,7 @@ class TokenCalibration:
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
-        parts = ("maps", "scaling", "other", "intervals", "sets")
+        parts = ("maps", "scaling", "context", "other", "intervals", "sets")
         held = {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
         return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
 
@@ -207,6 +248,7 @@ class TokenCalibration:
         made = cls(
             part("maps", lambda held: GroupedRecalibrator.from_state(held, load)),
             scaling=part("scaling", load),
+            context=part("context", load),
             normalize=normalize,
             other=part("other", load),
             intervals=part("intervals", GroupedVennAbers.from_state),

@@ -17,6 +17,7 @@ from ..doc.attributes import doc_view, register
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.likeliest import fill_bare, write_labels
 from ..doc.names import check_pipe_name
+from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
 from ..errors import calib_error
 from ..sources.find import check_loaded
@@ -141,7 +142,10 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         changes = self.lookup.changes(found.nlp, component, labels)
         if changes:
             self.warn(changes[0], **changes[1])
-        calibrated = learned.tokens.calibrate(scores, self.threshold)
+        words = None
+        if learned.tokens.context is not None:
+            words = words_of([docs[i] for i in open_docs.places], learned.tokens.context.functions, annotation.first)
+        calibrated = learned.tokens.calibrate(scores, self.threshold, words)
         hashes, given = (
             fill_bare(calibrated.marginals, open_docs.hashes, labels) if source.sets_labels else (open_docs.hashes, {})
         )
@@ -149,7 +153,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         spans = None
         if scores.spans is not None:
             spans = calibrated_spans(learned.spans, source, scores.spans, source.span_labels(component), self.event)
-        below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated.marginals, carried, labels)
+        below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated, carried, labels)
         return Reading(open_docs.places, CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans), given)
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:

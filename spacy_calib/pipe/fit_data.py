@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from spacy.training import Example
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import TokenData
 from ..calibration.tokens import silent_tokens
+from ..context.fit import FitWords
+from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_space, label_hashes
 from ..doc.events import span_hits
 from ..doc.gold import gold_columns
@@ -43,6 +45,7 @@ class FitData:
     spans (SpanData | None): Spans found, None for a source of token labels alone. span_counts (Counter): Gold frequency of each span label.
     unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
     unjudged (Pairs), unjudged_documents (Ints): The same of tokens without gold, which take no part in the fit; their hits mean nothing.
+    words (Words | None): All tokens that were read; None where they were not asked for. doc_documents (Ints): The document of each of its Docs.
     """
 
     pairs: Pairs
@@ -59,6 +62,8 @@ class FitData:
     unknown: UnknownGold
     unjudged: Pairs
     unjudged_documents: Ints
+    words: Words | None
+    doc_documents: Ints
 
     def check(self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float) -> None:
         """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: more than the share max_unknown of them.
@@ -78,21 +83,28 @@ class FitData:
         if n_pairs < min_pairs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=min_pairs)
 
-    def tokens(self, n_tags: int, threshold: float) -> TokenData:
-        """What a token calibration is fitted on."""
-        return TokenData(self.pairs, self.gold, self.documents, n_tags, threshold)
+    def tokens(self, n_tags: int, threshold: float, words: FitWords | None = None) -> TokenData:
+        """What a token calibration is fitted on. words (FitWords | None): What a context looks at."""
+        return TokenData(self.pairs, self.gold, self.documents, n_tags, threshold, self.unjudged, words)
 
 
-def collect_fit_data(source: Source, pipe: Any, examples: Iterable[Example], lowest: float, event: str = "exact") -> FitData:
+def collect_fit_data(
+    source: Source,
+    pipe: Any,
+    examples: Iterable[Example],
+    lowest: float,
+    event: str = "exact",
+    words_of: Callable[[Sequence[Doc]], Words] | None = None,
+) -> FitData:
     """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
 
     lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `doc/events.py`.
+    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
     RAISES C024, C040, C041: what the source found is no probability.
     """
-    reader = _Reader(source, pipe, lowest, event)
+    reader = _Reader(source, pipe, lowest, event, words_of)
     parts = [part for batch in util.minibatch(examples, size=_BATCH) if (part := reader.read(batch)) is not None]
-    spans = [part.spans for part in parts if part.spans is not None]
-    return reader.joined(_Tokens.joined([part.tokens for part in parts]), spans)
+    return reader.joined(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,17 +144,19 @@ class _FoundSpans:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What a batch gave."""
+    """What a batch gave. doc_documents (Ints): The document of each Doc. words (Words | None): See FitData."""
 
     tokens: _Tokens
     spans: _FoundSpans | None
+    doc_documents: Ints
+    words: Words | None
 
 
 class _Reader:
     """Reads batches of examples, and adds up what is counted over all of them; the arguments are those of `collect_fit_data`."""
 
-    def __init__(self, source: Source, pipe: Any, lowest: float, event: str):
-        self.source, self.pipe, self.lowest, self.event = source, pipe, lowest, event
+    def __init__(self, source: Source, pipe: Any, lowest: float, event: str, words_of: Callable[[Sequence[Doc]], Words] | None):
+        self.source, self.pipe, self.lowest, self.event, self.words_of = source, pipe, lowest, event, words_of
         self.annotation = source.annotation(pipe)
         self.labels: Sequence[str] = ()
         self.counts: Counter[str] = Counter()
@@ -167,7 +181,8 @@ class _Reader:
         self.labels = self.source.labels(self.pipe)  # a recognizer may have met new ones while it ran
         documents = np.array([self.numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
         spans = None if scores.spans is None else self._spans(readable, scores.spans, documents)
-        return _Part(self._tokens(readable, scores, documents), spans)
+        words = None if self.words_of is None else self.words_of([eg.predicted for eg in readable])
+        return _Part(self._tokens(readable, scores, documents), spans, documents, words)
 
     def _tokens(self, examples: Sequence[Example], scores: Scores, documents: Ints) -> _Tokens:
         marginals = scores.above(self.lowest)
@@ -193,8 +208,10 @@ class _Reader:
             self.gold_spans[document] += len(self.annotation.spans_on(eg.reference))
         return _FoundSpans(spans, hits, documents[_example_of(examples, spans)])
 
-    def joined(self, tokens: _Tokens, found: Sequence[_FoundSpans]) -> FitData:
-        """All that was read. tokens (_Tokens): Of all batches. found: The spans of each batch."""
+    def joined(self, parts: Sequence[_Part]) -> FitData:
+        """All that was read. parts: Of each batch."""
+        tokens = _Tokens.joined([part.tokens for part in parts])
+        found = [part.spans for part in parts if part.spans is not None]
         every = tokens.marginals
         has_gold = np.flatnonzero(tokens.gold[every.rows] != -2)
         rows = every.rows[has_gold]
@@ -215,6 +232,8 @@ class _Reader:
             unknown=UnknownGold.of(_named(self.confusions, self.labels, self.counts), self.n_unknown, self.counts, self.labels),
             unjudged=Pairs(every.rows[unjudged], every.tags[unjudged], every.scores[unjudged], no_hits, len(tokens.gold)),
             unjudged_documents=tokens.documents[every.rows[unjudged]],
+            words=None if self.words_of is None else Words.joined([part.words for part in parts if part.words is not None]),
+            doc_documents=_joined((part.doc_documents for part in parts), np.intp),
         )
 
     def _span_data(self, found: Sequence[_FoundSpans]) -> SpanData:

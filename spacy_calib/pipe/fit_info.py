@@ -46,6 +46,15 @@ _SETS = record(
         "unreached": listed(text),
     }
 )  # fmt: skip
+_BY_MODEL = keyed(number())
+_CONTEXT = record(
+    {
+        "when": text, "kept": flag, "why": text, "counted_on": text, "forms": whole(),
+        "comparison": maybe(record({"without": number(), "with_context": number(), "error": number()})),
+        "slopes": _BY_MODEL, "ridges": _BY_MODEL,
+        "weights": listed(record({"feature": text, "what": text, "leading": number(), "others": number()})),
+    }
+)  # fmt: skip
 _SPANS = record(
     {
         "event": text, "labels": listed(text), "spans": whole(), "right": whole(), "candidates": whole(), "fallback": text,
@@ -70,6 +79,7 @@ FIT_INFO = record(
         "scaling": optional(maybe(_SCALING)),
         "method": text,
         "pooling": optional(maybe(_OFFSETS)),
+        "context": optional(maybe(_CONTEXT)),
         "intervals": optional(flag, False),
         "sets": optional(maybe(_SETS)),
         "selection": optional(maybe(_SELECTION)),
@@ -125,7 +135,7 @@ class FitInfo:
     docs (int), unit (str): Documents, and what they are. tokens (int): With gold. unknown_gold (int): Those whose gold label the component
         does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
     pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
-    method (str): Registered name of the recalibrator. scaling, pooling, sets (Mapping | None): What these steps say of themselves, None
+    method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
         without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
     spans (SpanFitInfo | None): None for a source of token labels alone. versions (Mapping): Package -> version.
@@ -145,6 +155,7 @@ class FitInfo:
     scaling: Mapping[str, Any] | None = None
     method: str = ""
     pooling: Mapping[str, Any] | None = None
+    context: Mapping[str, Any] | None = None
     intervals: bool = False
     sets: Mapping[str, Any] | None = None
     selection: Mapping[str, Any] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,10 @@ from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import Chosen, TokenData, TokenFit, fit_tokens
 from ..calibration.tokens import lowest_score
+from ..context.fit import FitWords, fit_token_context
 from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch
+from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.record import FitRecord, record_fit
 from ..expect.seen import SeenTexts
@@ -39,6 +42,7 @@ from .settings import PipeSettings
 from .state import PipeState
 
 if TYPE_CHECKING:
+    from ..context.familiarity import WordCounts
     from .component import Calibrator
 
 _HERE = "the fit data"
@@ -52,6 +56,7 @@ class FitArguments:
     span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
     counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
     max_unknown (float): A greater share of gold labels that the component does not know is refused.
+    word_counts (WordCounts | None): How often forms stand in the training data, for a context; None counts them in the examples.
     """
 
     tag_counts: Mapping[str, int] | None = None
@@ -61,6 +66,7 @@ class FitArguments:
     counted_on: str = _HERE
     n_bins: int = 10
     max_unknown: float = 1.0
+    word_counts: WordCounts | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +146,10 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
     source = pipe.source
     annotation = source.annotation(component)
     watch = TextWatch(annotation)
-    data = collect_fit_data(source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event)
+    words_wanted = None if pipe.context is None else partial(words_of, functions=pipe.context.functions, first=annotation.first)
+    data = collect_fit_data(
+        source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event, words_of=words_wanted
+    )
     name = source.component or "the source"
     data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, arguments.max_unknown)
     labels = source.labels(component)
@@ -153,9 +162,17 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
         labels=labels,
         data=data,
         seen=SeenTexts.of(watch.units().digests),
-        tokens=data.tokens(len(labels), pipe.threshold),
+        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments)),
         counts=dict(data.counts if arguments.tag_counts is None else arguments.tag_counts),
     )
+
+
+def _fit_words(data: FitData, arguments: FitArguments) -> FitWords | None:
+    if data.words is None:
+        return None
+    if arguments.word_counts is None:
+        return FitWords(data.words, data.doc_documents, None, _HERE)
+    return FitWords(data.words, data.doc_documents, arguments.word_counts, arguments.counted_on)
 
 
 def _with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
@@ -200,6 +217,9 @@ def _chosen(gathered: Gathered) -> Chosen:
 def learn(gathered: Gathered, plan: Plan) -> Learned:
     """Fit the maps. RAISES C003, C006, C007: too few pairs."""
     settings, data, tokens = gathered.settings, gathered.data, gathered.tokens
+    learn_context = None
+    if settings.context is not None:
+        learn_context = partial(fit_token_context, settings.context, overlapping=gathered.annotation.overlapping)
     fitted = fit_tokens(
         tokens,
         plan.chosen,
@@ -208,6 +228,7 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         intervals=settings.intervals,
         sets=settings.sets,
         promise_groups=plan.judged_by,
+        learn_context=learn_context,
     )
     spans = None
     if data.spans is not None:
@@ -220,7 +241,7 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
 def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
     """What the pipe remembers of the fit documents."""
     data = gathered.data
-    kept, calibrated = learned.tokens.calibration.calibrate_pairs(data.unjudged, gathered.settings.threshold)
+    kept, calibrated = learned.tokens.others
     unjudged = JudgedPairs(data.unjudged.take(kept), calibrated, data.unjudged_documents[kept])
     return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged)
 
@@ -255,6 +276,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.chosen.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
+        context=None if learned.tokens.context is None else learned.tokens.context.about,
         intervals=settings.intervals,
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,

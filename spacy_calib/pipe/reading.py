@@ -10,7 +10,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..calibration.spans import SpanCalibration
-from ..calibration.tokens import CalibratedEntries, TokenCalibration
+from ..calibration.tokens import Calibrated, CalibratedEntries, TokenCalibration
 from ..doc.annotations import Annotation, Hashes, columns_of, label_hashes
 from ..doc.write import CalibratedBatch, CalibratedSpans, CarriedLabels
 from ..pairs.marginals import Scores
@@ -73,12 +73,13 @@ def _carried_columns(marginals: Marginals, hashes: Any, labels: tuple[str, ...])
 
 
 def carried_below_threshold(
-    tokens: TokenCalibration, threshold: float, scores: Scores, marginals: Marginals, hashes: Any, labels: tuple[str, ...]
+    tokens: TokenCalibration, threshold: float, scores: Scores, calibrated: Calibrated, hashes: Any, labels: tuple[str, ...]
 ) -> CarriedLabels:
     """Tokens whose label the model knows but did not give the threshold's score (set by somebody else, or kept from before).
 
-    marginals (Marginals): The entries of `scores` above the threshold. hashes: Hash of the label that each token carries.
+    calibrated (Calibrated): The entries of `scores` above the threshold. hashes: Hash of the label that each token carries.
     """
+    marginals = calibrated.marginals
     carried = _carried_columns(marginals, hashes, labels)
     held = np.zeros(marginals.n_tokens, dtype=bool)
     held[marginals.rows[carried[marginals.rows] == marginals.tags]] = True
@@ -88,8 +89,8 @@ def carried_below_threshold(
     raw = scores.at(rows, carried[rows])
     rows, raw = rows[~np.isnan(raw)], raw[~np.isnan(raw)]
     columns = carried[rows]
-    calibrated = tokens.calibrate_entries(scores, threshold, rows, columns, raw)
-    return CarriedLabels(rows, [labels[column] for column in columns.tolist()], raw, calibrated)
+    below = tokens.calibrate_entries(scores, threshold, rows, columns, raw, calibrated.view)
+    return CarriedLabels(rows, [labels[column] for column in columns.tolist()], raw, below)
 
 
 def calibrated_spans(

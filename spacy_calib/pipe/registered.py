@@ -8,9 +8,13 @@ from typing import Any, TypeVar
 from ..calibration.auto import Selector
 from ..calibration.recalibrators import Recalibrator
 from ..calibration.scaling import Scaling
+from ..context.features import Feature, FromDocs
+from ..context.tokens import TokenContext
 from ..errors import calib_error
-from ..registry import prototypes
+from ..registry import needs_nothing, prototypes, registry
 
+# What the registered names of this package begin with.
+_OURS = "spacy-calib."
 Prototype = TypeVar("Prototype", Recalibrator, Scaling)
 
 
@@ -42,7 +46,7 @@ def _by_short(registry: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     owner: dict[str, str] = {}
     # Those of this package in front: what is registered elsewhere adds rows behind.
-    made_by = sorted(prototypes(registry).items(), key=lambda named: not named[0].startswith("spacy-calib."))
+    made_by = sorted(prototypes(registry).items(), key=lambda named: not named[0].startswith(_OURS))
     for name, made in made_by:
         # A function that presets what another one makes too has no claim to the short name of the class.
         short = (_own_short(made) if getattr(made, "registered", name) == name else "") or name
@@ -72,6 +76,38 @@ def make_selector(
     maps: dict[str, Recalibrator] = _named("methods", methods, recalibrators())
     before: dict[str, Scaling] = _named("scalings", scalings, _scalings())
     return Selector(maps, before, n_folds, n_groups, one_vs_rest)
+
+
+def make_context(when: str = "always", features: list[str] | None = None, shrinkage: float = 30.0) -> TokenContext:
+    """Registered as spacy-calib.Context.v1. See TokenContext.
+
+    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does.
+    RAISES C001: a setting out of range. C185: two features have one short name. C201: a feature that is not registered. C205: a registered
+        function that makes none.
+    """
+    ours = [name for name, made in _features().items() if made.registered.startswith(_OURS)]
+    names = [one for name in (["*"] if features is None else features) for one in (ours if name == "*" else [name])]
+    return TokenContext([_feature(name) for name in dict.fromkeys(names)], when, shrinkage)
+
+
+def _features() -> dict[str, Any]:
+    return {name: made for name, made in _by_short("calib_features").items() if isinstance(made, Feature)}
+
+
+def _feature(name: str) -> Feature:
+    """The feature of a short or a registered name."""
+    known = _features()
+    found = known.get(name) or next((made for made in known.values() if made.registered == name), None)
+    if found is not None:
+        return found
+    functions = registry.calib_features
+    if name not in functions:
+        raise calib_error("C201", given=name, known=", ".join({**known, **functions.get_all()}))
+    function = functions.get(name)
+    made = function() if needs_nothing(function) else function  # a registered function may be the feature, or make it
+    if not callable(made):
+        raise calib_error("C205", name=name, given=type(made).__name__)
+    return FromDocs(name, made)
 
 
 def _named(setting: str, names: Sequence[str] | None, known: Mapping[str, Prototype]) -> dict[str, Prototype]:

@@ -19,7 +19,7 @@ FORMAT = "spacy-calib"
 FORMAT_VERSION = 1
 
 # Registries whose things are saved by name, settings and learned arrays.
-_KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets")
+_KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts")
 
 
 def dump(state: dict[str, Any]) -> bytes:
@@ -89,7 +89,7 @@ def collector_kept() -> Iterator[None]:
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
-    """Rebuild a recalibrator, a pooling, a scaling or sets from its `state()` through the registry.
+    """Rebuild a recalibrator, a pooling, a scaling, a context or sets from its `state()` through the registry.
 
     RAISES C012: nothing of that name is registered. Misfit: what is registered does not take these settings, or what it learned.
     """
@@ -106,6 +106,10 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
         key: load_part(value, name=name) if isinstance(value, dict) and kind in value else value
         for key, value in form["settings"].items()
     }
+    features = settings.get("features", ()) if kind == "@calib_contexts" else ()
+    for feature in features:
+        if feature not in registry.calib_features:
+            raise calib_error("C012", name=name, given=feature)
     try:
         made = held.get(given)(**settings)
     except Exception as error:  # whatever a registered function says of settings that it does not know

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from ..calibration.scaling import Scaling
     from ..calibration.sets import ConformalSets
     from ..calibration.tag_offsets import TagOffsets
+    from ..context.tokens import TokenContext
     from ..sources.base import Source
 else:  # what a registered function made: importing these classes would make every `Language()` slow
-    Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = Source = Any
+    Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
 
 Made = TypeVar("Made", bound=Callable[..., Any])
 
@@ -47,6 +48,7 @@ class PipeSettings:
     recalibrator (Recalibrator): Prototype, copied for every group.
     pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
     selection (Selector | None): Chooses scaling, grouping, recalibrator and pooling by cross-validation at the fit, in place of the four.
+    context (TokenContext | None): Prototype of the step after the maps that looks at the rest of the Doc; None leaves it out.
     intervals (bool): Give every token a Venn-Abers interval.
     sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
     scorer (Callable | None): Called by `nlp.evaluate`.
@@ -63,6 +65,7 @@ class PipeSettings:
     recalibrator: Recalibrator = _block("@calib_recalibrators", "spacy-calib.Isotonic.v1")
     pooling: TagOffsets | None = _block_or_none("@calib_poolings")
     selection: Selector | None = _block_or_none("@calib_selections")
+    context: TokenContext | None = _block_or_none("@calib_contexts")
     intervals: bool = False
     sets: ConformalSets | None = _block_or_none("@calib_sets")
     scorer: Callable[..., dict[str, Any]] | None = _block_or_none("@scorers", "spacy-calib.Scorer.v1")

@@ -24,8 +24,8 @@ INFO = FitInfo(
 )
 # Keys that pipelines saved by version 0.1.0 may lack, and what is read in their place.
 LATER = {
-    "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "intervals": False,
-    "sets": None, "selection": None, "held_out": None, "spans": None,
+    "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "context": None,
+    "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None,
 }  # fmt: skip
 
 
@@ -46,6 +46,7 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "scaling",
         "method",
         "pooling",
+        "context",
         "intervals",
         "sets",
         "selection",

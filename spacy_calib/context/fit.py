@@ -1,0 +1,182 @@
+"""Learning a context from cross-fitted scores, and asking held-out documents whether it is worth keeping. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.sufficiency import too_few_to_choose
+from ..metrics.proper import log_losses
+from ..pairs.folds import folds_of
+from ..types import Floats, Ints, Pairs
+from .familiarity import Met, WordCounts, met_elsewhere
+from .ridge import RidgeFit, fit_ridge
+from .surroundings import Entries, Surroundings
+from .tokens import Column, TokenContext, TokenModels, View
+from .words import Words
+
+_FOLDS = 5
+HERE = "the fit data"
+
+
+@dataclass(frozen=True, eq=False)
+class FitWords:
+    """The words of the Docs that a context is learned on.
+
+    words (Words): Of all tokens. of_docs (Ints): The document of each Doc.
+    counted (WordCounts | None): Forms of the training data; None counts those of the other documents here. counted_on (str): Whose they are.
+    """
+
+    words: Words
+    of_docs: Ints
+    counted: WordCounts | None = None
+    counted_on: str = HERE
+
+    @cached_property
+    def known(self) -> WordCounts:
+        """What a fitted context keeps."""
+        return (self.counted or WordCounts.of(self.words)).most_frequent()
+
+    @cached_property
+    def met(self) -> Met:
+        """How often each token's form was met; where they are counted here, a document's own words are left out."""
+        if self.counted is not None:
+            return self.known.look_up(self.words)
+        return met_elsewhere(self.words, self.of_docs[self.words.docs])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores without and with context, on held-out documents.
+
+    without, with_context (float): Mean log loss. error (float): Standard error of their difference, by document.
+    """
+
+    without: float
+    with_context: float
+    error: float
+
+    @property
+    def no_worse(self) -> bool:
+        return self.with_context - self.without <= self.error
+
+    @classmethod
+    def of(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
+        """The probabilities of n things. hits: Of each. documents (Ints): Likewise."""
+        before, after = log_losses(without, hits), log_losses(with_context, hits)
+        mean = float((after - before).mean())
+        _, codes = np.unique(documents, return_inverse=True)
+        residuals = np.bincount(codes, weights=after - before) - mean * np.bincount(codes)
+        return cls(float(before.mean()), float(before.mean()) + mean, float(np.sqrt((residuals**2).sum())) / len(hits))
+
+
+@dataclass(frozen=True, eq=False)
+class TokenContextFit:
+    """What was learned of tokens, and whether it is used.
+
+    context (TokenContext): Fitted; its `models_` are None where scores of tokens stay as they are. view (View): Of the fit data.
+    held_out (Floats): The score of each pair by a context that did not see its document; that of the maps where scores stay as they are.
+    others (Floats): The scores of the entries of tokens without gold. about (dict): What `info` says of it.
+    kept (bool): Whether it moves the scores of tokens.
+    """
+
+    context: TokenContext
+    view: View
+    held_out: Floats
+    others: Floats
+    about: dict[str, Any]
+
+    @property
+    def kept(self) -> bool:
+        return self.context.models_ is not None
+
+
+def fit_token_context(
+    prototype: TokenContext, pairs: Pairs, others: Pairs, documents: Ints, data: FitWords, *, overlapping: bool = False
+) -> TokenContextFit:
+    """Learn from tokens with gold.
+
+    pairs (Pairs): Their entries, with scores of maps that did not see their document. others (Pairs): The entries of tokens without gold,
+        which are looked at too; their hits mean nothing. documents (Ints): Of the pairs, ascending.
+    overlapping (bool): Whether a token may have several right tags: none of them leads then, and scores of tokens stay as they are.
+    """
+    order, place = _in_order(np.concatenate([pairs.rows, others.rows]))
+    scores = np.concatenate([pairs.scores, others.scores])
+    entries = Entries(np.concatenate([pairs.rows, others.rows])[order], scores[order])
+    around = Surroundings(data.words, entries, data.met, None, prototype.shrinkage)
+    made = prototype.clone()
+    made.known_, made.averages_ = data.known, around.averages
+    columns = _learn_columns(made, around)
+    why = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
+    why = "a token may have several labels" if overlapping else why
+    if why:
+        return TokenContextFit(made, View(around, columns), pairs.scores, others.scores, about(made, data, why=why))
+    leads, own = entries.leads[place][: len(pairs)], entries.log_odds[place][: len(pairs)]
+    folds = folds_of(documents, _FOLDS)
+    held_out = pairs.scores.copy()
+    fits = []
+    for which, rival in ((leads, around.rival), (~leads, around.leading)):
+        mine = np.flatnonzero(which)
+        tokens = pairs.rows[mine]
+        fits.append(fit_ridge(own[mine], [column[tokens] for column in (rival, *columns)], pairs.hits[mine], folds[mine]))
+        held_out[mine] = fits[-1].held_out
+    compared = Comparison.of(pairs.scores, held_out, pairs.hits, documents)
+    told = about(made, data, compared=compared, fits={"leading": fits[0], "others": fits[1]})
+    if not told["kept"]:
+        return TokenContextFit(made, View(around, columns), pairs.scores, others.scores, told)
+    made.models_ = TokenModels(fits[0].model, fits[1].model)
+    view = made.view_of(around, columns)
+    moved = made.calibrate(view)
+    assert moved is not None
+    return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], told)
+
+
+def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
+    """What the features say of the fit data; the context remembers what each column is."""
+    said = [(feature, feature(around)) for feature in made.features]
+    made.columns_ = tuple(Column(feature.short, what) for feature, found in said for what in feature.named(len(found)))
+    return [column for _, found in said for column in found]
+
+
+def _in_order(rows: Ints) -> tuple[Ints, Ints]:
+    """(index that puts them in order, the place of each in that order)."""
+    order = np.argsort(rows, kind="stable")
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return order, place
+
+
+def about(
+    context: TokenContext,
+    data: FitWords,
+    *,
+    why: str = "",
+    compared: Comparison | None = None,
+    fits: Mapping[str, RidgeFit] | None = None,
+) -> dict[str, Any]:
+    """What `info` says of a context, as plain data of the form ABOUT.
+
+    why (str): Why nothing could be compared. compared (Comparison | None), fits (Mapping | None): Without and with it, and what was learned.
+    """
+    learned = fits or {}
+    columns = (Column("rival", "the rival's score"), *context.columns_)
+    weights = [
+        {**column._asdict(), **{name: float(fit.weights[place]) for name, fit in learned.items()}}
+        for place, column in enumerate(columns if learned else ())
+    ]
+    return {
+        "when": context.when,
+        "kept": compared is not None and (context.when == "always" or compared.no_worse),
+        "why": why,
+        "counted_on": data.counted_on,
+        "forms": len(context.known_.forms.hashes),
+        "comparison": None if compared is None else asdict(compared),
+        "slopes": {name: fit.model.slope for name, fit in learned.items()},
+        "ridges": {name: fit.ridge for name, fit in learned.items()},
+        "weights": weights,
+    }

@@ -1,0 +1,129 @@
+"""Logistic regression on the log-odds of a score and on what surrounds it, drawn towards changing nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.recalibrators.logistic import fit_logistic, sigmoid
+from ..metrics.proper import log_losses
+from ..pairs.folds import cross_fit
+from ..schema import floats, number, record
+from ..types import Floats, Ints
+
+# Strengths among which held-out documents choose.
+RIDGES = (1.0, 10.0, 100.0, 1000.0)
+# Weight of the prior on slope and constant, in pairs: it decides only where the pairs leave them open.
+_PRIOR = 1.0
+# A column whose standard deviation is below this is constant: what is left is floating-point noise.
+_ROUNDING = 1e-9
+
+# The saved form of RidgeModel.
+RIDGE_MODEL = record({"slope": number(0.0), "constant": number(), "weights": floats()})
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeModel:
+    """sigmoid(slope * own log-odds + constant + features @ weights).
+
+    slope (float): At least 0, so that of two scores in the same surroundings the higher one stays the higher. weights (Floats): Shape (k,).
+    """
+
+    slope: float
+    constant: float
+    weights: Floats
+
+    def around(self, columns: Sequence[Floats]) -> Floats:
+        """What the surroundings add to the log-odds, shape (n,): column by column, so that it depends on no number of threads.
+
+        columns (Sequence[Floats]): k features of n things.
+        """
+        margins = np.full(len(columns[0]), self.constant)
+        for column, weight in zip(columns, self.weights.tolist(), strict=True):
+            if weight:
+                margins += weight * column
+        return margins
+
+    def predict(self, own: Floats, around: Floats) -> Floats:
+        """The probabilities. own (Floats): Log-odds of n scores. around (Floats): What their surroundings add."""
+        return sigmoid(self.slope * own + around)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return {"slope": self.slope, "constant": self.constant, "weights": self.weights}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RidgeModel:
+        """Rebuild from a state that RIDGE_MODEL has read."""
+        return cls(float(state["slope"]), float(state["constant"]), state["weights"])
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFit:
+    """model (RidgeModel): Fitted on all. held_out (Floats): The probability of each by a model that did not see its document.
+    ridge (float): The strength that was chosen. deviations (Floats): The standard deviation of each feature; 1 for a constant one.
+    """
+
+    model: RidgeModel
+    held_out: Floats
+    ridge: float
+    deviations: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """What one standard deviation more of each feature adds to the log-odds."""
+        return self.model.weights * self.deviations
+
+
+def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], folds: Ints) -> RidgeFit:
+    """The model of the strength under which models of the other folds lose least.
+
+    own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). folds (Ints): Of whole documents. Of
+    one fold alone, or none, nothing can be learned: the model changes nothing then.
+    """
+    found, fold = np.unique(folds, return_inverse=True)
+    if len(found) < 2:
+        unchanged = RidgeModel(1.0, 0.0, np.zeros(len(columns)))
+        return RidgeFit(unchanged, sigmoid(own), np.inf, np.ones(len(columns)))
+    deviations = np.array([column.std() for column in columns])
+    deviations = np.where(deviations > _ROUNDING, deviations, 1.0)
+    centers = np.array([column.mean() for column in columns])
+    design = np.empty((len(own), len(columns) + 2), order="F")
+    design[:, 0], design[:, 1] = own, 1.0
+    for i, column in enumerate(columns):
+        design[:, 2 + i] = (column - centers[i]) / deviations[i]
+
+    def held_out(ridge: float) -> Floats:
+        def score(outside: Ints, inside: Ints) -> Floats:
+            return _predicted(design[inside], _coefficients(design[outside], hits[outside], ridge))
+
+        return cross_fit(fold, score)
+
+    tried = [held_out(ridge) for ridge in RIDGES]
+    best = int(np.argmin([log_losses(scores, hits).sum() for scores in tried]))
+    slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
+    in_units = np.array(weights) / deviations
+    return RidgeFit(RidgeModel(slope, constant - float(in_units @ centers), in_units), tried[best], RIDGES[best], deviations)
+
+
+def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
+    """Of the own log-odds, at least 0; of the constant; and of the features, shrunk to 0."""
+    unchanged = np.zeros(design.shape[1])
+    unchanged[0] = 1.0
+    prior = np.full(design.shape[1], ridge)
+    prior[:2] = _PRIOR
+    found = fit_logistic(design, hits, None, unchanged, prior)
+    if found[0] < 0:
+        found = np.append(0.0, fit_logistic(design[:, 1:], hits, None, unchanged[1:], prior[1:]))
+    return found
+
+
+def _predicted(design: Floats, coefficients: Floats) -> Floats:
+    margins = np.zeros(len(design))
+    for i, coefficient in enumerate(coefficients.tolist()):
+        margins += coefficient * design[:, i]
+    return sigmoid(margins)

@@ -1,0 +1,65 @@
+"""What stands in the tokens of some Docs, as arrays: hashes of forms and endings, flags, and what features of users say. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Floats, Ints
+
+Hashes = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+
+# What is told of the shape of a token; `doc/words.py` says which attribute of a lexeme each is.
+SHAPES = ("title", "upper", "number", "punctuation", "address")
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The tokens of Docs that follow one another.
+
+    starts (Ints): First token of each Doc, and the end of the last, shape (n_docs + 1,).
+    forms, endings (Hashes): Of each token: of its form in lower case, and of its last characters.
+    shapes (Mapping[str, Flags]): Name, one of SHAPES -> whether each token is of that shape. counts (Flags): Whether a token is more than
+        white space: others have no part in the means of a Doc.
+    columns (Mapping[str, Floats]): Registered name of a user's feature -> what it says of each token, shape (n_tokens, k).
+    """
+
+    starts: Ints
+    forms: Hashes
+    endings: Hashes
+    shapes: Mapping[str, Flags]
+    counts: Flags
+    columns: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    @cached_property
+    def docs(self) -> Ints:
+        """The number of each token's Doc."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Words]) -> Words:
+        """Those of batches that follow one another."""
+        if len(parts) == 1:
+            return parts[0]
+        lengths = [np.diff(part.starts) for part in parts]
+        return cls(
+            np.cumsum(np.concatenate([np.zeros(1, dtype=np.intp), *lengths])),
+            _joined([part.forms for part in parts], np.uint64),
+            _joined([part.endings for part in parts], np.uint64),
+            {name: _joined([part.shapes[name] for part in parts], np.bool_) for name in SHAPES},
+            _joined([part.counts for part in parts], np.bool_),
+            {name: np.concatenate([part.columns[name] for part in parts]) for name in (parts[0].columns if parts else ())},
+        )
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=dtype), *arrays])

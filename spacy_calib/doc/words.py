@@ -1,0 +1,52 @@
+"""The tokens of Docs as arrays that features can look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from spacy import attrs
+from spacy.tokens import Doc
+
+from ..context.features import FromDocs
+from ..context.words import SHAPES, Words
+from ..errors import calib_error
+from ..types import Floats
+
+# In the order of SHAPES.
+_OF_SHAPES = (attrs.IS_TITLE, attrs.IS_UPPER, attrs.LIKE_NUM, attrs.IS_PUNCT, attrs.LIKE_URL)
+_ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, *_OF_SHAPES]
+
+
+def words_of(docs: Sequence[Doc], functions: Sequence[FromDocs] = (), first: int = 0) -> Words:
+    """The tokens of Docs, one Doc after the other.
+
+    functions (Sequence[FromDocs]): Users' features, which are asked here. first (int): The first token of a Doc that may carry a label.
+    RAISES C202, C203, C206: what a function gives.
+    """
+    starts = np.cumsum([0, *map(len, docs)])
+    table = np.concatenate([np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64), *(doc.to_array(_ATTRIBUTES) for doc in docs)])
+    counts = table[:, 2] == 0
+    for place in range(first):
+        counts[starts[:-1] + place] = False
+    shapes = {name: table[:, 3 + i] != 0 for i, name in enumerate(SHAPES)}
+    columns = {feature.registered: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
+    return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns)
+
+
+def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:
+    """What a user's function says of all tokens of the Docs, shape (n_tokens, k). RAISES C202, C203, C206: it says no such thing."""
+    name = feature.registered
+    try:
+        given = np.asarray(feature.function(docs), dtype=np.float64)
+    except Exception as error:  # whatever a user's function does
+        raise calib_error("C206", name=name, why=f"{type(error).__name__}: {error}") from error
+    if given.ndim not in (1, 2) or len(given) != n_tokens:
+        raise calib_error("C202", name=name, given=given.shape, n=n_tokens)
+    columns = given.reshape(n_tokens, -1) if given.ndim == 2 else given[:, None]
+    bad = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+    if len(bad):
+        doc = docs[int(np.searchsorted(np.cumsum([len(doc) for doc in docs]), bad[0], side="right"))]
+        wrong = columns[bad[0]][~np.isfinite(columns[bad[0]])][0]
+        raise calib_error("C203", name=name, given=wrong, text=doc.text[:40])
+    return columns

@@ -1,0 +1,179 @@
+"""A pipe whose scores look at the rest of the Doc."""
+
+from __future__ import annotations
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_calib.errors import CalibError
+
+from ..conftest import examples_for, run_upstream
+
+CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
+
+
+def with_context(nlp: Language, context: dict = CONTEXT, n: int = 120, **settings) -> Language:
+    """A pipe behind the tagger, fitted on made-up sentences."""
+    calib = nlp.add_pipe("calib", after="tagger", config={"context": context, **settings})
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, n, seed=2))
+    calib.fit(examples)
+    return nlp
+
+
+def texts(nlp: Language, n: int) -> list[str]:
+    return [eg.predicted.text for eg in examples_for(nlp, n, seed=5)]
+
+
+@pytest.fixture(scope="module")
+def in_context(trained_bytes) -> Language:
+    from ..conftest import revive
+
+    sets = {"@calib_sets": "spacy-calib.ConformalSets.v1"}
+    return with_context(revive(trained_bytes), n=150, normalize="other", intervals=True, sets=sets)
+
+
+def scores(docs) -> list[float | None]:
+    return [token._.calib_score for doc in docs for token in doc]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+def test_a_stream_gives_what_single_docs_give(in_context, batch_size):
+    given = [*texts(in_context, 20), "", " \n", "dog  cat."]
+    assert scores(in_context.pipe(given, batch_size=batch_size)) == scores(map(in_context, given))
+
+
+def test_the_score_of_a_token_depends_on_the_rest_of_its_doc(in_context):
+    first, second = texts(in_context, 2)
+    tokens = len(in_context.make_doc(first))
+    tagger_alone = in_context(first).to_array("TAG")
+    longer = in_context(f"{first} {second} {second}")
+    assert longer.to_array("TAG")[: tokens - 2].tolist() == tagger_alone[: tokens - 2].tolist()
+    assert longer[0]._.calib_raw == pytest.approx(in_context(first)[0]._.calib_raw)
+    assert longer[0]._.calib_score != in_context(first)[0]._.calib_score
+
+
+def test_it_survives_saving_whole(in_context, tmp_path):
+    in_context.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved")
+    given = texts(in_context, 5)
+    assert scores(map(again, given)) == scores(map(in_context, given))
+    assert again.get_pipe("calib").fit_info == in_context.get_pipe("calib").fit_info
+
+
+def test_the_fit_says_what_it_learned(in_context):
+    about = in_context.get_pipe("calib").fit_info.context
+    assert about["kept"]
+    assert {one["feature"] for one in about["weights"]} == {
+        "rival", "document", "entropy", "familiarity", "neighbours", "shape", "unfamiliar",
+    }  # fmt: skip
+
+
+def test_a_label_that_the_model_holds_unlikely_is_scored_in_its_context_too(in_context):
+    doc = in_context(texts(in_context, 1)[0])
+    for token in doc:
+        token.tag_ = "PUNCT"
+    in_context.get_pipe("calib")(doc)
+    assert all(token._.calib_score is not None for token in doc)
+
+
+def test_interval_and_set_are_of_the_score_in_context(in_context):
+    for doc in in_context.pipe(texts(in_context, 10)):
+        for token in doc:
+            low, high = token._.calib_interval
+            assert 0 <= low < high <= 1
+            assert token._.calib_set
+
+
+def test_white_space_and_tokens_without_entries(in_context):
+    doc = in_context(Doc(in_context.vocab, words=["the", "\n", "dog"], spaces=[True, False, False]))
+    assert all(0 <= token._.calib_score <= 1 for token in doc)
+
+
+def test_a_single_document_gets_no_context_and_says_why(nlp):
+    calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
+    with nlp.select_pipes(disable=["calib"]):
+        calib.fit(run_upstream(nlp, examples_for(nlp, 1, seed=2)))
+    assert calib.tokens.context is None
+    assert "wanted" in calib.fit_info.context["why"]
+    assert nlp("the dog saw")[0]._.calib_score is not None
+
+
+def test_lemmas_have_context(nlp):
+    source = {"@calib_sources": "spacy-calib.Softmax.v1", "component": "trainable_lemmatizer"}
+    calib = nlp.add_pipe("calib", config={"context": CONTEXT, "source": source})
+    with nlp.select_pipes(disable=["calib"]):
+        calib.fit(run_upstream(nlp, examples_for(nlp, 120, seed=2)))
+    assert calib.tokens.context is not None
+    assert scores(nlp.pipe(texts(nlp, 5), batch_size=2)) == scores(map(nlp, texts(nlp, 5)))
+
+
+# Features of users
+
+
+def lengths(docs):
+    return [len(token) for doc in docs for token in doc]
+
+
+def test_a_feature_of_the_users_own(nlp, register):
+    register("calib_features", "lengths.v1", lengths)
+    with_context(nlp, {**CONTEXT, "features": ["*", "lengths.v1"]})
+    about = nlp.get_pipe("calib").fit_info.context
+    assert about["weights"][-1]["what"] == "lengths.v1"
+    assert about["weights"][-1]["leading"] != 0
+    assert scores(nlp.pipe(texts(nlp, 9), batch_size=4)) == scores(map(nlp, texts(nlp, 9)))
+
+
+def test_a_function_that_makes_the_feature_may_be_registered_too(nlp, register):
+    register("calib_features", "lengths.v2", lambda: lambda docs: [[len(token), 1.0] for doc in docs for token in doc])
+    with_context(nlp, {**CONTEXT, "features": ["entropy", "lengths.v2"]})
+    said = [one["what"] for one in nlp.get_pipe("calib").fit_info.context["weights"]]
+    assert said[-2:] == ["lengths.v2, column 1", "lengths.v2, column 2"]
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "words"),
+    [
+        (lambda docs: [1.0], "C202", "mine.v1"),
+        (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine.v1"),
+        (lambda docs: [float("nan") for doc in docs for _ in doc], "C203", "nan"),
+        (lambda docs: docs[0].no_such_thing, "C206", "no_such_thing"),
+        (lambda docs: "words", "C206", "mine.v1"),
+    ],
+)
+def test_what_a_function_may_not_give(nlp, register, function, code, words):
+    register("calib_features", "mine.v1", function)
+    with pytest.raises(CalibError, match=code) as caught:
+        with_context(nlp, {**CONTEXT, "features": ["mine.v1"]}, n=12)
+    assert words in str(caught.value)
+
+
+def test_a_function_that_says_another_number_of_things_than_at_the_fit(nlp, register):
+    columns = [2]
+    register("calib_features", "mine.v1", lambda docs: [[1.0 * token.i] * columns[0] for doc in docs for token in doc])
+    with_context(nlp, {**CONTEXT, "features": ["mine.v1"]})
+    columns[0] = 3
+    with pytest.raises(CalibError, match="C204"):
+        nlp("the dog saw")
+
+
+@pytest.mark.parametrize(("given", "code"), [("nobody.v1", "C201"), ("number.v1", "C205")])
+def test_names_of_no_feature(nlp, register, given, code):
+    register("calib_features", "number.v1", lambda: 3)
+    with pytest.raises(CalibError, match=code):
+        nlp.add_pipe("calib", config={"context": {**CONTEXT, "features": [given]}})
+
+
+def test_a_feature_that_is_not_installed_where_the_pipe_is_loaded(nlp, register):
+    register("calib_features", "lengths.v1", lengths)
+    data = with_context(nlp, {**CONTEXT, "features": ["lengths.v1"]}).get_pipe("calib").to_bytes()
+    from catalogue import REGISTRY
+
+    kept = {key: REGISTRY.pop(key) for key in list(REGISTRY) if key[-1] == "lengths.v1"}
+    try:
+        with pytest.raises(CalibError, match="C012.*lengths.v1"):
+            nlp.get_pipe("calib").from_bytes(data)
+    finally:
+        REGISTRY.update(kept)
