@@ -1,4 +1,4 @@
-"""`spacy calib select`: which unlabelled sentences to label next."""
+"""`spacy calib select`: which unlabelled sentences, or documents, to label next."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     pass
 
 DEFAULT_N = 100
+# Documents to adapt to.
+N_TO_ADAPT = 10
+PURPOSES = ("train", "adapt")
 # Shorter ones are most often lines of dashes, addresses and names: doubtful, and nothing to learn from.
 MIN_WORDS = 3
 SUFFIXES = (".jsonl", ".spacy", ".csv", ".json")
@@ -36,14 +39,26 @@ class SelectOptions(Run):
 
     data: Texts
     _: KW_ONLY
-    n: Annotated[int | None, typer.Option("--top", "--n", "-n", help=f"How many; {DEFAULT_N} unless --max-words is given")] = (
-        None
-    )
+    purpose: Annotated[
+        str,
+        choice(
+            PURPOSES,
+            "--for",
+            help="What the labels are for: to train on what is doubtful, or to adapt to (and measure accuracy on) texts of a new kind, "
+            "by whole documents that stand for all: one drawn at random from each of --n equal parts of the documents, sorted by doubt",
+        ),
+    ] = "train"
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--top", "--n", "-n", help=f"How many; {DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
+        ),
+    ] = None
     max_words: Annotated[int | None, typer.Option("--max-words", help="Choose at most that many words")] = None
     min_words: Annotated[int, typer.Option("--min-words", help="Leave out what has fewer words (with a letter or a digit)")] = (
         MIN_WORDS
     )
-    by: Annotated[str, choice(BY, "--by", help="What makes one worth labelling")] = "least-confident"
+    by: Annotated[str | None, choice(BY, "--by", help=f"What makes one worth labelling, {BY[0]} by default")] = None
     signal: Annotated[str, choice(SIGNALS, "--signal", help="Scores to order by")] = "calibrated"
     per_word: Annotated[
         bool | None,
@@ -60,12 +75,20 @@ class SelectOptions(Run):
     per_doc: Annotated[
         int | None, typer.Option("--per-doc", help="At most that many sentences of one document, round robin")
     ] = None
-    unit: Annotated[str, choice(PIECE_KINDS, "--unit", "-u", help="What is labelled as one piece")] = "sentence"
+    unit: Annotated[
+        str | None,
+        choice(
+            PIECE_KINDS,
+            "--unit",
+            "-u",
+            help=f"What is labelled as one piece, {PIECE_KINDS[0]} by default (doc with --for adapt)",
+        ),
+    ] = None
     exclude: Annotated[
         list[Path],
         typer.Option("--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"),
     ] = field(default_factory=list)
-    seed: Annotated[int, typer.Option("--seed", help="Of --by random")] = 0
+    seed: Annotated[int, typer.Option("--seed", help="Of --by random and --for adapt")] = 0
     attr: FirstAttr = None
     output: Annotated[
         Path | None,
@@ -79,24 +102,46 @@ class SelectOptions(Run):
 
     def check_options(self) -> None:
         """RAISES C056: a value out of range, or two that exclude one another."""
+        if self.adapts:
+            given = {"--by": self.by, "--max-words": self.max_words, "--per-doc": self.per_doc, "--per-word": self.per_word}
+            for flag, value in given.items():
+                check_option(flag, value is None, "left out with --for adapt, which draws documents at random", value)
+            check_option("--unit", self.unit != "sentence", "doc with --for adapt", self.unit)
         check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
         check_option("--tag", not self.tags or self.by == "rare-tag", "left out unless --by is rare-tag", ", ".join(self.tags))
-        additive = not self.per_word or self.by in ADDITIVE
-        check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.by}")
+        additive = not self.per_word or self.order in ADDITIVE
+        check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.order}")
         check_option("--per-doc", self.per_doc is None or self.unit != "doc", "left out with --unit doc", self.per_doc)
         named = self.output is None or self.output.suffix in SUFFIXES
         check_option("--output", named, f"a file that ends in {', '.join(SUFFIXES)}", self.output)
 
     @property
+    def adapts(self) -> bool:
+        """Whether documents are chosen to adapt to."""
+        return self.purpose == "adapt"
+
+    @property
+    def order(self) -> str:
+        """One of BY. Documents to adapt to are spread over their expected errors per word."""
+        return self.by or ("expected-errors" if self.adapts else BY[0])
+
+    @property
+    def piece(self) -> str:
+        """One of PIECE_KINDS."""
+        return self.unit or ("doc" if self.adapts else PIECE_KINDS[0])
+
+    @property
     def limit(self) -> int | None:
         """Units to choose at most."""
+        if self.adapts:
+            return self.n or N_TO_ADAPT
         return DEFAULT_N if self.n is None and self.max_words is None else self.n
 
     @property
     def divides(self) -> bool:
         """Whether priorities are divided by the words."""
-        wanted = self.max_words is not None if self.per_word is None else self.per_word
-        return wanted and self.by in ADDITIVE
+        wanted = self.adapts or (self.max_words is not None if self.per_word is None else self.per_word)
+        return wanted and self.order in ADDITIVE
 
     def read_files(self) -> list[Path]:
         return self.exclude
@@ -104,15 +149,16 @@ class SelectOptions(Run):
 
 @command(
     SelectOptions,
-    does="Pick unlabelled texts to annotate next, to train on",
+    does="Pick unlabelled texts to annotate, to train on or adapt to",
     example="./calibrated texts.txt --by margin --max-words 2000 -o batch.jsonl",
 )
 def select(run: SelectOptions) -> dict[str, Any]:
     """
     Choose from unlabelled texts what is worth labelling next: the sentences whose
-    labels are most likely wrong, or that hold rare tags, each with the reason.
+    labels are most likely wrong, or that hold rare tags, each with the reason. Or
+    (--for adapt) the few documents that stand for all.
 
-    RETURNS (dict): "pipe", "attr", "by", "signal", "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
+    RETURNS (dict): "pipe", "attr", "for", "by" ("spread" for documents to adapt to), "signal", "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.active.records.batch_rows`.
     RAISES CalibError: every fault of the input.
     """

@@ -133,6 +133,27 @@ def test_whole_documents(calibrated, pool):
     assert [(row["sentence"], row["start"]) for row in result["rows"]] == [(None, 0)] * 3
 
 
+def test_documents_to_adapt_to_are_one_of_each_part(calibrated, pool, tmp_path):
+    every = select(calibrated, pool, "--for", "adapt", "--n", 100)
+    assert (every["for"], every["by"], every["unit"], every["batch"]["units"]) == ("adapt", "spread", "doc", 40)
+    for row in every["rows"]:
+        assert row["score"] == pytest.approx(row["expected_errors"] / row["words"])
+        assert row["sentence"] is None
+    part = {row["text"]: place // 10 for place, row in enumerate(sorted(every["rows"], key=lambda row: row["score"]))}
+    batches = [select(calibrated, pool, "--for", "adapt", "--n", 4, "--seed", seed)["rows"] for seed in (1, 1, 2)]
+    for rows in batches:
+        assert sorted(part[row["text"]] for row in rows) == [0, 1, 2, 3]
+    assert batches[0] == batches[1] != batches[2]
+
+    path = tmp_path / "batch.spacy"
+    outcome = calib("select", calibrated, pool, "--for", "adapt", "--output", path)
+    assert "cut into 10 equal parts" in " ".join(outcome.text.split())
+    assert len(list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))) == 10
+    more = select(calibrated, pool, "--for", "adapt", "--n", 30, "--exclude", path)
+    first = {row["text"] for row in select(calibrated, pool, "--for", "adapt")["rows"]}
+    assert {row["text"] for row in more["rows"]} == set(part) - first
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "spacy", "json"])
 def test_a_batch_is_left_out_of_the_next_one(calibrated, pool, tmp_path, suffix):
     path = tmp_path / f"batch.{suffix}"
@@ -234,6 +255,13 @@ def test_json_alone_on_the_standard_output(calibrated, pool, capsys):
         (("--tag", "ADJ"), "Option --tag must be left out unless --by is rare-tag, but ADJ was given"),
         (("--per-word",), "Option --per-word must be left out unless --by is one of expected-errors, rare-tag"),
         (("--unit", "doc", "--per-doc", 1), "Option --per-doc must be left out with --unit doc"),
+        (("--for", "fun"), "Option --for must be one of train, adapt"),
+        (("--for", "adapt", "--by", "margin"), "Option --by must be left out with --for adapt, which draws documents at random"),
+        (("--for", "adapt", "--max-words", 9), "Option --max-words must be left out with --for adapt"),
+        (("--for", "adapt", "--per-doc", 1), "Option --per-doc must be left out with --for adapt"),
+        (("--for", "adapt", "--per-sentence"), "Option --per-word must be left out with --for adapt"),
+        (("--for", "adapt", "--tag", "ADJ"), "Option --tag must be left out unless --by is rare-tag"),
+        (("--for", "adapt", "--unit", "sentence"), "Option --unit must be doc with --for adapt"),
         (("--output", "batch.xlsx"), "Option --output must be a file that ends in .jsonl, .spacy, .csv, .json"),
         (("--by", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"), "The pipe 'calib' knows no tag 'XYZ'; it knows: ADJ"),
         (("--by", "rare-tag", "--rare-share", 0.0001), "No tags of the pipe 'calib' held together 0.0001 of the gold tokens"),

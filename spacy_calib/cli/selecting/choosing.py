@@ -30,7 +30,7 @@ def hunted_tags(pipe: Calibrator, options: SelectOptions) -> tuple[str, ...]:
     """
     from ...corpus.active.rare import rare_tags
 
-    if options.by != "rare-tag":
+    if options.order != "rare-tag":
         return ()
     labels = pipe.lookup.labels()
     unknown = [tag for tag in options.tags if tag not in labels]
@@ -80,22 +80,23 @@ def choose_from(corpus: ScoredCorpus, options: SelectOptions, tags: Sequence[str
     from ...corpus.active.priority import priorities, token_values
     from ...corpus.active.records import batch_rows
 
-    units = pieces_of(corpus, options.unit)
+    units = pieces_of(corpus, options.piece)
     keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
     labelled = labelled_keys(corpus, units, keys, given or ())
-    values = token_values(corpus, options.by, options.signal, tags)
-    scores = priorities(corpus, units, values, options.by, options.seed)
+    values = token_values(corpus, options.order, options.signal, tags)
+    scores = priorities(corpus, units, values, options.order, options.seed)
     if options.divides:
         scores = scores / units.words.clip(1)
     scores = np.where(units.sums(corpus.is_word.astype(np.float64)) < options.min_words, -np.inf, scores)
     what = f"score for {', '.join(tags)}" if tags else "scored token"
     what += f" and {options.min_words} words (--min-words)"
     chosen = _chosen(units, corpus.documents_of(units.docs), scores, keys, options, labelled, what)
-    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=options.unit == "doc", tags=tags)
+    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=options.piece == "doc", tags=tags)
     result = {
-        "by": options.by,
+        "for": options.purpose,
+        "by": "spread" if options.adapts else options.order,
         "signal": options.signal,
-        "unit": options.unit,
+        "unit": options.piece,
         "per_word": options.divides,
         "tags": list(tags),
         **_sums(corpus, units, rows),
@@ -110,17 +111,22 @@ def _chosen(
 ) -> Ints:
     """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
     from ...corpus.active.batch import choose
+    from ...corpus.active.spread import spread
 
     within = partial(
         choose, units, scores, keys, n=options.limit, per_doc=options.per_doc, excluded=labelled, documents=documents
     )
-    chosen = within(max_words=options.max_words)
+    if options.adapts:
+        candidates = within(n=None)
+        chosen = candidates[spread(scores[candidates], options.limit or 0, options.seed)]
+    else:
+        chosen = within(max_words=options.max_words)
     if len(chosen):
         return chosen
     possible = within()
     if len(possible):
-        raise calib_error("C094", unit=options.unit, max_words=options.max_words)
-    raise calib_error("C091", n=len(units), unit=options.unit, excluded=sum(key in labelled for key in keys), what=what)
+        raise calib_error("C094", unit=options.piece, max_words=options.max_words)
+    raise calib_error("C091", n=len(units), unit=options.piece, excluded=sum(key in labelled for key in keys), what=what)
 
 
 def _sums(corpus: ScoredCorpus, units: Pieces, rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:

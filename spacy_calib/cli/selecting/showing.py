@@ -15,12 +15,15 @@ SCORE_MEANS = {
     "entropy": "entropy of the labels, as a mean of its words",
     "rare-tag": "how likely it holds such a tag",
     "random": "place in a random order",
+    "spread": "wrong labels to be expected",
 }
 
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:
     """Print the first rows, and what the batch is in all."""
-    msg.divider(f"{result['unit'].capitalize()}s to label, by {result['by']} ({result['signal']} scores)")
+    adapts = result["for"] == "adapt"
+    how = "to adapt to, spread over their doubt" if adapts else f"to label, by {result['by']}"
+    msg.divider(f"{result['unit'].capitalize()}s {how} ({result['signal']} scores)")
     if result["tags"]:
         msg.text(f"Tags hunted: {', '.join(result['tags'])}")
     rows = [_table_row(row) for row in result["rows"][:N_SHOWN]]
@@ -28,6 +31,11 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
     msg.table(rows, header=header, divider=True, aligns=(*"rrrrr", *"ll"), max_col=2 * TEXT_WIDTH)
     msg.text(f"Score: {SCORE_MEANS[result['by']]}{', divided by the words' if result['per_word'] else ''}.")
     batch, pool = result["batch"], result["pool"]
+    if adapts:
+        msg.text(
+            f"Sorted by their score, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each: they stand "
+            "for all, as `adapt` and `expect --gold` need it. They are in random order: the first few stand for all, too. Label them whole."
+        )
     if batch["units"] > N_SHOWN:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
     for name, part in (("Batch", batch), ("Pool", pool)):

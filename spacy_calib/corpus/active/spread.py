@@ -1,0 +1,28 @@
+"""Which few documents stand for all: what `adapt` and an interval from few labels are best served by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...types import Floats, Ints
+
+
+def spread(values: Floats, n: int, seed: int = 0) -> Ints:
+    """A random sample that is spread evenly over the values: sorted by them, all are cut into n equal parts, and one is drawn from each
+    (a stratified sample, Cochran 1977, chapter 5).
+
+    Every place is as likely as any other to be drawn, so that what the sample says of all is not biased, as it would be if
+    the most doubtful ones were taken; and no luck of the draw takes them all from one end.
+
+    values (Floats): Such as the expected share of wrong labels of each document, shape (m,). n (int): All of them where there are no more.
+    seed (int): Of the draw. RETURNS (Ints): min(n, m) places, in random order: the first few of them are a random sample, too.
+    """
+    rng = np.random.default_rng(seed)
+    n = min(n, len(values))
+    if not n:
+        return np.zeros(0, dtype=np.intp)
+    size = len(values) // n
+    order = np.lexsort((rng.random(len(values)), values))  # equal values in random order
+    # What is left over when all are cut into equal parts is chosen at random, or the places in smaller parts would be likelier than others.
+    parts = order[np.sort(rng.permutation(len(values))[: n * size])].reshape(n, size)
+    return rng.permutation(parts[np.arange(n), rng.integers(size, size=n)])
