@@ -256,7 +256,10 @@ def test_json_alone_on_the_standard_output(calibrated, pool, capsys):
         (("--per-word",), "Option --per-word must be left out unless --by is one of expected-errors, rare-tag"),
         (("--unit", "doc", "--per-doc", 1), "Option --per-doc must be left out with --unit doc"),
         (("--for", "fun"), "Option --for must be one of train, adapt"),
-        (("--for", "adapt", "--by", "margin"), "Option --by must be left out with --for adapt, which draws documents at random"),
+        (
+            ("--for", "adapt", "--by", "margin"),
+            "Option --by must be left out with --for adapt, which draws documents at random",
+        ),
         (("--for", "adapt", "--max-words", 9), "Option --max-words must be left out with --for adapt"),
         (("--for", "adapt", "--per-doc", 1), "Option --per-doc must be left out with --for adapt"),
         (("--for", "adapt", "--per-sentence"), "Option --per-word must be left out with --for adapt"),
