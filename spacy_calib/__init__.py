@@ -1,6 +1,7 @@
 """Calibrated probabilities for every token of any trained spaCy pipeline.
 
 spacy_calib.fit(model, data, output)     learn them from held-out gold, write the pipeline with them
+spacy_calib.adapt(model, data, output)   make them true on a new kind of text, from a few labelled documents
 spacy_calib.evaluate(model, data)        how true they are on gold, as a dict
 spacy_calib.report(model, data, output)  the same explained, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
@@ -21,7 +22,7 @@ from .doc.rendering import render
 from .errors import CalibError
 
 # Imported when they are asked for: they need the command line, and that the pipe. `report` is the package of that name, which can be called.
-_LATER = {"fit": ".cli.api", "evaluate": ".cli.api", "report": ".report", "Monitor": ".pipe.monitor"}
+_LATER = {"adapt": ".cli.api", "fit": ".cli.api", "evaluate": ".cli.api", "report": ".report", "Monitor": ".pipe.monitor"}
 
 
 def __getattr__(name: str) -> Any:
@@ -35,4 +36,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 
-__all__ = ["CalibError", "DocCalib", "Monitor", "__version__", "evaluate", "fit", "register", "render", "report"]
+__all__ = ["CalibError", "DocCalib", "Monitor", "__version__", "adapt", "evaluate", "fit", "register", "render", "report"]

@@ -140,6 +140,9 @@ _MESSAGES = {
     "C240": "The date {given} cannot tell the {every} of a text ({why}); write it as 2026-11-22, with a time behind it or without.",
     # Sources
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
+    # Adaptation
+    "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",
+    "C217": "The pipeline has no fitted calib pipe for component '{component}'; its pipes calibrate: {available}. Name one of them with --component.",
     # Metrics
     "C190": "The metric '{name}' has the short name '{short}', which is that of another figure of the calibration table; give it another one (the attribute `short`).",
     # Accuracy from few labels
@@ -158,6 +161,8 @@ WARNINGS = {
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained, or replaced, since '{name}' was fitted: the maps belong to other weights, and its scores are not calibrated; fit it again.",
+    "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
+    "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
 }
 
 

@@ -6,7 +6,7 @@ import typer
 from spacy.cli._util import app
 
 from ..about import __url__
-from . import evaluate, expect, fit, info, init_config, plot, rank, report, select, stock, threshold
+from . import adapt, evaluate, expect, fit, info, init_config, plot, rank, report, select, stock, threshold
 from .shared.command import Command
 from .shared.session import CalibGroup
 
@@ -17,6 +17,7 @@ fit them on held-out gold, judge them, and use them. Begin with fit.
 
 COMMANDS: dict[str, Command[Any, Any]] = {
     "fit": fit.fit,
+    "adapt": adapt.adapt,
     "evaluate": evaluate.evaluate,
     "report": report.report,
     "plot": plot.plot,

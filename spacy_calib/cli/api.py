@@ -1,4 +1,4 @@
-"""What people call from Python: `spacy_calib.fit`, `evaluate` and `report` do what the commands of these names do, without printing."""
+"""What people call from Python: `spacy_calib.fit`, `adapt`, `evaluate` and `report` do what the commands of these names do, without printing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,19 @@ def fit(model: str | Path, data: str | Path, output: str | Path, *, component: s
     from .fit import fit as run
 
     return run(str(model), Path(data), Path(output), component=component, **options)
+
+
+def adapt(model: str | Path, data: str | Path, output: str | Path, **options: Any) -> Calibrator:
+    """Make the scores of a calibrated pipeline true on a new kind of text, from a few labelled documents, as `spacy calib adapt` does.
+
+    model, data, output: See `fit`; the data are 5 to 50 documents of the new kind. options: Those of the command by their long names:
+        component, attr, allow_unknown, gold_preproc, doc_key, n_process, gpu_id, code, force.
+    RETURNS (Calibrator): The adapted pipe; its `fit_info.adaptations` says what it learned.
+    RAISES CalibError: every fault of the input.
+    """
+    from .adapt import adapt as run
+
+    return run(str(model), Path(data), Path(output), **options)
 
 
 def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, Any]:
@@ -50,4 +63,4 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     return run(str(model), Path(data), **page, **options)
 
 
-__all__ = ["evaluate", "fit", "report"]
+__all__ = ["adapt", "evaluate", "fit", "report"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .fitting.adapt_output import adaptation_line
 from .fitting.fit_output import print_fit_tables
 from .fitting.promises import name_tags
 from .shared.command import Options, command
@@ -115,6 +116,8 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
+    for number_of, made in enumerate(info.adaptations, 1):
+        facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made)
     if info.spans:
         facts["Entities"] = f"{info.spans.spans:,} found, event: {info.spans.event}"
         facts["Cut-offs"] = _cutoffs_line(held["cutoffs"])

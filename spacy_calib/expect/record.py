@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.span_fit import SpanData, SpanFit
-from ..pairs.build import top_pairs
+from ..calibration.span_fit import SpanData
+from ..pairs.build import interleave, top_pairs
 from ..pairs.judged import JudgedPairs
 from ..schema import maybe, number, record
-from ..types import OUTSIDE, Ints, Pairs
+from ..types import OUTSIDE, Floats, Ints
 from .drift import PROFILE, DriftProfile, Labelled
 from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, residuals_form, sum_by, token_sums
+
+
+class FoundSpans(Protocol):
+    """The spans of labelled documents: a `SpanFit`, or what adapted it."""
+
+    @property
+    def data(self) -> SpanData: ...
+
+    @property
+    def held_out(self) -> Floats:
+        """The score of each span of `data.known` by maps that did not see its document."""
+
 
 # The saved form of FitRecord.
 RECORD = record(
@@ -61,7 +73,7 @@ def record_fit(
     judged: JudgedPairs,
     n_docs: int,
     labels: Sequence[str],
-    found: SpanFit | None = None,
+    found: FoundSpans | None = None,
     unjudged: JudgedPairs | None = None,
 ) -> FitRecord | None:
     """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
@@ -90,17 +102,9 @@ def record_fit(
 
 def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:
     """Both, in the order of the text."""
-    ours, theirs = one.pairs, other.pairs
-    pairs = Pairs(
-        np.concatenate([ours.rows, theirs.rows]),
-        np.concatenate([ours.tags, theirs.tags]),
-        np.concatenate([ours.scores, theirs.scores]),
-        np.concatenate([ours.hits, theirs.hits]),
-        ours.n_units + theirs.n_units,
-    )
-    order = np.argsort(pairs.rows, kind="stable")
+    pairs, order = interleave(one.pairs, other.pairs)
     calibrated, documents = np.concatenate([one.calibrated, other.calibrated]), np.concatenate([one.documents, other.documents])
-    return JudgedPairs(pairs.take(order), calibrated[order], documents[order])
+    return JudgedPairs(pairs, calibrated[order], documents[order])
 
 
 def _all_spans(found: SpanData, n_docs: int) -> Labelled:

@@ -47,6 +47,18 @@ def concatenate(parts: Sequence[Pairs]) -> Pairs:
     )
 
 
+def interleave(one: Pairs, other: Pairs) -> tuple[Pairs, Ints]:
+    """(the pairs of two sets of tokens of one text in the order of the text, the place of each in "one, then other").
+
+    one, other (Pairs): Their rows number the same tokens.
+    """
+    rows, tags, scores, hits = (
+        np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("rows", "tags", "scores", "hits")
+    )
+    order = np.argsort(rows, kind="stable")
+    return Pairs(rows, tags, scores, hits, one.n_units + other.n_units).take(order), order
+
+
 def top_pairs(pairs: Pairs) -> Ints:
     """Index of the highest-scored pair of each unit that has one; of equals that of the lowest column (what argmax chooses)."""
     if not len(pairs):

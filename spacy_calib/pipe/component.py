@@ -24,6 +24,7 @@ from ..sources.find import check_loaded
 from ..sources.mapped import with_map
 from ..types import Groups
 from . import saved
+from .adapting import adapt_calibrator
 from .annotating import AnnotatingPipe
 from .fit_info import FitInfo
 from .fitting import FitArguments, fit_calibrator
@@ -188,6 +189,15 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
         """
         self.learned = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
+        return self
+
+    def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:
+        """Learn from a few labelled documents of a new kind of text what makes the scores true there; the fitted maps stay.
+
+        examples (Iterable[Example]): As for `fit`. options: See FitArguments.
+        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
+        """
+        self.learned = adapt_calibrator(self, examples, FitArguments(**options))
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

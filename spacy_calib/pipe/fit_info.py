@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.sufficiency import HeldOut
 from ..pairs.documents import DOCUMENT
-from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
+from ..schema import FAR, anything, flag, keyed, listed, maybe, number, optional, record, text, whole
 
 _SHARE = maybe(number(0.0, 1.0))
 _ROW = record(
@@ -61,6 +62,12 @@ _SPANS = record(
         "table": listed(_ROW),
     }
 )  # fmt: skip
+_ADAPTATION = record(
+    {
+        "docs": whole(), "unit": text, "seen": maybe(keyed(anything)), "sets_dropped": flag, "cutoffs_dropped": flag,
+        "tokens": ADAPTED, "spans": maybe(ADAPTED),
+    }
+)  # fmt: skip
 _HELD_OUT = record({"raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text})
 # The saved form of FitInfo.
 FIT_INFO = record(
@@ -86,6 +93,7 @@ FIT_INFO = record(
         "table": listed(_ROW),
         "held_out": optional(maybe(_HELD_OUT)),
         "spans": optional(maybe(_SPANS)),
+        "adaptations": optional(listed(_ADAPTATION), ()),
         "versions": keyed(text),
     }
 )
@@ -138,7 +146,8 @@ class FitInfo:
     method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
         without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
-    spans (SpanFitInfo | None): None for a source of token labels alone. versions (Mapping): Package -> version.
+    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
+        `adapting.adapt_calibrator`. versions (Mapping): Package -> version.
     """
 
     component: str = ""
@@ -162,6 +171,7 @@ class FitInfo:
     table: list[FitRow] = field(default_factory=list)
     held_out: HeldOut | None = None
     spans: SpanFitInfo | None = None
+    adaptations: list[Mapping[str, Any]] = field(default_factory=list)
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,7 +186,15 @@ class FitInfo:
             spans = SpanFitInfo(**{**spans, "table": _rows(spans["table"])})
         if judged is not None:
             judged = HeldOut(**{name: value for name, value in judged.items() if name != "verdict"})
-        return cls(**{**held, "table": _rows(held["table"]), "spans": spans, "held_out": judged})
+        return cls(
+            **{
+                **held,
+                "table": _rows(held["table"]),
+                "spans": spans,
+                "held_out": judged,
+                "adaptations": list(held["adaptations"]),
+            }
+        )
 
 
 def _rows(table: list[dict[str, Any]]) -> list[FitRow]:

@@ -26,8 +26,8 @@ from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
-from ..expect.record import FitRecord, record_fit
-from ..expect.seen import SeenTexts
+from ..expect.record import FitRecord, FoundSpans, record_fit
+from ..expect.seen import SeenTexts, TextUnits
 from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
@@ -76,7 +76,7 @@ class Gathered:
     settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
     nlp (Language | None), component (Any): The pipeline, and what the source reads in it; None for a source that reads the Doc alone.
     annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
-    data (FitData), seen (SeenTexts): What the examples gave, and their digests. tokens (TokenData): The tokens of data.
+    data (FitData), texts (TextUnits): What the examples gave, and their digests. tokens (TokenData): The tokens of data.
     counts (Mapping): Gold frequency of each label, for grouping.
     """
 
@@ -87,9 +87,13 @@ class Gathered:
     annotation: Annotation
     labels: tuple[str, ...]
     data: FitData
-    seen: SeenTexts
+    texts: TextUnits
     tokens: TokenData
     counts: Mapping[str, int]
+
+    @property
+    def seen(self) -> SeenTexts:
+        return SeenTexts.of(self.texts.digests)
 
     def groups(self, grouping: Grouping) -> Groups:
         source = self.settings.source
@@ -132,7 +136,9 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
         weights="" if gathered.nlp is None else fingerprint(gathered.nlp, gathered.component),
     )
     if gathered.nlp is not None and state.record is not None:  # else nothing was held out
-        set_performance(gathered.nlp, pipe.attr, figures(gathered, learned))
+        groups = None if learned.spans is None else learned.spans.chosen.groups
+        shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
+        set_performance(gathered.nlp, pipe.attr, shown)
     return state
 
 
@@ -161,7 +167,7 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
         annotation=annotation,
         labels=labels,
         data=data,
-        seen=SeenTexts.of(watch.units().digests),
+        texts=watch.units(),
         tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments)),
         counts=dict(data.counts if arguments.tag_counts is None else arguments.tag_counts),
     )
@@ -246,14 +252,16 @@ def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
     return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged)
 
 
-def figures(gathered: Gathered, learned: Learned) -> dict[str, Any]:
+def figures(
+    gathered: Gathered, judged: JudgedPairs, groups: Groups, spans: FoundSpans | None, span_groups: Groups | None
+) -> dict[str, Any]:
     """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
-    attr, n_bins, spans = gathered.settings.attr, gathered.arguments.n_bins, learned.spans
-    made = calib_scores(learned.judged, learned.tokens.maps.groups, attr, n_bins)
+    attr, n_bins = gathered.settings.attr, gathered.arguments.n_bins
+    made = calib_scores(judged, groups, attr, n_bins)
     if spans is not None:
         documents = spans.data.documents[spans.data.known]
-        judged = JudgedPairs(spans.data.pairs, spans.held_out, documents, gathered.data.unit)
-        made |= calib_scores(judged, spans.chosen.groups, f"{attr}_ent", n_bins)
+        of_spans = JudgedPairs(spans.data.pairs, spans.held_out, documents, gathered.data.unit)
+        made |= calib_scores(of_spans, span_groups, f"{attr}_ent", n_bins)
     return made
 
 

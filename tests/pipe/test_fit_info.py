@@ -25,7 +25,7 @@ INFO = FitInfo(
 # Keys that pipelines saved by version 0.1.0 may lack, and what is read in their place.
 LATER = {
     "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "context": None,
-    "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None,
+    "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None, "adaptations": [],
 }  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "table",
         "held_out",
         "spans",
+        "adaptations",
         "versions",
     ]
     assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, "verdict": "better"}

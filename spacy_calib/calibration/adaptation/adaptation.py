@@ -20,7 +20,7 @@ from .lines import LINE, Line, Prior, document_weights, fit_line
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class GoldEntries:
     """n scored entries with gold: (token, tag) pairs, or spans.
 
     scores (Floats), hits (NDArray[bool]), tags (Ints): Calibrated score, whether it is right, and column of the label of each.
@@ -46,9 +46,9 @@ class Entries:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def take(self, index: Ints) -> Entries:
+    def take(self, index: Ints) -> GoldEntries:
         """Some of the entries."""
-        return Entries(*(getattr(self, field.name)[index] for field in fields(self)))
+        return GoldEntries(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 # The saved forms of Side and Adaptation.
@@ -69,7 +69,7 @@ class Side:
     entries: int = 0
 
     @classmethod
-    def fit(cls, entries: Entries, groups: Groups, prior: Prior) -> Side:
+    def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> Side:
         if not len(entries):
             return cls()
         margins = log_odds(entries.scores)
@@ -118,13 +118,13 @@ class Adaptation:
     other: Side
 
     @classmethod
-    def fit(cls, entries: Entries, groups: Groups, prior: Prior | None = None) -> Adaptation:
+    def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior | None = None) -> Adaptation:
         """Learn from the entries of a few labelled documents."""
         sides = (entries.take(np.flatnonzero(entries.leads == leads)) for leads in (True, False))
         return cls(groups, *(Side.fit(side, groups, prior or Prior()) for side in sides))
 
     def move(self, scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:
-        """The adapted probabilities of n entries. scores, leads, tags: As in Entries."""
+        """The adapted probabilities of n entries. scores, leads, tags: As in GoldEntries."""
         moved = np.empty(len(scores))
         for side, index in ((self.leading, np.flatnonzero(leads)), (self.other, np.flatnonzero(~leads))):
             moved[index] = side.move(scores[index], tags[index], self.groups)

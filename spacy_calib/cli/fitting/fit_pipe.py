@@ -51,10 +51,31 @@ def fit_pipe(
 ) -> None:
     """Run what stands before the source, and the source's own component if its output is read, and fit.
 
-    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the recognizer sets entities.
+    RAISES: see `ready_to_read` and `Calibrator.fit`.
     """
     from ...pipe.scorer import scorer_like
 
+    ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
+    n_bins = scorer_like(calib.scorer).n_bins
+    calib.fit(
+        ready,
+        counts and counts.tags,
+        span_counts=counts and counts.spans,
+        min_pairs=n_bins,
+        counted_on=counted_on,
+        n_bins=n_bins,
+        max_unknown=max_unknown,
+    )
+
+
+def ready_to_read(
+    nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool, n_process: int = 1
+) -> Iterator[Example]:
+    """The examples with what the source of a calib pipe reads on their predicted Docs.
+
+    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the
+        recognizer sets entities. C030: no example has gold of the annotation.
+    """
     order = nlp.pipe_names
     pipe = calib.lookup.to_fit()[1]
     enabled = calib.source.component in order
@@ -65,16 +86,7 @@ def fit_pipe(
     workers = 1 if reads_output else n_process
     check_has_gold(examples, calib)
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
-    n_bins = scorer_like(calib.scorer).n_bins
-    calib.fit(
-        _without_presets(calib, pipe, ready),
-        counts and counts.tags,
-        span_counts=counts and counts.spans,
-        min_pairs=n_bins,
-        counted_on=counted_on,
-        n_bins=n_bins,
-        max_unknown=max_unknown,
-    )
+    return _without_presets(calib, pipe, ready)
 
 
 def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) -> Iterator[Example]:

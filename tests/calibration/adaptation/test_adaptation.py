@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.adaptation.adaptation import ADAPTATION, Adaptation, Entries, Side, move_all
+from spacy_calib.calibration.adaptation.adaptation import ADAPTATION, Adaptation, GoldEntries, Side, move_all
 from spacy_calib.calibration.adaptation.lines import Line
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets
@@ -17,13 +17,13 @@ from spacy_calib.types import Groups
 GROUPS = Groups(("1", "2"), np.array([0, 0, 1, -1]))
 
 
-def drawn(n_documents: int, slope: float = 1.0, intercept: float = 0.0, seed: int = 0, tag_shift: float = 0.0) -> Entries:
+def drawn(n_documents: int, slope: float = 1.0, intercept: float = 0.0, seed: int = 0, tag_shift: float = 0.0) -> GoldEntries:
     """Documents of 20 tokens with a leading and another entry; the leading ones hit as the line says, tag 0 by another `tag_shift`."""
     rng = np.random.default_rng(seed)
     n = 20 * n_documents
     leading, other, tags = rng.normal(2.5, 1.5, n), rng.normal(-2.5, 1, n), rng.integers(0, 4, (n, 2))
     chance = sigmoid(np.column_stack([slope * leading + intercept + tag_shift * (tags[:, 0] == 0), other]))
-    return Entries(
+    return GoldEntries(
         sigmoid(np.column_stack([leading, other])).ravel(),
         (rng.random((n, 2)) < chance).ravel(),
         np.tile([True, False], n),
@@ -32,7 +32,7 @@ def drawn(n_documents: int, slope: float = 1.0, intercept: float = 0.0, seed: in
     )
 
 
-def loss(entries: Entries, adaptation: Adaptation | None = None) -> float:
+def loss(entries: GoldEntries, adaptation: Adaptation | None = None) -> float:
     scores = entries.scores if adaptation is None else adaptation.move(entries.scores, entries.leads, entries.tags)
     return float(log_losses(scores, entries.hits).mean())
 
@@ -95,4 +95,4 @@ def test_saved_state():
 
 def test_arrays_of_one_length():
     with pytest.raises(CalibError, match="C002"):
-        Entries(np.ones(2), np.ones(1, dtype=bool), np.ones(2, dtype=bool), np.zeros(2, dtype=int), np.zeros(2, dtype=int))
+        GoldEntries(np.ones(2), np.ones(1, dtype=bool), np.ones(2, dtype=bool), np.zeros(2, dtype=int), np.zeros(2, dtype=int))

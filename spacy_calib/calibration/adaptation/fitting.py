@@ -1,0 +1,121 @@
+"""Fitting an adaptation, and how well it does on labelled documents that it did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...metrics.calibration_error import calibration_error
+from ...metrics.proper import log_losses
+from ...metrics.resampling import resample_mean
+from ...pairs.folds import cross_fit, folds_of
+from ...schema import keyed, maybe, number, record, whole
+from ...types import Floats, Groups, Ints
+from .adaptation import Adaptation, GoldEntries, Side
+from .lines import LINE
+
+# With fewer documents each is left out by itself.
+_FOLDS = 10
+# A bin of the calibration error holds so many entries at least, and there are no more than so many bins.
+_PER_BIN, _BINS = 50, 10
+# Smaller offsets, in log-odds, are not named.
+_NAMED = 0.1
+
+_SHARE = number(0.0, 1.0)
+_JUDGED = record(
+    {
+        "expected": _SHARE,
+        "log_loss": number(0.0),
+        "ece": _SHARE,
+        "gap": record({"value": number(), "low": maybe(number()), "high": maybe(number())}),
+    }
+)
+# The saved form of `AdaptationFit.describe`.
+ADAPTED = record(
+    {
+        "entries": whole(),
+        "right": whole(),
+        "leading": LINE,
+        "other": LINE,
+        "offsets": keyed(number()),
+        "before": maybe(_JUDGED),
+        "after": maybe(_JUDGED),
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptationFit:
+    """entries (GoldEntries): Of the labelled documents. groups (Groups): Of their tags. adaptation (Adaptation): Learned from all of them."""
+
+    entries: GoldEntries
+    groups: Groups
+    adaptation: Adaptation
+
+    @classmethod
+    def of(cls, entries: GoldEntries, groups: Groups) -> AdaptationFit:
+        return cls(entries, groups, Adaptation.fit(entries, groups))
+
+    @cached_property
+    def held_out(self) -> Floats | None:
+        """The score of each entry by an adaptation that did not see its document; None where there is one document only, or none."""
+        entries = self.entries
+        if len(np.unique(entries.documents)) < 2:
+            return None
+
+        def score(outside: Ints, inside: Ints) -> Floats:
+            own = entries.take(inside)
+            return Adaptation.fit(entries.take(outside), self.groups).move(own.scores, own.leads, own.tags)
+
+        return cross_fit(folds_of(entries.documents, _FOLDS), score)
+
+    def describe(self, labels: Sequence[str]) -> dict[str, Any]:
+        """What was learned, of the form ADAPTED: "entries" that lead and how many of them are "right", the lines, "offsets": label -> what
+        is added to the log-odds of leading entries with it, and how these were judged "before" and (held out) "after".
+
+        labels (Sequence[str]): Of the tags.
+        """
+        leads = np.flatnonzero(self.entries.leads)
+        after = self.held_out
+        return {
+            "entries": len(leads),
+            "right": int(self.entries.hits[leads].sum()),
+            "leading": vars(self.adaptation.leading.line),
+            "other": vars(self.adaptation.other.line),
+            "offsets": _named_offsets(self.adaptation.leading, self.groups, labels),
+            "before": judge(self.entries.scores[leads], self.entries.take(leads)),
+            "after": None if after is None else judge(after[leads], self.entries.take(leads)),
+        }
+
+
+def judge(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
+    """ "expected": mean score, "log_loss", "ece": the calibration error, and "gap": mean score less the share that is right, with its 95 %
+    interval by document (None with one document); None without entries.
+
+    scores (Floats): In place of those of the entries.
+    """
+    if not len(entries):
+        return None
+    gap = resample_mean(scores - entries.hits, entries.documents)
+    assert gap is not None
+    interval = gap.interval()
+    return {
+        "expected": float(scores.mean()),
+        "log_loss": float(log_losses(scores, entries.hits).mean()),
+        "ece": calibration_error(scores, entries.hits, int(np.clip(len(entries) // _PER_BIN, 1, _BINS)), norm="l1"),
+        "gap": {"value": interval.estimate, "low": interval.low, "high": interval.high},
+    }
+
+
+def _named_offsets(side: Side, groups: Groups, labels: Sequence[str]) -> dict[str, float]:
+    """The greatest first."""
+    if side.offsets is None:
+        return {}
+    tags = np.arange(len(groups.of_tag))
+    values = side.offsets.offsets(tags, groups.of(tags).astype(np.intp))
+    order = np.argsort(-np.abs(values), kind="stable")
+    return {labels[tag]: float(values[tag]) for tag in order.tolist() if abs(values[tag]) >= _NAMED}

@@ -1,0 +1,112 @@
+"""`spacy calib adapt`: a few labelled documents of a new kind of text make the scores true there."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .fitting.adapt_output import show_adaptation
+from .fitting.fit_pipe import ready_to_read
+from .fitting.labels import MOST_UNKNOWN
+from .shared.command import Options, command
+from .shared.examples import data_files, read_examples
+from .shared.loading import check_readable, open_model, pipes_named
+from .shared.options import CalibratedModel, Code, DocKey, FirstAttr, Force, Format, GoldPreproc, GpuId, NProcess, Silent
+from .shared.outputs import check_pipeline_folder
+from .shared.results import print_json
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..pipe.component import Calibrator
+
+
+@dataclass(frozen=True)
+class AdaptOptions(Options):
+    """Which pipe is adapted, to what."""
+
+    model: CalibratedModel
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="5 to 50 labelled documents of the new kind: a .spacy or .conllu file, or a folder of them"
+        ),
+    ]
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the adapted pipeline to")]
+    _: KW_ONLY
+    component: Annotated[
+        str | None, typer.Option("--component", "-C", help="The calib pipe of this component; else the first")
+    ] = None
+    attr: FirstAttr = None
+    allow_unknown: Annotated[
+        bool, typer.Option("--allow-unknown", help="Go on where the component knows few of the gold labels")
+    ] = False
+    format: Format = "table"
+    gold_preproc: GoldPreproc = False
+    doc_key: DocKey = None
+    n_process: NProcess = 1
+    gpu_id: GpuId = -1
+    code: Code = None
+    force: Force = False
+    silent: Silent = True
+
+
+@command(
+    AdaptOptions,
+    does="Make the scores true on new kinds of text by a few labels",
+    example="./calibrated tweets.spacy ./adapted",
+)
+def adapt(options: AdaptOptions) -> Calibrator:
+    """
+    Adapt a calibrated pipeline to a new kind of text with 5 to 50 labelled
+    documents of it, and write the whole pipeline to OUTPUT. The fitted maps
+    stay; what is learned on top of them is as much as the documents tell, and
+    nothing where the scores are true already. Can be done again.
+
+    RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` says what it learned.
+    RAISES CalibError: every fault of the input.
+    """
+    from .shared.atomic import write_folder
+
+    read = [options.data, *data_files(options.data), options.code]
+    check_pipeline_folder(options.output, options.force, inputs=read, model=options.model)
+    nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
+    calib = pipe_to_adapt(nlp, options.attr, options.component)
+    examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
+    ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
+    with warnings.catch_warnings():
+        if not options.silent:  # `show_adaptation` says them
+            warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
+        calib.adapt(ready, max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN)
+    write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
+    if not options.silent:
+        tell(calib, options)
+    return calib
+
+
+def pipe_to_adapt(nlp: Language, attr: str | None, component: str | None) -> Calibrator:
+    """The fitted calib pipe with this prefix, of this component; the first of those.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix. C217: none of this component. C021, C069, C120: see `check_readable`.
+    """
+    from ..errors import calib_error
+
+    pipes = pipes_named(nlp, attr)
+    found = [pipe for pipe in pipes if component in (None, pipe.source.component)]
+    if not found:
+        raise calib_error("C217", component=component, available=", ".join(pipe.source.component or "-" for pipe in pipes))
+    check_readable(nlp, found[0])
+    return found[0]
+
+
+def tell(calib: Calibrator, options: AdaptOptions) -> None:
+    """Print what was learned, as JSON or in words."""
+    made = calib.fit_info.adaptations[-1]
+    if options.format == "json":
+        print_json({"output": str(options.output), "pipe": calib.name, **made})
+        return
+    show_adaptation(calib, made, options.output)

@@ -1,0 +1,118 @@
+"""What `spacy calib adapt` prints of an adaptation, and `spacy calib info` again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...pairs.documents import counted
+from ..shared.screen import msg, number, print_table
+from ..shared.seen import show_other_weights
+
+if TYPE_CHECKING:
+    from ...pipe.component import Calibrator
+
+_OFFSETS_SHOWN = 8
+
+
+def show_adaptation(calib: Calibrator, made: Mapping[str, Any], output: Path) -> None:
+    """Print what the last adaptation learned, and how far it can be trusted. made (Mapping): What it says of itself."""
+    show_other_weights(calib.lookup.weights_changed())
+    msg.good(f"Adapted {calib.source.component or 'the source'} to {how_many(made)}: {output}")
+    for part, what in (("tokens", "label"), ("spans", "entity")):
+        if made[part] is not None and made[part]["before"] is not None:
+            show_part(made[part], what)
+    show_trust(made)
+    show_dropped(made)
+
+
+def how_many(made: Mapping[str, Any]) -> str:
+    entities = "" if made["spans"] is None else f", {made['spans']['entries']:,} entities"
+    return f"{counted(made['unit'], made['docs'])} ({made['tokens']['entries']:,} tokens{entities})"
+
+
+def show_part(part: Mapping[str, Any], what: str) -> None:
+    """Print what was learned of labels, or of entities."""
+    before, after = part["before"], part["after"]
+    who = "the likeliest label of a token" if what == "label" else "an entity"
+    share = part["right"] / part["entries"]
+    msg.divider("Tokens" if what == "label" else "Entities")
+    msg.text(f"On these documents {who} was called {before['expected']:.3f} on average and was right in {share:.3f}.")
+    msg.text(f"Learned: {line_in_words(part['leading'])}{offsets_in_words(part['offsets'])}.")
+    rows = [row_of("Before", before), *([] if after is None else [row_of("After, held out", after)])]
+    print_table(rows, ("", "Log loss", "ECE", "Score - true", "95 % interval"), ("l", "r", "r", "r", "r"))
+
+
+def row_of(name: str, judged: Mapping[str, Any]) -> tuple[str, ...]:
+    gap = judged["gap"]
+    interval = "-" if gap["low"] is None else f"{gap['low']:+.4f} to {gap['high']:+.4f}"
+    return name, number(judged["log_loss"]), number(judged["ece"]), f"{gap['value']:+.4f}", interval
+
+
+def line_in_words(line: Mapping[str, float]) -> str:
+    """What a line makes of a few scores: "0.95 becomes 0.82"."""
+    from ...calibration.adaptation.lines import Line
+    from ...calibration.recalibrators.logistic import log_odds, sigmoid
+
+    if Line(**line) == Line():
+        return "nothing that all scores share"
+    import numpy as np
+
+    scores = np.array([0.6, 0.9, 0.99])
+    moved = sigmoid(Line(**line).move(log_odds(scores)))
+    each = ", ".join(f"{score:g} becomes {new:.3f}" for score, new in zip(scores, moved, strict=True))
+    return f"{each} (log-odds times {line['slope']:.2f}, {line['intercept']:+.2f})"
+
+
+def offsets_in_words(offsets: Mapping[str, float]) -> str:
+    """The greatest ones."""
+    if not offsets:
+        return ""
+    shown = [f"{label} {value:+.2f}" for label, value in list(offsets.items())[:_OFFSETS_SHOWN]]
+    more = len(offsets) - len(shown)
+    return f"; by label: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+
+
+def show_trust(made: Mapping[str, Any]) -> None:
+    """Say how far scores can be trusted on other documents of this kind."""
+    if made["seen"] is not None and made["seen"]["many"]:
+        msg.warn(
+            f"{100 * made['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on: there is little new to "
+            "learn from them; label texts of the new kind"
+        )
+    after = made["tokens"]["after"]
+    if after is None:
+        msg.warn(
+            "There is one document only. How documents differ is not to be known from one: nothing says how true the scores are on others, "
+            "and `calib expect` has no record of this kind; label more"
+        )
+        return
+    gap = after["gap"]
+    msg.text(
+        f"Each document was judged by what the others teach ({counted(made['unit'], made['docs'])}). On texts of this kind the mean score "
+        f"is off by {gap['low']:+.3f} to {gap['high']:+.3f}, with 95 % confidence; more documents make that narrower."
+    )
+
+
+def show_dropped(made: Mapping[str, Any]) -> None:
+    """Say which promises of the fit do not hold here."""
+    if made["sets_dropped"]:
+        msg.warn(
+            "The sets of tags are dropped: so few labelled documents cannot say how often they would miss; give more, or fit anew (--sets)"
+        )
+    if made["cutoffs_dropped"]:
+        msg.warn("The cut-offs are dropped: they belong to the scores before; run `spacy calib threshold` again")
+
+
+def adaptation_line(made: Mapping[str, Any]) -> str:
+    """One adaptation in one line, for `info`."""
+    parts = [f"{how_many(made)}"]
+    for part, name in (("tokens", "tokens"), ("spans", "entities")):
+        if made[part] is not None and made[part]["before"] is not None:
+            before, after = made[part]["before"], made[part]["after"]
+            held_out = (
+                "" if after is None else f", log loss {before['log_loss']:.4f} before, {after['log_loss']:.4f} after (held out)"
+            )
+            parts.append(f"{name}: {line_in_words(made[part]['leading'])}{held_out}")
+    return "; ".join(parts)

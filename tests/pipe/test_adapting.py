@@ -1,0 +1,167 @@
+"""A pipe that was fitted on one kind of text, and a few labelled documents of another."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_calib.calibration.cutoffs import Cutoffs
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics.proper import log_losses
+from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pipe import saved
+from spacy_calib.pipe.scorer import corpus_of
+from tests.conftest import gold_doc, made_up_sentences, run_upstream
+from tests.doc.test_span_attributes import draw_examples, make_calib
+
+WRONG = 0.4
+
+
+def odd_examples(nlp, n_documents: int, seed: int) -> list[Example]:
+    """Documents of ten sentences in which so many of the gold tags are others than the tagger knows the words by: it is too sure there."""
+    rng = random.Random(seed)
+    found = []
+    for number in range(n_documents):
+        tags = ["DET", "NOUN", "VERB", "ADJ"]
+        sentences = [
+            [(word, rng.choice(tags) if rng.random() < WRONG else tag) for word, tag in sentence]
+            for sentence in made_up_sentences(10, 100 * seed + number)
+        ]
+        gold = Doc.from_docs([gold_doc(nlp.vocab, sentence) for sentence in sentences])
+        found.append(Example(Doc(nlp.vocab, words=[token.text for token in gold]), gold))
+    with nlp.select_pipes(disable=[name for name in nlp.pipe_names if name.startswith("calib")]):
+        return run_upstream(nlp, found)
+
+
+def judged(nlp, examples):
+    """(scores of the likeliest tags, hits) of a pipeline's pipe `calib`."""
+    calib = nlp.get_pipe("calib")
+    for example in examples:
+        calib(example.predicted)
+    found = corpus_of(examples, calib.attr, calib.lookup.labels()).pairs()
+    top = top_pairs(found.pairs)
+    return found.calibrated[top], found.pairs.hits[top]
+
+
+def test_five_documents_make_scores_true(fitted):
+    calib, others = fitted.get_pipe("calib"), odd_examples(fitted, 20, 7)
+    before, hits = judged(fitted, others)
+    assert before.mean() - hits.mean() > 0.1
+    maps, seen = calib.tokens.maps, calib.learned.seen
+    assert calib.adapt(odd_examples(fitted, 5, 3)) is calib
+    after, _ = judged(fitted, others)
+    assert abs(after.mean() - hits.mean()) < 0.05
+    assert log_losses(after, hits).mean() < 0.95 * log_losses(before, hits).mean()
+    assert calib.tokens.maps is maps
+    assert len(calib.learned.seen.digests) > len(seen.digests)
+    (made,) = calib.fit_info.adaptations
+    assert made["docs"] == 5
+    assert made["tokens"]["after"]["log_loss"] < made["tokens"]["before"]["log_loss"]
+    assert made["tokens"]["leading"]["intercept"] < 0
+    assert calib.learned.record.accuracy == pytest.approx(made["tokens"]["right"] / made["tokens"]["entries"])
+    figures = fitted.meta["performance"]
+    assert figures["calib_nll"] < figures["calib_nll_raw"]
+
+
+def test_a_second_adaptation_follows_the_first_and_both_are_saved(fitted, trained_bytes):
+    calib = fitted.get_pipe("calib")
+    calib.adapt(odd_examples(fitted, 4, 3)).adapt(odd_examples(fitted, 4, 5))
+    assert len(calib.tokens.adaptations) == len(calib.fit_info.adaptations) == 2
+    second = calib.fit_info.adaptations[1]["tokens"]
+    assert second["before"]["expected"] == pytest.approx(
+        second["right"] / second["entries"], abs=0.06
+    )  # the first did most of it
+    data = calib.to_bytes()
+    doc = odd_examples(fitted, 1, 9)[0].predicted
+    wanted = [token._.calib_score for token in calib(doc)]
+    calib.learned = type(calib.learned)()
+    calib.from_bytes(data)
+    assert [token._.calib_score for token in calib(doc)] == wanted
+    assert calib.fit_info.adaptations[1]["tokens"] == second
+
+
+def test_labels_below_the_threshold_and_intervals_are_adapted_too(nlp):
+    calib = nlp.add_pipe("calib", after="tagger", config={"intervals": True, "threshold": 0.2})
+    calib.fit(odd_examples(nlp, 12, 1))
+    examples = odd_examples(nlp, 3, 2)
+    doc = examples[0].predicted
+    doc[0].tag_ = next(label for label in calib.labels if label not in calib(doc)[0]._.calib_scores)
+    before = [(token._.calib_score, *token._.calib_interval) for token in calib(doc)]
+    calib.adapt(odd_examples(nlp, 5, 3))
+    after = [(token._.calib_score, *token._.calib_interval) for token in calib(doc)]
+    (adaptation,) = calib.tokens.adaptations
+    leads = np.arange(len(doc)) > 0  # the label of the first one is not the likeliest
+    tags = np.array([calib.labels.index(token.tag_) for token in doc])
+    for column in range(3):
+        given = np.array([one[column] for one in before])
+        moved = adaptation.move(given, leads, tags)
+        np.testing.assert_allclose([one[column] for one in after], moved, atol=1e-12)
+    assert all(low <= high for _, low, high in after)
+
+
+def test_an_adaptation_that_fails_changes_nothing(fitted):
+    calib = fitted.get_pipe("calib")
+    before = calib.learned
+    bare = [Example(example.predicted, example.predicted.copy()) for example in odd_examples(fitted, 2, 3)]
+    for example in bare:
+        for token in example.reference:
+            token.tag_ = ""
+    with pytest.raises(CalibError, match="C030"):
+        calib.adapt(bare)
+    assert calib.learned is before
+
+
+def test_a_pipe_that_is_not_fitted_is_refused(nlp):
+    calib = nlp.add_pipe("calib", after="tagger")
+    with pytest.raises(CalibError, match="C216"):
+        calib.adapt(odd_examples(nlp, 2, 3))
+
+
+def test_one_document_warns_and_leaves_no_record(fitted):
+    calib = fitted.get_pipe("calib")
+    with pytest.warns(UserWarning, match=r"\[CW13\]"):
+        calib.adapt(odd_examples(fitted, 1, 3))
+    assert calib.learned.record is None
+    assert calib.fit_info.adaptations[0]["tokens"]["after"] is None
+    assert "calib_smce" not in fitted.meta.get("performance", {})
+
+
+def test_the_documents_of_the_fit_are_noticed(nlp):
+    calib = nlp.add_pipe("calib", after="tagger").fit(odd_examples(nlp, 6, 3))
+    with pytest.warns(UserWarning, match=r"\[CW14\] 100 %"):
+        calib.adapt(odd_examples(nlp, 6, 3))
+
+
+@pytest.mark.parametrize(("n", "kept"), [(12, True), (5, False)])
+def test_sets_are_made_again_of_enough_documents_and_dropped_of_fewer(nlp, n, kept):
+    sets = {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.1}
+    calib = nlp.add_pipe("calib", after="tagger", config={"sets": sets}).fit(odd_examples(nlp, 20, 1))
+    fit_cut = calib.tokens.sets.of_all_.values[0]
+    calib.adapt(odd_examples(nlp, n, 2))
+    assert calib.fit_info.adaptations[0]["sets_dropped"] is not kept
+    if not kept:
+        assert calib.tokens.sets is calib.fit_info.sets is None
+        return
+    assert calib.fit_info.sets["tokens"] == calib.fit_info.adaptations[0]["tokens"]["entries"]
+    assert calib.tokens.sets.of_all_.values[0] != fit_cut
+
+
+@pytest.mark.filterwarnings("ignore:.*CW14")
+@pytest.mark.parametrize("layer", ["ner", "spans:sc"])
+def test_spans_are_adapted_and_their_cut_offs_dropped(layer):
+    nlp = spacy.blank("xx")
+    calib = make_calib(nlp, layer)
+    calib.spans.cutoffs = Cutoffs(0.9, 0.95, "label", {"A": 0.5})
+    calib.adapt(draw_examples(nlp, layer))
+    (made,) = calib.fit_info.adaptations
+    assert made["cutoffs_dropped"]
+    assert calib.spans.cutoffs is None
+    assert made["spans"]["entries"] > 0
+    assert len(calib.spans.adaptations) == 1
+    again = saved.read(saved.dump(calib.learned.to_dict()), name="calib", path="", normalize=False)
+    assert again.spans.adaptations[0].leading.line == calib.spans.adaptations[0].leading.line
