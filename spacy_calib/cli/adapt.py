@@ -14,7 +14,7 @@ from .fitting.fit_pipe import ready_to_read
 from .fitting.labels import MOST_UNKNOWN
 from .shared.command import Options, command
 from .shared.examples import data_files, read_examples
-from .shared.loading import check_readable, open_model, pipes_named
+from .shared.loading import check_readable, open_model
 from .shared.options import CalibratedModel, Code, DocKey, FirstAttr, Force, Format, GoldPreproc, GpuId, NProcess, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
@@ -94,6 +94,7 @@ def pipe_to_adapt(nlp: Language, attr: str | None, component: str | None) -> Cal
     RAISES C027: there is no fitted pipe. C068: none with this prefix. C217: none of this component. C021, C069, C120: see `check_readable`.
     """
     from ..errors import calib_error
+    from ..pipe.fitted import pipes_named
 
     pipes = pipes_named(nlp, attr)
     found = [pipe for pipe in pipes if component in (None, pipe.source.component)]

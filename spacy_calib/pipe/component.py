@@ -171,13 +171,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
             for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
                 add_block(doc.user_data, self.attr, block)
                 if self.source.keeps_span_scores:
-                    self._write_span_scores(doc)
-
-    def _write_span_scores(self, doc: Doc) -> None:
-        view = doc_view(doc, self.attr)
-        if view is not None:
-            scores = {(span.start, span.end, span.label): span.score for span in view.ents}
-            self.source.write_span_scores(self.lookup.find(doc.vocab).component, doc, self.attr, scores)
+                    _write_span_scores(self, doc)
 
     # Fitting
 
@@ -231,6 +225,14 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         self.source, self.learned = source, held
         if added:
             self.warn("CW03", n=added, component=source.component)
+
+
+def _write_span_scores(pipe: Calibrator, doc: Doc) -> None:
+    """For sources that keep the scores of spans beside them."""
+    view = doc_view(doc, pipe.attr)
+    if view is not None:
+        scores = {(span.start, span.end, span.label): span.score for span in view.ents}
+        pipe.source.write_span_scores(pipe.lookup.find(doc.vocab).component, doc, pipe.attr, scores)
 
 
 __all__ = ["Calibrator"]
