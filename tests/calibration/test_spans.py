@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.span_features import logit, product_of
 from spacy_calib.calibration.span_fit import SpanData, fit_spans
-from spacy_calib.calibration.spans import MIN_SPANS, SPANS, SpanCalibration, SpanRecalibrator
+from spacy_calib.calibration.spans import MIN_SPANS, SPAN_MAP, SPANS, SpanCalibration, SpanRecalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.metrics.noise_floor import noise_floor
@@ -169,7 +169,8 @@ def test_what_cannot_be_fitted_passes_the_raw_scores_through(n, right, reason):
     assert made.fallback_ == reason
     other = draw_spans(7, 11)
     raw = np.linspace(0, 1, 7)
-    for one in (made, SpanRecalibrator.from_state(saved.load(saved.dump(made.state()), name="calib", path="here"))):
+    held = saved.load(saved.dump(made.state()), name="calib", path="here")
+    for one in (made, SpanRecalibrator.from_state(SPAN_MAP(held, "map"))):
         assert one.fallback_ == reason
         scores = one.predict(other, raw)
         np.testing.assert_array_equal(scores, raw)

@@ -149,6 +149,16 @@ def test_logits_in_blocks_give_what_one_block_gives():
     assert LogitScores(logits[:0]).above(0.01).n_tokens == 0
 
 
+@pytest.mark.parametrize(("cells", "rows"), [(21, 3), (7, 1), (6, 1), (0, 1)])
+def test_a_block_of_logits_has_as_many_rows_as_fit_and_at_least_one(monkeypatch, cells, rows):
+    scores = LogitScores(np.zeros((4, 7)))
+    scores._CELLS = cells
+    taken, above = [], scores._above
+    monkeypatch.setattr(scores, "_above", lambda logits, *rest: taken.append(len(logits)) or above(logits, *rest))
+    assert scores.above(0.01).n_tokens == 4
+    assert taken == [min(rows, 4 - at) for at in range(0, 4, rows)]
+
+
 @pytest.mark.parametrize("offset", [0.0, 550.0, 700.0, -700.0, 1e5])
 def test_logits_far_from_zero_give_the_same_probabilities(offset):
     logits = np.random.default_rng(0).normal(0, 3, size=(40, 7))
