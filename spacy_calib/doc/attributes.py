@@ -1,4 +1,5 @@
-"""The attributes that users read. All are getters over the Doc's blocks.
+"""The attributes that users read. Nothing is stored under these names: each is a getter, which looks into what calib pipes wrote on the
+Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
 
 Token._.<attr>_score, _raw, _scores, _interval, _set; Span._.<attr>_score, _raw, _accept; Doc._.<attr>.
 """
@@ -75,7 +76,7 @@ def token_scores(token: Token, attr: str) -> dict[str, float] | None:
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """What the pipe wrote of a span that it found; None for another one, and where the values on the Doc are not this span's."""
+    """What the pipe wrote of a span that stood on the Doc when it ran; None for any other span, and where the text there is another by now."""
     if not len(span):
         return None
     key = (span.start_char, span.end_char, span.label_)

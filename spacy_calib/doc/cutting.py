@@ -13,8 +13,8 @@ from .blocks import Block, add_block, delete_blocks
 def cut(doc: Doc, start: int, end: int) -> Doc:
     """Some tokens of a Doc as a Doc of their own, with annotation, span groups, and their part of the user data.
 
-    Of the user data it keeps what belongs to the whole Doc, to these tokens, and to spans of them. Of blocks, and of tables with a row
-    for each token, it keeps the rows of these tokens.
+    Of the user data it keeps what belongs to the whole Doc, to these tokens, and to spans of them. Of blocks (what calib pipes wrote on
+    the Doc, see `blocks`), and of arrays with a row for each token, it keeps the rows of these tokens.
     """
     part = doc[start:end].as_doc(copy_user_data=True)
     _cut_user_data(doc, part, start, end)
@@ -33,7 +33,11 @@ def _for_each(value: Any, n: int) -> bool:
 
 
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
-    """The user data of the part are those of the Doc, their offsets counted from the part's beginning."""
+    """Take out of the user data of a part what does not belong to it.
+
+    part (Doc): Cut from the Doc by spaCy, which copies all user data and only moves their offsets, so that they count from the part's
+        beginning: what stood before it is now below 0.
+    """
     length = len(part.text)
     blocks: dict[str, list[Block]] = {}
     for key, value in list(part.user_data.items()):
@@ -92,6 +96,7 @@ def cut_block(block: Block, start: int, length: int) -> Block:
     return made
 
 
+# The columns of a block that have a value for each entry (score of a tag), where others have one for each token.
 _OF_ENTRIES = ("raw", "calibrated", "low", "high", "in_set", "column")
 
 

@@ -25,9 +25,11 @@ def escape(text: str) -> str:
 
 
 class Word(NamedTuple):
-    """A token. text, space (str): It, and what stands between it and the next. tag (str): That it carries; "" where none.
+    """A token to show.
 
-    raw, score (float | None): Probability of that tag before and after calibration. scores: (tag, calibrated probability), highest first.
+    text (str): Its characters. space (str): What stands between it and the next token. tag (str): The one that it carries; "" for none.
+    raw, score (float | None): Probability of that tag before and after calibration; None where it has no score.
+    scores (tuple): (tag, calibrated probability) of all tags that it may have, highest first.
     """
 
     text: str
@@ -39,11 +41,13 @@ class Word(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A labelled stretch of a text. start, end (int): Its first character, and the one after the last. label (str).
+    """A labelled stretch of a text: an entity, or a span of a span categorizer.
 
-    raw, score (float | None): Probability that it is right before and after calibration. accept (bool | None): Whether it reaches its
-    cut-off. others: (text, label, probability) of stretches that were held but not chosen, or of what its single words could be,
-    likeliest first.
+    start, end (int): Its first character, and the one after the last. label (str): What it is marked as.
+    raw, score (float | None): Probability that it is right, before and after calibration; None where it has no score.
+    accept (bool | None): Whether it reaches its cut-off; None without cut-offs.
+    others (tuple): (text, label, probability) of what could stand in its place, likeliest first: stretches that the beam of a recognizer
+        weighed and did not choose, else what its single words could be.
     """
 
     start: int
@@ -57,8 +61,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Passage:
-    """One text to show. lang, direction (str): As HTML names them. title (str): "" where none. words: Its tokens, or: text, marks: It and
-    the stretches marked in it.
+    """One text to show: as tokens (`words`), or as a text with stretches marked in it (`text` and `marks`).
+
+    lang, direction (str): Language and direction ("ltr", "rtl") as HTML names them. title (str): Its heading; "" for none.
     """
 
     lang: str
@@ -71,10 +76,11 @@ class Passage:
 
 @dataclass(frozen=True)
 class Look:
-    """How it is shown.
+    """How passages are shown; the options of `render`.
 
     doubtful (float): Words with a score below it can be reached by tab and tap. tags (str): Which words show their tag: "doubtful", "all"
-    or "none". alternatives (int): At most so many in the hover. legend (bool). what (str): What the legend says is doubted.
+    or "none". alternatives (int): How many other tags or labels open on hover, at most. legend (bool): Whether the shades are explained
+    above the text. what (str): What the legend calls that which is right or wrong: "tag" or "entity".
     """
 
     doubtful: float = 0.9

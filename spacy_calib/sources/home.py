@@ -1,5 +1,6 @@
-"""Which pipeline a pipe stands in. spaCy's `add_pipe(source=...)` puts one and the same pipe into a second pipeline, and tells it nothing
-but its name there: who gives the name holds the pipe, and the vocab of a Doc says which of several holders is at work.
+"""Which pipeline a pipe stands in. A calib pipe has to find the component that it calibrates, and spaCy does not tell a pipe where it is:
+`add_pipe(source=...)` puts one and the same object into a second pipeline, and sets nothing but its name there. So whoever sets the name is
+taken for a holder of the pipe, and the vocab of a Doc says which of several holders is at work.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from spacy.vocab import Vocab
 
 
 class Home:
-    """The pipelines that hold a pipe.
+    """The pipelines that hold one pipe, as far as they are known; only the one it was built for is kept alive by it.
 
-    pipe: Which. nlp (Language | None): The pipeline that it is built for; held for as long as no other one takes the pipe.
+    pipe (Any): The pipe. nlp (Language | None): The pipeline that it is built for; held for as long as no other one takes the pipe.
     """
 
     def __init__(self, pipe: Any, nlp: Language | None):
@@ -36,7 +37,10 @@ class Home:
         return next((name for name, own in nlp.components if own is self.pipe), self.pipe.name)
 
     def named_by_caller(self) -> Language | None:
-        """To be called where the pipe's name is set: remember the pipeline that sets it, and return it."""
+        """Remember the pipeline that sets the pipe's name, and return it; None where something else does.
+
+        To be called by the setter of the name itself: the pipeline is the `self` of the function that called that setter.
+        """
         nlp = sys._getframe(2).f_locals.get("self")
         if not isinstance(nlp, Language):
             return None
@@ -77,7 +81,10 @@ class Home:
         return found or [nlp for nlp in [self._built_for] if nlp is not None]
 
     def restore_setting(self, block: str, setting: str, value: Any) -> None:
-        """Put back a setting of the pipe that did not come through its config as it was, so that it is saved as it was."""
+        """Write a setting into the pipelines' configs as it was given, where spaCy's config did not carry it unchanged, so that it is saved so.
+
+        block, setting (str): Its block in the config of the pipe, and its name there.
+        """
         for nlp in self.holders():
             config = nlp.get_pipe_config(self.name_in(nlp))
             if isinstance(config.get(block), dict):

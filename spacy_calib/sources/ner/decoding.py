@@ -1,5 +1,8 @@
 """Greedy decoding of a whole batch at once, with the probability of every decision.
 
+A recognizer of spaCy reads from left to right and takes one transition at each token: B- begins an entity, I- goes on with it, L- ends
+it, U- is an entity of one token, O is none.
+
 The features of a state are the current token and the first tokens of the open entity. So what the model says at a token outside of
 an entity does not depend on the tokens before it, and what it says inside depends on the entity's first token only: all tokens are
 scored as if outside in one product of matrices, then all entities that a token could open grow in step, and a walk from left to right
@@ -74,7 +77,8 @@ class Decoded:
 class StateScorer:
     """Scores states through spaCy's step model: the only place that knows what a state looks like to it.
 
-    step_model (ParserStepModel): Of a batch of Docs. docs, component: For messages.
+    step_model (ParserStepModel): Of a batch of Docs. docs (Sequence[Doc]), component (str): The Docs and the recognizer's name, for messages.
+    lower (Any): The layer of the recognizer's model that state features pass first.
     RAISES C033: the model's states are not those of an entity recognizer of spaCy. C024: NaN or infinite scores, when they are made.
     """
 
@@ -126,7 +130,8 @@ def decode(
 ) -> Decoded:
     """Greedy entities of Docs that hold at least one token together.
 
-    step_model (ParserStepModel): `model.predict(docs)` of the recognizer. component (str): Its name, for messages.
+    step_model (ParserStepModel): `model.predict(docs)` of the recognizer. lower (Any): See StateScorer. actions (Actions): Its transitions.
+    component (str): Its name, for messages.
     cleared (bool): Decode as if the Docs had no entities yet.
     RAISES C024: NaN or infinite scores. C033: states of another kind.
     """
