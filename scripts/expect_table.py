@@ -6,8 +6,8 @@ Pipelines are those of the quality benchmark (scripts/quality/models.py), traine
 each is calibrated on its fit part. SPACY_CALIB_DATA names the data; Porttinari, DANTEStocks and PetroGold come from the package
 dante-corpora. The first table says for each test set what was expected and what is true, with the verdict of the drift check. The second
 draws documents of the test sets at random, and says how often the 95 % interval holds the true value, and how often each verdict is given;
-all draws share one fit, and with it the luck of that fit. The third splits fit and test documents of one kind anew each time and fits anew:
-its share of intervals that hold the truth is the one that the interval promises.
+all draws share one fit, and with it the luck of that fit: scripts/expect_splits.py fits anew. The third draws documents to be labelled, and says
+how often the 95 % interval of `expect --gold` holds the true value of the whole set, and how wide it is, each / for the labelled documents alone.
 Tables go to stdout, messages to stderr.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,6 @@ from quality.readers import Documents
 from quality_table import MODEL, default_cache, say
 from tqdm import tqdm
 
-from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.scoring import score
@@ -41,29 +39,29 @@ from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.expect.drift import Labelled
-from spacy_calib.expect.estimates import expected_accuracy, token_sums
-from spacy_calib.expect.record import FitRecord, record_fit
+from spacy_calib.expect.few_labels import known_of
+from spacy_calib.expect.prediction_powered import Known, Survey, accuracy, entities
+from spacy_calib.expect.record import FitRecord
 from spacy_calib.expect.summary import expectations, spans_of, tokens_of
-from spacy_calib.pairs.build import top_pairs
-from spacy_calib.pairs.judged import JudgedPairs
-from spacy_calib.types import Ints, Pairs
+from spacy_calib.types import Ints
 
 SIZES = (10, 30, 100)
+LABELLED = (5, 10, 20, 50)
 VERDICTS = ("like the fit data", "differs from the fit data", "too few texts to tell")
 
 
 @dataclass(frozen=True)
 class Experiment:
     """model (Callable): cache -> what is loaded. component (str): Of it. fit (Callable): The documents to fit on. tests (dict): What it is
-    judged on, by name; a name that ends in * is of another kind than the fit documents. split_anew (bool): Whether fit and first test
-    documents are one kind, and tokens are judged.
+    judged on, by name; a name that ends in * is of another kind than the fit documents. one_kind (bool): Whether fit and first test documents
+    are drawn from one source.
     """
 
     model: Callable[[Path], str]
     component: str
     fit: Callable[[], Documents]
     tests: dict[str, Callable[[], Documents]]
-    split_anew: bool = False
+    one_kind: bool = False
 
 
 def of_recipe(name: str) -> Callable[[Path], str]:
@@ -87,7 +85,7 @@ EXPERIMENTS = {
         "tagger",
         lambda: readers.ewt("dev", "tags"),
         {"EWT test": lambda: readers.ewt("test", "tags")},
-        split_anew=True,
+        one_kind=True,
     ),
     "porttinari": Experiment(
         of_recipe("porttinari"),
@@ -98,7 +96,7 @@ EXPERIMENTS = {
             "PetroGold *": lambda: dante("petrogold", "all"),
             "DANTEStocks *": lambda: dante("dantestocks", "all"),
         },
-        split_anew=True,
+        one_kind=True,
     ),
     # The dev sentences stand between sentences of train, those of test do not: the model is better on dev.
     "wikineural": Experiment(
@@ -112,6 +110,7 @@ EXPERIMENTS = {
         "ner",
         lambda: wikineural_test(True),
         {"WikiNEuRal test, fitted on a fifth of it": lambda: wikineural_test(False)},
+        one_kind=True,
     ),
     "wnut17": Experiment(
         of_recipe("wnut17"),
@@ -221,104 +220,96 @@ def subset_row(name: str, scored: Scored, record: FitRecord, size: int, draws: i
     return f"| {name} | {size} | {100 * np.mean(widths):.1f} | {' | '.join(cells)} | {' / '.join(shares)} |"
 
 
-def held_of_splits(pipe: Any, pairs: Pairs, documents: Ints, n_fit: int, draws: int, what: str) -> list[bool]:
-    """Whether the interval holds the accuracy, for documents split anew and maps fitted anew.
-
-    pairs (Pairs): Of all documents. documents (Ints): Of each pair. n_fit (int): Documents to fit on.
-    """
-    rng = np.random.default_rng(0)
-    n_docs = int(documents.max()) + 1
-    prototype = pipe.tokens.maps.prototype
-    held = []
-    for _ in tqdm(range(draws), desc=what, leave=False):
-        chosen = np.zeros(n_docs, dtype=bool)
-        chosen[rng.choice(n_docs, n_fit, replace=False)] = True
-        fit_part, test_part = np.flatnonzero(chosen[documents]), np.flatnonzero(~chosen[documents])
-        own = pairs.take(fit_part)
-        data = TokenData(own, np.zeros(0, dtype=np.intp), documents[fit_part], len(pipe.labels), pipe.threshold)
-        way = Chosen(pipe.grouping, prototype, None, None, own.scores)
-        fitted = fit_tokens(data, way, pipe.tokens.maps.groups)
-        calibration = fitted.calibration
-        record = record_fit(JudgedPairs(data.kept_pairs, fitted.held_out, data.kept_documents), n_docs, pipe.labels)
-        new = pairs.take(test_part)
-        top = np.sort(top_pairs(new))
-        assert calibration.maps is not None
-        assert record is not None
-        scores = calibration.maps.predict(new.scores[top], new.tags[top])
-        found = expected_accuracy(record.tokens, token_sums(scores, documents[test_part][top], n_docs))
-        held.append(found.low <= new.hits[top].mean() <= found.high)
-    return held
+def gold_row(title: str, scored: Scored, record: FitRecord, size: int, draws: int) -> str:
+    """The row of so many labelled documents, drawn from a test set anew each time, as an estimate of the whole set."""
+    known = known_of(scored.tokens, scored.right, scored.spans, scored.span_right, scored.gold, record.entities)
+    true, with_tokens = scored.true(), np.unique(scored.tokens.documents)
+    rng = np.random.default_rng(size)
+    held: dict[str, list[list[bool]]] = {}
+    widths: dict[str, list[list[float]]] = {}
+    for _ in tqdm(range(draws), desc=f"{title}, {size} labelled", leave=False):
+        own = rng.choice(with_tokens, size, replace=False)
+        surveys = [survey_of(one, own, np.setdiff1d(with_tokens, own)) for one in known]
+        found = {"accuracy": accuracy(surveys[0])} | (entities(surveys[1])[2] if len(surveys) > 1 else {})
+        for name, both in found.items():
+            held.setdefault(name, []).append([inside(one._asdict(), true[name] or 0.0) for one in both])
+            widths.setdefault(name, []).append([one.high - one.low for one in both])
+    cells = [
+        " / ".join(f"{100 * share:.1f}" for share in np.mean(part[name], axis=0)) if name in held else "-"
+        for name in ("accuracy", "precision", "recall", "f")
+        for part in (held, widths)
+    ]
+    return f"| {title} | {size} | {' | '.join(cells)} |"
 
 
-def split_row(nlp: Any, pipe: Any, files: list[Path], title: str, draws: int) -> str:
-    """The row of an experiment in the third table. files: Fit and test documents."""
-    parts, n_docs = [], [0]
-    for file in files:
-        corpus = score(nlp, pipe, stream_examples(nlp, file), silent=False, what=f"{title}, to be split")
-        judged = corpus.pairs()
-        parts.append((judged.pairs, judged.documents + sum(n_docs), len(corpus)))
-        n_docs.append(corpus.n_docs)
-    (one, first, length), (other, second, _) = parts
-    joined = Pairs(
-        np.append(one.rows, other.rows + length), np.append(one.tags, other.tags), np.append(one.scores, other.scores),
-        np.append(one.hits, other.hits), one.n_units + other.n_units,
-    )  # fmt: skip
-    held = held_of_splits(pipe, joined, np.append(first, second), n_docs[1], draws, title)
-    return f"| {title} | {n_docs[1]} | {n_docs[2]} | {100 * np.mean(held):.1f} |"
+def survey_of(known: Known, own: Ints, others: Ints) -> Survey:
+    """The survey whose labelled documents are some of all."""
+    few = Known(*(part[own] for part in known))
+    return Survey(few, few.observed.sum(axis=0), few.units.sum(axis=0), known.expected[others], known.units[others])
 
 
-def run(name: str, cache: Path, folder: Path, draws: int) -> tuple[dict[str, tuple[Scored, FitRecord]], list[str]]:
-    """Fit and read an experiment; prints its rows of the first table.
-
-    RETURNS: What was read, by test set, and the rows of the third table.
-    """
+def write_experiment(name: str, cache: Path, folder: Path) -> tuple[Any, Any, dict[str, Path]]:
+    """Fit an experiment. RETURNS: The pipeline, its calib pipe, and the files of documents: "fit", and each test set by its title."""
     experiment = EXPERIMENTS[name]
-    fit_file, output = folder / f"{name}_fit.spacy", folder / name
-    write_docs(experiment.fit(), fit_file)
+    files = {"fit": folder / f"{name}_fit.spacy"}
+    write_docs(experiment.fit(), files["fit"])
     say(f"Fitting {name} ...")
-    fit(experiment.model(cache), fit_file, output, component=experiment.component, silent=True)
-    nlp, pipe = open_pipeline(str(output), None, code=None, gpu_id=-1)
+    fit(experiment.model(cache), files["fit"], folder / name, component=experiment.component, silent=True)
+    nlp, pipe = open_pipeline(str(folder / name), None, code=None, gpu_id=-1)
+    for title, documents in experiment.tests.items():
+        files[title] = folder / f"{name}_test_{len(files)}.spacy"
+        write_docs(documents(), files[title])
+    return nlp, pipe, files
+
+
+def run(name: str, cache: Path, folder: Path) -> dict[str, tuple[Scored, FitRecord]]:
+    """Fit and read an experiment; prints its rows of the first table. RETURNS: What was read, by test set."""
+    nlp, pipe, files = write_experiment(name, cache, folder)
     assert pipe.learned.record is not None
     results: dict[str, tuple[Scored, FitRecord]] = {}
-    for title, documents in experiment.tests.items():
-        file = folder / f"{name}_test_{len(results)}.spacy"
-        write_docs(documents(), file)
-        scored = read_set(nlp, pipe, file, title)
+    for title in EXPERIMENTS[name].tests:
+        scored = read_set(nlp, pipe, files[title], title)
         whole_rows(title, scored, pipe.learned.record)
         results[title] = (scored, pipe.learned.record)
-    files = [fit_file, folder / f"{name}_test_0.spacy"]
-    return results, [split_row(nlp, pipe, files, next(iter(results)), draws)] if experiment.split_anew else []
+    return results
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options_of(description: str | None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"Experiments, of {', '.join(EXPERIMENTS)}; all where none is named"
     )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for the models that are trained")
-    parser.add_argument("--subsets", type=int, default=200, help="Subsets of each size")
+    parser.add_argument("--draws", type=int, default=200, help="Draws of each size")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in EXPERIMENTS]
     if unknown:
         raise SystemExit(f"There is no experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}.")
+    options.names = options.names or list(EXPERIMENTS)
+    options.cache = options.cache.resolve()
+    return options
+
+
+def main() -> int:
+    options = options_of(__doc__)
     print("| test set | | expected | 95 % interval | true | inside | verdict |\n| --- | --- | --- | --- | --- | --- | --- |")
     results: dict[str, tuple[Scored, FitRecord]] = {}
-    split_rows: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.names or EXPERIMENTS:
-            found, rows = run(name, options.cache.resolve(), Path(folder), options.subsets)
-            results, split_rows = results | found, split_rows + rows
+        for name in options.names:
+            results |= run(name, options.cache, Path(folder))
     print("\n| test set | documents | width | accuracy | precision | recall | F | like / differs / too few |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for title, (scored, record) in results.items():
         for size in SIZES:
-            print(subset_row(title, scored, record, size, options.subsets), flush=True)
-    if split_rows:
-        print("\n| split anew | fit documents | test documents | accuracy |\n| --- | --- | --- | --- |")
-        print("\n".join(split_rows))
+            print(subset_row(title, scored, record, size, options.draws), flush=True)
+    print("\n| test set | labelled | accuracy | width | precision | width | recall | width | F | width |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for title, (scored, record) in results.items():
+        for size in LABELLED:
+            print(gold_row(title, scored, record, size, options.draws), flush=True)
     return 0
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", message=r"\[W095\]")
-    raise SystemExit(main())
+    sys.exit(main())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from ..errors import calib_error
 from ..types import Floats, Ints
+from .drift import Labelled
 from .estimates import EntityModel, Estimate, sum_by, token_sums
 from .prediction_powered import Known, Survey, accuracy, entities
 from .record import entity_sums
@@ -51,11 +52,8 @@ def with_gold(
     RAISES C001: confidence out of range. C226: fewer than two documents have labels.
     """
     met, among = met_texts(texts.digests, few.digests, few.labelled())
-    parts = [
-        _survey(_by_doc(texts, labels, model, kind), _by_doc(few, labels, model, kind, judged=True), texts, few, met, among)
-        for kind in ("tokens", "entities")
-        if kind == "tokens" or model is not None
-    ]
+    both = zip(_by_doc(texts, labels, model), _by_doc(few, labels, model, judged=True), strict=True)
+    parts = [_survey(of_texts, of_few, texts, few, met, among) for of_texts, of_few in both]
     n = len(parts[0].known.units)
     if n < 2:
         raise calib_error("C226", n=n, by=few.corpus.unit)
@@ -65,7 +63,7 @@ def with_gold(
     if result["entities"] is not None:
         right, gold, found = entities(parts[1], confidence)
         exact = result["entities"]["gold"] is not None
-        shares |= {name: both for name, both in found.items() if exact or name == "precision"}
+        shares |= {name: one for name, one in found.items() if exact or name == "precision"}
         numbers = {name: shares[name][0]._asdict() if name in shares else None for name in ("precision", "recall", "f")}
         changed["entities"] = {**result["entities"], "right": right, "gold": gold if exact else None, **numbers}
     return changed | {
@@ -75,7 +73,7 @@ def with_gold(
             "tokens": int(parts[0].known.units.sum()),
             "among": int(among.sum()),
             "correction": float(parts[0].correction()[0]),
-            "shares": {name: _beside(before[name], *both) for name, both in shares.items()},
+            "shares": {name: _beside(before[name], *one) for name, one in shares.items()},
         }
     }
 
@@ -106,8 +104,25 @@ def met_texts(texts: Sequence[int], few: Sequence[int], labelled: Chosen) -> tup
     return met, among
 
 
-def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, kind: str, judged: bool = False) -> Known:
-    """What is known of each Doc, of right tokens or of right and missed entities. judged (bool): Only of tokens and entities with gold."""
+def known_of(
+    tokens: Labelled, right: NDArray[Any], spans: Labelled, spans_right: NDArray[Any], gold: Ints, model: EntityModel | None
+) -> list[Known]:
+    """What scores and gold say of each document: of right tokens; with a model also of right and missed entities.
+
+    right, spans_right (Ints): Whether each is right, see `ScoredCorpus`. gold (Ints): Gold entities of each document.
+    """
+    n = tokens.n_docs
+    sums = token_sums(tokens.calibrated, tokens.documents, n)
+    known = [Known(sum_by(tokens.documents, right == RIGHT, n)[:, None], sums.expected, sums.independent, sums.units[:, None])]
+    if model is not None:
+        found, n_right = entity_sums(tokens, spans), sum_by(spans.documents, spans_right == RIGHT, n)
+        sums, observed = model.sums(found), np.stack([n_right, gold - n_right], axis=1)
+        known.append(Known(observed, sums.expected, sums.independent, np.stack([found.predicted, found.units], axis=1)))
+    return known
+
+
+def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, judged: bool = False) -> list[Known]:
+    """`known_of` by Doc. judged (bool): Only of tokens and entities with gold."""
     corpus = read.corpus
     right, spans_right = corpus.right[corpus.counted], corpus.spans.right
     tokens = replace(tokens_of(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
@@ -115,15 +130,7 @@ def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, kind: 
     if judged:
         own, own_spans = (np.flatnonzero(one != UNKNOWN) for one in (right, spans_right))
         tokens, spans, right, spans_right = tokens.take(own), spans.take(own_spans), right[own], spans_right[own_spans]
-    n_right, n_spans_right = (
-        sum_by(part.documents, one == RIGHT, corpus.n_docs) for part, one in ((tokens, right), (spans, spans_right))
-    )
-    if kind == "tokens" or model is None:
-        sums = token_sums(tokens.calibrated, tokens.documents, corpus.n_docs)
-        return Known(n_right[:, None], sums.expected, sums.independent, sums.units[:, None])
-    found = entity_sums(tokens, spans)
-    sums, observed = model.sums(found), np.stack([n_spans_right, read.gold - n_spans_right], axis=1)
-    return Known(observed, sums.expected, sums.independent, np.stack([found.predicted, found.units], axis=1))
+    return known_of(tokens, right, spans, spans_right, read.gold, model)
 
 
 def _survey(texts: Known, few: Known, of_texts: Read, of_few: Read, met: Chosen, among: Chosen) -> Survey:

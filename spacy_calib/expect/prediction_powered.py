@@ -3,7 +3,7 @@
 Prediction-powered inference (Angelopoulos et al. 2023) in the form for a finite number of texts: the scores say what to expect of each text, and
 the labelled documents by how much that is off. Nothing is assumed of the scores, only that the labelled documents were picked at random from
 texts of this kind. A document is the unit throughout, as the tokens of one are alike. The weight of the scores is always 1 and not tuned (PPI++,
-Angelopoulos et al. 2024): on few documents the tuned interval is narrower by a hundredth at most where it holds, and holds less often.
+Angelopoulos, Duchi and Zrnic 2023): on few documents the tuned interval is narrower by a hundredth at most where it holds, and holds less often.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def workplace(trained_bytes, tmp_path_factory) -> Path:
     nlp = revive(trained_bytes)
     add_recognizer(nlp)
     nlp.to_disk(folder / "en_core_web_sm")
-    for name, n, seed in (("dev", 80, 2), ("test", 60, 3), ("train", 100, 4), ("cutoffs", 80, 5)):
+    for name, n, seed in (("dev", 80, 2), ("test", 60, 3), ("train", 100, 4), ("cutoffs", 80, 5), ("few", 12, 6)):
         docs = [with_entities(gold_doc(nlp.vocab, sentence)) for sentence in made_up_sentences(n, seed)]
         DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
     return folder

@@ -1,0 +1,164 @@
+"""Does the interval of `spacy calib expect` hold the truth as often as it says? Fit and test documents are split anew each time, and fitted anew.
+
+    python scripts/expect_splits.py --cache DIR [NAME ...]
+
+The experiments are those of scripts/expect_table.py. Where the fit documents and those of the test set are of one source, both are pooled, and as
+many as there are fit documents are drawn to fit on; else the documents of each test set are halved (2,000 at most), and where it is not of another kind (*) half of
+the fit documents is also judged on half of it. The maps are of the kind that `fit` chose, without scaling and context. Tables go to stdout,
+messages to stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from expect_table import EXPERIMENTS, inside, options_of, write_experiment
+
+from spacy_calib.calibration.recalibrators import Recalibrator
+from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
+from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
+from spacy_calib.cli.shared.examples import run_pipes
+from spacy_calib.cli.shared.scoring import pipes_to_run
+from spacy_calib.cli.shared.texts import stream_examples
+from spacy_calib.expect.drift import Labelled
+from spacy_calib.expect.estimates import expected_accuracy, expected_entities, token_sums
+from spacy_calib.expect.record import entity_sums, record_fit
+from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.pipe.fitting import FitArguments, gather
+from spacy_calib.types import Groups, Ints, Pairs
+
+# Documents to fit on and to judge on, where those of a test set are split.
+MOST = 2000
+MEASURES = ("accuracy", "precision", "recall", "f")
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """All that fits and judgements are made of.
+
+    pairs (Pairs), documents (Ints): Of tokens with gold, and the document of each. spans (SpanData | None): Of all documents.
+    labels (tuple[str, ...]), groups (Groups), prototype (Recalibrator): Of the maps. span_groups (Groups | None): Of those of spans.
+    n_docs (int): Documents.
+    """
+
+    pairs: Pairs
+    documents: Ints
+    spans: SpanData | None
+    labels: tuple[str, ...]
+    groups: Groups
+    prototype: Recalibrator
+    span_groups: Groups | None
+    n_docs: int
+
+    @classmethod
+    def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str) -> Material:
+        """Read with the pipeline up to the calib pipe."""
+        names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
+        examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
+        found = gather(pipe, examples, FitArguments())
+        maps, n_docs = pipe.tokens.maps, int(found.tokens.kept_documents.max()) + 1
+        spans = found.data.spans
+        n_docs = n_docs if spans is None else len(spans.gold)
+        return cls(
+            found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.labels), maps.groups, maps.prototype,
+            pipe.spans.groups, n_docs,
+        )  # fmt: skip
+
+    def spans_in(self, documents: Mask) -> SpanData | None:
+        """Those of some documents."""
+        if self.spans is None:
+            return None
+        own, held = np.flatnonzero(documents[self.spans.documents]), self.spans
+        return SpanData(held.spans.take(own), held.raw[own], held.hits[own], held.documents[own], held.gold * documents)
+
+    def fit_spans(self, documents: Mask) -> SpanFit | None:
+        spans = self.spans_in(documents)
+        return None if spans is None or self.span_groups is None else fit_spans(spans, self.span_groups)
+
+
+def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
+    """Whether the interval of each measure holds the truth of the test documents. fit, test (Mask): Of documents."""
+    n_docs, index = material.n_docs, np.flatnonzero(fit[material.documents])
+    own = material.pairs.take(index)
+    data = TokenData(own, np.zeros(0, dtype=np.intp), material.documents[index], len(material.labels), 0.0)
+    way = Chosen(lambda *_: material.groups, material.prototype, None, None, own.scores)
+    fitted, of_spans = fit_tokens(data, way, material.groups), material.fit_spans(fit)
+    record = record_fit(JudgedPairs(data.kept_pairs, fitted.held_out, data.kept_documents), n_docs, material.labels, of_spans)
+    assert record is not None
+    index = np.flatnonzero(test[material.documents])
+    new = material.pairs.take(index)
+    top = np.sort(top_pairs(new))
+    scores = fitted.maps.predict(new.scores[top], new.tags[top])
+    labels = [material.labels[tag] for tag in new.tags[top].tolist()]
+    tokens = Labelled(material.documents[index][top], n_docs, labels, new.scores[top], scores)
+    found: dict[str, Any] = {"accuracy": expected_accuracy(record.tokens, token_sums(scores, tokens.documents, n_docs))}
+    true = {"accuracy": float(new.hits[top].mean())}
+    judged = material.spans_in(test)
+    if of_spans is not None and judged is not None and record.entities is not None:
+        known = judged.known
+        calibrated = of_spans.chosen.predict(judged.spans.take(known), judged.raw[known])
+        spans = Labelled(judged.documents[known], n_docs, None, judged.raw[known], calibrated)
+        estimates = expected_entities(record.entities, entity_sums(tokens, spans))
+        found |= {name: getattr(estimates, name) for name in MEASURES[1:]}
+        right, gold = int(judged.pairs.hits.sum()), int(judged.gold.sum())
+        true |= {"precision": right / len(known), "recall": right / gold, "f": 2 * right / (len(known) + gold)}
+    return {name: inside(one._asdict(), true[name]) for name, one in found.items()}
+
+
+def draws_of(pools: tuple[Ints, Ints], sizes: tuple[int, int], n: int, draws: int) -> Iterator[tuple[Mask, Mask]]:
+    """Fit and test documents. pools (tuple): Those to draw either from. sizes (tuple): How many; test documents are no fit documents."""
+    rng = np.random.default_rng(0)
+    for _ in range(draws):
+        fit, test = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        fit[rng.choice(pools[0], sizes[0], replace=False)] = True
+        test[rng.choice(pools[1][~fit[pools[1]]], sizes[1], replace=False)] = True
+        yield fit, test
+
+
+def row(material: Material, title: str, pools: tuple[Ints, Ints], sizes: tuple[int, int], draws: int) -> str:
+    """A row of the table."""
+    held: dict[str, list[bool]] = {}
+    for fit, test in tqdm(draws_of(pools, sizes, material.n_docs, draws), desc=title, total=draws, leave=False):
+        for name, one in held_of(material, fit, test).items():
+            held.setdefault(name, []).append(one)
+    cells = [f"{100 * np.mean(held[name]):.1f}" if name in held else "-" for name in MEASURES]
+    return f"| {title} | {sizes[0]:,} | {sizes[1]:,} | {' | '.join(cells)} |"
+
+
+def main() -> int:
+    options = options_of(__doc__)
+    print("| split anew | fit documents | test documents | accuracy | precision | recall | F |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.names:
+            nlp, pipe, files = write_experiment(name, options.cache, Path(folder))
+            n_fit = sum(1 for _ in stream_examples(nlp, files["fit"]))
+            for title in EXPERIMENTS[name].tests:
+                material = Material.of(nlp, pipe, [files["fit"], files[title]], title)
+                every, half = np.arange(material.n_docs), min(MOST, (material.n_docs - n_fit) // 2)
+                first, second = every[:n_fit], every[n_fit:]
+                if EXPERIMENTS[name].one_kind and not title.endswith("*"):
+                    print(row(material, title, (every, every), (n_fit, len(second)), options.draws), flush=True)
+                    continue
+                print(row(material, title, (second, second), (half, half), options.draws), flush=True)
+                if not title.endswith("*"):
+                    crossed = f"{title}: halves of both"
+                    print(row(material, crossed, (first, second), (n_fit // 2, half), options.draws), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
