@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics.proper import log_losses
+from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.folds import contiguous_folds
 from ..types import Floats, Ints, Pairs
 
@@ -89,8 +89,5 @@ def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut
     """
     units = documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(pairs.rows, _BLOCKS)
     raw, after = log_losses(pairs.scores, pairs.hits), log_losses(calibrated, pairs.hits)
-    mean = float((after - raw).mean())
-    _, codes = np.unique(units, return_inverse=True)
-    residuals = np.bincount(codes, weights=after - raw) - mean * np.bincount(codes)
-    error = float(np.sqrt((residuals**2).sum()) / len(pairs))
+    mean, error = mean_with_error(after - raw, units)
     return HeldOut(float(raw.mean()), float(raw.mean()) + mean, error, len(np.unique(pairs.rows)))

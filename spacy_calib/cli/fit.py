@@ -81,6 +81,14 @@ class FitOptions(Options):
             show_default="none",
         ),
     ] = None
+    context: Annotated[
+        bool | None,
+        typer.Option(
+            "--context/--no-context",
+            help="Look at the rest of the document too, always or never",
+            show_default="with auto, where it is no worse",
+        ),
+    ] = None
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Give every token a Venn-Abers interval (Token._.calib_interval)")
     ] = False
@@ -135,6 +143,10 @@ class FitOptions(Options):
     force: Force = False
     silent: Silent = True
     overrides: Mapping[str, Any] | None = None
+
+    def given(self) -> dict[str, Any]:
+        """With --no-context, which is more than a flag that is off."""
+        return super().given() | ({} if self.context is None else {"context": self.context})
 
 
 @command(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .fitting.adapt_output import adaptation_line
+from .fitting.context import context_line, show_context
 from .fitting.fit_output import print_fit_tables
 from .fitting.promises import name_tags
 from .shared.command import Options, command
@@ -108,6 +109,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Scaling": _scaling_line(info.scaling),
         "Method": info.method,
         "Tag offsets": _offsets_line(info.pooling),
+        "Context": context_line(info.context),
         "Threshold": info.threshold,
         "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
         "Intervals": "Venn-Abers" if info.intervals else "none",
@@ -129,6 +131,8 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         msg.text(f"Group {group['group']} ({len(tags)} tag{'s' if len(tags) != 1 else ''}): {' · '.join(shown)}{more}")
     if info.selection:
         show_selection(info.selection, everything)
+    if info.context:
+        show_context(info.context)
     print_fit_tables(info)
 
 

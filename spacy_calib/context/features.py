@@ -60,13 +60,17 @@ class Document(Feature):
 
     registered = "spacy-calib.Document.v1"
     short = "document"
-    columns = ("the document's mean confidence", "the document's mean entropy")
+    columns = (
+        "the document's mean confidence",
+        "the document's mean entropy",
+        "that confidence, where the token's own is high",
+    )
 
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
-        return [
-            around.document_mean(around.confidence, "confidence"),
-            around.document_mean(around.entropy, "entropy"),
-        ]
+        confidence = around.document_mean(around.confidence, "confidence")
+        # Where a whole Doc is strange to the model, high scores say less: their slope changes with the Doc.
+        together = (confidence - around.averages["confidence"]) * (around.leading - around.averages["leading"])
+        return [confidence, around.document_mean(around.entropy, "entropy"), together]
 
 
 class Familiarity(Feature):
@@ -97,7 +101,7 @@ class Shape(Feature):
 
     registered = "spacy-calib.Shape.v1"
     short = "shape"
-    columns = ("title case", "capitals only", "a number", "punctuation", "an address")
+    columns = ("title case", "a number")
 
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
         return [around.words.shapes[name].astype(np.float64) for name in SHAPES]

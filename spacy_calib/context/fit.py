@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.sufficiency import too_few_to_choose
-from ..metrics.proper import log_losses
-from ..pairs.folds import folds_of
+from ..metrics.proper import log_losses, mean_with_error
 from ..types import Floats, Ints, Pairs
 from .familiarity import Met, WordCounts, met_elsewhere
 from .ridge import RidgeFit, fit_ridge
@@ -20,7 +19,6 @@ from .surroundings import Entries, Surroundings
 from .tokens import Column, TokenContext, TokenModels, View
 from .words import Words
 
-_FOLDS = 5
 HERE = "the fit data"
 
 
@@ -69,10 +67,8 @@ class Comparison:
     def of(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
         """The probabilities of n things. hits: Of each. documents (Ints): Likewise."""
         before, after = log_losses(without, hits), log_losses(with_context, hits)
-        mean = float((after - before).mean())
-        _, codes = np.unique(documents, return_inverse=True)
-        residuals = np.bincount(codes, weights=after - before) - mean * np.bincount(codes)
-        return cls(float(before.mean()), float(before.mean()) + mean, float(np.sqrt((residuals**2).sum())) / len(hits))
+        mean, error = mean_with_error(after - before, documents)
+        return cls(float(before.mean()), float(before.mean()) + mean, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +113,12 @@ def fit_token_context(
     if why:
         return TokenContextFit(made, View(around, columns), pairs.scores, others.scores, about(made, data, why=why))
     leads, own = entries.leads[place][: len(pairs)], entries.log_odds[place][: len(pairs)]
-    folds = folds_of(documents, _FOLDS)
     held_out = pairs.scores.copy()
     fits = []
     for which, rival in ((leads, around.rival), (~leads, around.leading)):
         mine = np.flatnonzero(which)
         tokens = pairs.rows[mine]
-        fits.append(fit_ridge(own[mine], [column[tokens] for column in (rival, *columns)], pairs.hits[mine], folds[mine]))
+        fits.append(fit_ridge(own[mine], [column[tokens] for column in (rival, *columns)], pairs.hits[mine], documents[mine]))
         held_out[mine] = fits[-1].held_out
     compared = Comparison.of(pairs.scores, held_out, pairs.hits, documents)
     told = about(made, data, compared=compared, fits={"leading": fits[0], "others": fits[1]})

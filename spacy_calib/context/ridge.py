@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import fit_logistic, sigmoid
-from ..metrics.proper import log_losses
-from ..pairs.folds import cross_fit
+from ..metrics.proper import log_losses, mean_with_error
+from ..pairs.folds import cross_fit, folds_of
 from ..schema import floats, number, record
 from ..types import Floats, Ints
 
-# Strengths among which held-out documents choose.
+# Strengths among which held-out documents choose, the weakest first.
 RIDGES = (1.0, 10.0, 100.0, 1000.0)
+_FOLDS = 5
 # Weight of the prior on slope and constant, in pairs: it decides only where the pairs leave them open.
 _PRIOR = 1.0
 # A column whose standard deviation is below this is constant: what is left is floating-point noise.
@@ -79,14 +80,14 @@ class RidgeFit:
         return self.model.weights * self.deviations
 
 
-def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], folds: Ints) -> RidgeFit:
-    """The model of the strength under which models of the other folds lose least.
+def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
+    """The model of the weakest strength that loses no more than one standard error more than the best one, on held-out documents: at home
+    the features say little, and a strong penalty costs nothing there.
 
-    own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). folds (Ints): Of whole documents. Of
-    one fold alone, or none, nothing can be learned: the model changes nothing then.
+    own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents (Ints): Of each. Of one
+    alone, or none, nothing can be learned: the model changes nothing then.
     """
-    found, fold = np.unique(folds, return_inverse=True)
-    if len(found) < 2:
+    if len(np.unique(documents)) < 2:
         unchanged = RidgeModel(1.0, 0.0, np.zeros(len(columns)))
         return RidgeFit(unchanged, sigmoid(own), np.inf, np.ones(len(columns)))
     deviations = np.array([column.std() for column in columns])
@@ -97,17 +98,29 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], f
     for i, column in enumerate(columns):
         design[:, 2 + i] = (column - centers[i]) / deviations[i]
 
+    folds = folds_of(documents, _FOLDS)
+
     def held_out(ridge: float) -> Floats:
         def score(outside: Ints, inside: Ints) -> Floats:
             return _predicted(design[inside], _coefficients(design[outside], hits[outside], ridge))
 
-        return cross_fit(fold, score)
+        return cross_fit(folds, score)
 
     tried = [held_out(ridge) for ridge in RIDGES]
-    best = int(np.argmin([log_losses(scores, hits).sum() for scores in tried]))
+    best = _weakest(np.stack([log_losses(scores, hits) for scores in tried]), documents)
     slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
     in_units = np.array(weights) / deviations
     return RidgeFit(RidgeModel(slope, constant - float(in_units @ centers), in_units), tried[best], RIDGES[best], deviations)
+
+
+def _weakest(losses: Floats, documents: Ints) -> int:
+    """The first row whose mean is no farther from the lowest one's than one standard error of their difference.
+
+    losses (Floats): Shape (n_strengths, n). documents (Ints): Shape (n,).
+    """
+    lowest = losses[int(np.argmin(losses.mean(axis=1)))]
+    compared = [mean_with_error(row - lowest, documents) for row in losses]
+    return next(place for place, (mean, error) in enumerate(compared) if mean <= error)
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:

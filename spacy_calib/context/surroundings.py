@@ -50,7 +50,7 @@ class Surroundings:
     """
 
     def __init__(
-        self, words: Words, entries: Entries, met: Met, averages: Mapping[str, float] | None = None, shrinkage: float = 30.0
+        self, words: Words, entries: Entries, met: Met, averages: Mapping[str, float] | None = None, shrinkage: float = 10.0
     ):
         self.words, self.entries, self.met = words, entries, met
         self.shrinkage = shrinkage

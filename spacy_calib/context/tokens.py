@@ -85,7 +85,7 @@ class TokenContext:
 
     registered = "spacy-calib.Context.v1"
 
-    def __init__(self, features: Sequence[Feature], when: str = "always", shrinkage: float = 30.0):
+    def __init__(self, features: Sequence[Feature], when: str = "always", shrinkage: float = 10.0):
         if when not in WHEN:
             raise calib_error("C001", name="when", wanted=" or ".join(WHEN), given=repr(when))
         is_number = isinstance(shrinkage, (int, float)) and not isinstance(shrinkage, bool)

@@ -16,7 +16,7 @@ Hashes = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
 # What is told of the shape of a token; `doc/words.py` says which attribute of a lexeme each is.
-SHAPES = ("title", "upper", "number", "punctuation", "address")
+SHAPES = ("title", "number")
 
 
 @dataclass(frozen=True, eq=False)

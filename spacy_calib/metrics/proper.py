@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..pairs.build import top_pairs
-from ..types import Floats, Pairs, as_hits, as_probabilities
+from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
 from .metric import MeanLoss
 
 # Log loss clips probabilities to this distance from 0 and 1, or a single miss that was scored 1 would make it infinite.
@@ -83,3 +83,11 @@ def make_brier() -> Brier:
 def make_log_loss() -> LogLoss:
     """Registered as spacy-calib.LogLoss.v1."""
     return LogLoss()
+
+
+def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
+    """(mean of n values, its standard error over documents). documents (Ints): Of each value."""
+    mean = float(values.mean())
+    _, codes = np.unique(documents, return_inverse=True)
+    residuals = np.bincount(codes, weights=values) - mean * np.bincount(codes)
+    return mean, float(np.sqrt((residuals**2).sum()) / len(values))

@@ -78,7 +78,7 @@ def make_selector(
     return Selector(maps, before, n_folds, n_groups, one_vs_rest)
 
 
-def make_context(when: str = "always", features: list[str] | None = None, shrinkage: float = 30.0) -> TokenContext:
+def make_context(when: str = "always", features: list[str] | None = None, shrinkage: float = 10.0) -> TokenContext:
     """Registered as spacy-calib.Context.v1. See TokenContext.
 
     features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does.
@@ -102,7 +102,8 @@ def _feature(name: str) -> Feature:
         return found
     functions = registry.calib_features
     if name not in functions:
-        raise calib_error("C201", given=name, known=", ".join({**known, **functions.get_all()}))
+        others = set(functions.get_all()) - {made.registered for made in known.values()}
+        raise calib_error("C201", given=name, known=", ".join([*known, *sorted(others)]))
     function = functions.get(name)
     made = function() if needs_nothing(function) else function  # a registered function may be the feature, or make it
     if not callable(made):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..shared.gold import unknown_sentence
 from ..shared.screen import msg, number, print_table
+from .context import context_line
 from .promises import warn_of_promises
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     warn_of_held_out(info.held_out)
     if info.selection:
         say_what_was_chosen(info.selection)
+    if info.context:
+        msg.info(f"Context {context_line(info.context)}")
     print_fit_tables(info)
 
 

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ...context.familiarity import WordCounts
     from ...pipe.component import Calibrator
 
 
 class GoldCounts(NamedTuple):
-    """Gold frequency of the token labels, and of the span labels."""
+    """Gold frequency of the token labels, of the span labels, and of forms where the pipe has context."""
 
     tags: dict[str, int]
     spans: dict[str, int]
+    words: WordCounts | None = None
 
 
 def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
@@ -29,10 +31,13 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
 
     RAISES C030: it has no gold for the component.
     """
+    from ...doc.words import count_words
+
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
     references = [example.reference for example in read_examples(nlp, path, gold_preproc=False)]
-    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)))
+    words = None if calib.context is None else count_words(references)
+    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), words)
     if not counts.tags:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
     return counts
@@ -65,6 +70,7 @@ def fit_pipe(
         counted_on=counted_on,
         n_bins=n_bins,
         max_unknown=max_unknown,
+        word_counts=counts and counts.words,
     )
 
 

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 _OF_PIPE = default_config()
+_CONTEXT = "spacy-calib.Context.v1"
 # What counts where neither an option, nor a config, nor a pipe in the pipeline says otherwise.
 DEFAULTS: dict[str, Any] = {
     **_OF_PIPE,
     "source": {"component": _OF_PIPE["source"]["component"]},  # the component tells which source reads it
     "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
+    "context": {BLOCKS["context"]: _CONTEXT, "when": "no_worse"},
     "scorer": {**_OF_PIPE["scorer"], "n_bins": 10},
 }
 # Words of --normalize, and the setting that each stands for.
@@ -62,8 +64,8 @@ def pipe_settings(
     for option, given in by_hand.items():
         check_option(option, not asked, "left out beside --method auto, which chooses it", given)
     settings |= _plain_settings(settings, options)
-    settings |= _method_settings(settings, options, chosen=not by_hand)
-    return name, settings | _promise_settings(settings, options)
+    changed = _method_settings(settings, options, chosen=not by_hand)
+    return name, settings | changed | _context_settings(settings, changed, options) | _promise_settings(settings, options)
 
 
 def check_settings(options: dict[str, Any]) -> None:
@@ -145,6 +147,20 @@ def _method_settings(settings: Mapping[str, Any], options: dict[str, Any], chose
     if "scaling" in options:
         changed["scaling"] = _block("scaling", _scaling(options["scaling"]), settings)
     return changed
+
+
+def _context_settings(settings: Mapping[str, Any], changed: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """What the options change in context. It goes with the selection that it came with, unless it is asked for.
+
+    changed (Mapping): What they change in the method.
+    """
+    asked, held = options.get("context"), settings.get("context")
+    if asked is not None:
+        return {"context": {**_block("context", _CONTEXT, settings), "when": "always"} if asked else None}
+    if options.get("method") == "auto" and held is None:
+        return {"context": dict(DEFAULTS["context"])}
+    dropped = settings.get("selection") is not None and changed.get("selection", "as it was") is None
+    return {"context": None} if dropped and held is not None and held.get("when") == "no_worse" else {}
 
 
 def _recalibrator(settings: Mapping[str, Any], method: str | None, bins: int | None) -> dict[str, Any]:
