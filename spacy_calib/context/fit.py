@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..calibration.sufficiency import too_few_to_choose
 from ..metrics.proper import log_losses, mean_with_error
+from ..pairs.build import interleave
 from ..types import Floats, Ints, Pairs
 from .familiarity import Met, WordCounts, met_elsewhere
 from .ridge import RidgeFit, fit_ridge
@@ -101,9 +102,9 @@ def fit_token_context(
         which are looked at too; their hits mean nothing. documents (Ints): Of the pairs, ascending.
     overlapping (bool): Whether a token may have several right tags: none of them leads then, and scores of tokens stay as they are.
     """
-    order, place = _in_order(np.concatenate([pairs.rows, others.rows]))
-    scores = np.concatenate([pairs.scores, others.scores])
-    entries = Entries(np.concatenate([pairs.rows, others.rows])[order], scores[order])
+    every, order = interleave(pairs, others)
+    place = np.argsort(order)  # of the pairs, then of the others
+    entries = Entries(every.rows, every.scores)
     around = Surroundings(data.words, entries, data.met, None, prototype.shrinkage)
     made = prototype.clone()
     made.known_, made.averages_ = data.known, around.averages
@@ -136,14 +137,6 @@ def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
     said = [(feature, feature(around)) for feature in made.features]
     made.columns_ = tuple(Column(feature.short, what) for feature, found in said for what in feature.named(len(found)))
     return [column for _, found in said for column in found]
-
-
-def _in_order(rows: Ints) -> tuple[Ints, Ints]:
-    """(index that puts them in order, the place of each in that order)."""
-    order = np.argsort(rows, kind="stable")
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    return order, place
 
 
 def about(

@@ -152,10 +152,9 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
     source = pipe.source
     annotation = source.annotation(component)
     watch = TextWatch(annotation)
-    words_wanted = None if pipe.context is None else partial(words_of, functions=pipe.context.functions, first=annotation.first)
-    data = collect_fit_data(
-        source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event, words_of=words_wanted
-    )
+    context = pipe.context or pipe.tokens.context
+    read_words = None if context is None else partial(words_of, functions=context.functions, first=annotation.first)
+    data = collect_fit_data(source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event, read_words)
     name = source.component or "the source"
     data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, arguments.max_unknown)
     labels = source.labels(component)
