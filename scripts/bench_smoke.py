@@ -58,6 +58,7 @@ RUNS = {
     "study_auto_small.py": Run("--made-up --splits 2 --tokens 600 --rules auto raw", "| auto |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
     "study_sample_size.py": Run("--n 100 200 --repeats 2 --draws 10", "| true error |"),
+    "study_select_adapt.py": Run("{calibrated} {ewt_test} --documents 5 --draws 2", "| 5 | spread over doubt |"),
     "study_tag_pairs.py": Run("{calibrated} {ewt_test}", "| event |"),
     "house.py": Run("", "arrows between rooms"),
     "docs_commands.py": Run("--output {output}.md", ""),

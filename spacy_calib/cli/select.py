@@ -45,7 +45,8 @@ class SelectOptions(Run):
             PURPOSES,
             "--for",
             help="What the labels are for: to train on what is doubtful, or to adapt to (and measure accuracy on) texts of a new kind, "
-            "by whole documents that stand for all: one drawn at random from each of --n equal parts of the documents, sorted by doubt",
+            "by whole documents that stand for all: one drawn at random from each of --n equal parts of the documents, sorted by doubt; the shortest "
+            "ones, a tenth of the words, are left out",
         ),
     ] = "train"
     n: Annotated[

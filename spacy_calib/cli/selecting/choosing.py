@@ -111,14 +111,14 @@ def _chosen(
 ) -> Ints:
     """what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
     from ...corpus.active.batch import choose
-    from ...corpus.active.spread import spread
+    from ...corpus.active.spread import stand_for_all
 
     within = partial(
         choose, units, scores, keys, n=options.limit, per_doc=options.per_doc, excluded=labelled, documents=documents
     )
     if options.adapts:
         candidates = within(n=None)
-        chosen = candidates[spread(scores[candidates], options.limit or 0, options.seed)]
+        chosen = candidates[stand_for_all(scores[candidates], units.words[candidates], options.limit or 0, options.seed)]
     else:
         chosen = within(max_words=options.max_words)
     if len(chosen):

@@ -33,8 +33,9 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
     batch, pool = result["batch"], result["pool"]
     if adapts:
         msg.text(
-            f"Sorted by their score, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each: they stand "
-            "for all, as `adapt` and `expect --gold` need it. They are in random order: the first few stand for all, too. Label them whole."
+            f"Sorted by their score, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each (the shortest ones, "
+            "a tenth of the words, were left out): they stand for all, as `adapt` and `expect --gold` need it. They are in random order: the first few "
+            "stand for all, too. Label them whole."
         )
     if batch["units"] > N_SHOWN:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.corpus.active.spread import spread
+from spacy_calib.corpus.active.spread import spread, stand_for_all
 
 from ...strategies import arrays, tied_score
 
@@ -42,3 +42,28 @@ def test_as_many_as_there_are_and_none_twice(values, n, seed):
     assert len(set(found.tolist())) == len(found) == min(n, len(values))
     assert set(found.tolist()) <= set(range(len(values)))
     assert spread(values, n, seed).tolist() == found.tolist()
+
+
+def test_the_shortest_documents_are_left_out():
+    # 100 words in all: those of 1, 2, 3 and 3 words hold 9 of them; with one of 6 they would hold 15.
+    words = np.array([1, 20, 3, 6, 2, 30, 3, 35])
+    drawn = [set(stand_for_all(np.zeros(8), words, 3, seed).tolist()) for seed in range(30)]
+    assert set.union(*drawn) == {1, 3, 5, 7}
+
+
+def test_documents_of_one_length_are_all_kept_or_none():
+    drawn = [set(stand_for_all(np.zeros(20), np.full(20, 5), 5, seed).tolist()) for seed in range(40)]
+    assert set.union(*drawn) == set(range(20))
+
+
+def test_short_ones_are_drawn_where_there_are_no_others():
+    assert set(stand_for_all(np.zeros(3), np.array([1, 1, 98]), 2).tolist()) < {0, 1, 2}
+    assert set(stand_for_all(np.zeros(3), np.array([1, 1, 98]), 1).tolist()) == {2}
+    assert stand_for_all(np.zeros(0), np.zeros(0, dtype=int), 5).tolist() == []
+
+
+def test_the_long_ones_are_spread_over_their_doubt():
+    doubt, words = np.linspace(0, 0.5, 60), np.tile([1, 50, 50], 20)
+    found = np.sort(stand_for_all(doubt, words, 4, seed=3))
+    assert (words[found] == 50).all()
+    assert (found // 15).tolist() == [0, 1, 2, 3]

@@ -1,0 +1,227 @@
+"""Which few documents of a new kind are worth labelling, to adapt to and to tell the accuracy by? A comparison, as Markdown.
+
+    python scripts/study_select_adapt.py ./calibrated reviews.spacy ./calibrated emails.spacy --documents 5 20 --draws 100
+
+Each pair of a calibrated pipeline and gold of another kind is a set. A draw cuts its documents into two halves at random; from one half some are
+chosen and labelled (their gold is taken), by each of the strategies below. The adaptation (`calibration.adaptation`) that they
+give is judged on the other half, by the log loss of the likeliest tags; the interval of the accuracy of the first half
+(`expect.prediction_powered`) by its width and by whether it holds the true one. The numbers of a strategy are means over draws, then
+over sets; those of the log loss are the change to no adaptation in percent. A set has to hold four times as many documents as are chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
+from spacy_calib.cli.shared.checks import check_option
+from spacy_calib.cli.shared.loading import open_pipeline
+from spacy_calib.cli.shared.scoring import score
+from spacy_calib.cli.shared.texts import stream_examples
+from spacy_calib.corpus.active.spread import spread, stand_for_all
+from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
+from spacy_calib.errors import CalibError
+from spacy_calib.expect.estimates import sum_by, token_sums
+from spacy_calib.expect.prediction_powered import Known, Survey, accuracy
+from spacy_calib.metrics.proper import log_losses
+from spacy_calib.pairs.build import leading
+from spacy_calib.types import Floats, Groups, Ints
+
+HEADER = (
+    "| documents | chosen | log loss: % of no adaptation | its standard error | expected - true, points | bias of the accuracy | its error | width | held by "
+    "| width of the labelled alone | held by | tokens |"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A scored corpus with gold, by document.
+
+    units, expected, independent, right (Floats): Tokens, expected right ones, their variance if independent, and right ones of each
+        document, shape (D,). entries (GoldEntries): The scores. groups (Groups): Of the tags.
+    """
+
+    units: Floats
+    expected: Floats
+    independent: Floats
+    right: Floats
+    entries: GoldEntries
+    groups: Groups
+
+    @classmethod
+    def of(cls, corpus: ScoredCorpus, groups: Groups) -> Texts:
+        """Of the documents with gold, from 0."""
+        judged = corpus.counted & (corpus.right != UNKNOWN)
+        known, documents = np.unique(corpus.documents[judged], return_inverse=True)
+        sums = token_sums(corpus.calibrated[judged], documents, len(known))
+        right = sum_by(documents, corpus.right[judged], len(known))
+        keep = (corpus.hits != UNKNOWN) & judged[corpus.rows]
+        rows = corpus.rows[keep]
+        leads = leading(corpus.rows, corpus.tag_raw)[keep]
+        entries = GoldEntries(
+            corpus.tag_calibrated[keep],
+            corpus.hits[keep] == 1,
+            leads,
+            corpus.columns[keep],
+            np.searchsorted(known, corpus.documents[rows]),
+        )
+        return cls(sums.units, sums.expected[:, 0], sums.independent[:, 0], right, entries, groups)
+
+    @property
+    def doubt(self) -> Floats:
+        """The expected share of wrong labels of each document."""
+        return 1 - self.expected / self.units
+
+    def entries_of(self, documents: Ints) -> GoldEntries:
+        return self.entries.take(np.flatnonzero(np.isin(self.entries.documents, documents)))
+
+
+Strategy = Callable[[Texts, Ints, int, int], Ints]
+
+
+def by_random(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
+    return np.random.default_rng(seed).permutation(pool)[:n]
+
+
+def by_doubt(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
+    return pool[np.argsort(-texts.doubt[pool], kind="stable")[:n]]
+
+
+def by_spread(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
+    return pool[spread(texts.doubt[pool], n, seed)]
+
+
+def by_length(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
+    return pool[spread(texts.units[pool], n, seed)]
+
+
+def by_both(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
+    """Of the shorter and of the longer half of the documents, each spread over its doubt."""
+    halves = np.array_split(pool[np.argsort(texts.units[pool], kind="stable")], 2)
+    parts = zip(halves, (n // 2, n - n // 2), strict=True)
+    return np.concatenate([by_spread(texts, half, own, seed) for half, own in parts])
+
+
+def by_longest(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
+    return pool[np.argsort(-texts.units[pool], kind="stable")[:n]]
+
+
+def as_select(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
+    """What `calib select --for adapt` draws: spread over doubt, without the shortest documents."""
+    return pool[stand_for_all(texts.doubt[pool], texts.units[pool].astype(np.intp), n, seed)]
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "at random": by_random,
+    "most doubtful": by_doubt,
+    "spread over doubt": by_spread,
+    "spread over length": by_length,
+    "spread over both": by_both,
+    "spread over doubt, no short ones": as_select,
+    "longest": by_longest,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one draw. loss (float): Log loss of the likeliest tags after adapting, in percent of what it was. gap (float): |expected - true| in points.
+    error (float): Of the accuracy. square (float): Of that. width, holds, plain_width, plain_holds (float): Of both intervals. tokens (float): Labelled.
+    """
+
+    loss: float
+    gap: float
+    error: float
+    square: float
+    width: float
+    holds: float
+    plain_width: float
+    plain_holds: float
+    tokens: float
+
+
+def outcome(texts: Texts, pool: Ints, test: GoldEntries, labelled: Ints) -> Outcome:
+    """test (GoldEntries): The likeliest tags of the other half."""
+    adaptation = Adaptation.fit(texts.entries_of(labelled), texts.groups)
+    moved = adaptation.move(test.scores, test.leads, test.tags)
+    before, after = (float(log_losses(scores, test.hits).mean()) for scores in (test.scores, moved))
+    rest = pool[~np.isin(pool, labelled)]
+    columns = (texts.right, texts.expected, texts.independent, texts.units)
+    known = Known(*(column[labelled][:, None] for column in columns))
+    inside = (texts.right[labelled].sum(keepdims=True), texts.units[labelled].sum(keepdims=True))
+    powered, plain = accuracy(Survey(known, *inside, texts.expected[rest][:, None], texts.units[rest][:, None]))
+    true = float(texts.right[pool].sum() / texts.units[pool].sum())
+    return Outcome(
+        100 * after / before,
+        100 * abs(float(moved.mean() - test.hits.mean())),
+        powered.expected - true,
+        (powered.expected - true) ** 2,
+        powered.high - powered.low,
+        float(powered.low <= true <= powered.high),
+        plain.high - plain.low,
+        float(plain.low <= true <= plain.high),
+        float(texts.units[labelled].sum()),
+    )
+
+
+def draws(texts: Texts, n: int, n_draws: int) -> dict[str, Floats]:
+    """Strategy -> the outcomes of all draws, shape (n_draws, fields of Outcome)."""
+    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in STRATEGIES}
+    for seed in range(n_draws):
+        pool, other = np.array_split(np.random.default_rng(seed).permutation(len(texts.units)), 2)
+        test = texts.entries_of(other)
+        test = test.take(np.flatnonzero(test.leads))
+        for name, choose in STRATEGIES.items():
+            found[name].append(astuple(outcome(texts, pool, test, choose(texts, pool, n, seed))))
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+def show(n: int, sets: list[dict[str, Floats]]) -> None:
+    """One row for each strategy: means over sets; the standard error is that of the difference to random ones."""
+    for name in STRATEGIES:
+        means = np.array([of[name].mean(axis=0) for of in sets])
+        loss, gap, bias, square, width, holds, plain_width, plain_holds, tokens = means.mean(axis=0)
+        beside = np.array([(of[name] - of["at random"])[:, 0] for of in sets])
+        error = float(np.sqrt((beside.var(axis=1) / beside.shape[1]).sum()) / len(sets))
+        root = float(np.sqrt(means[:, 3]).mean())
+        print(
+            f"| {n} | {name} | {loss:.2f} | {error:.2f} | {gap:.2f} | {np.abs(means[:, 2]).mean():.4f} | {root:.4f} | {width:.4f} | {100 * holds:.1f} % "
+            f"| {plain_width:.4f} | {100 * plain_holds:.1f} % | {tokens:,.0f} |"
+        )
+
+
+def read(model: str, data: Path) -> Texts:
+    """RAISES CalibError: the pipeline or the data cannot be used."""
+    nlp, pipe = open_pipeline(model)
+    assert pipe.groups is not None
+    return Texts.of(score(nlp, pipe, stream_examples(nlp, data)), pipe.groups)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="+", metavar="MODEL DATA", help="calibrated pipelines, each with gold of another kind")
+    parser.add_argument("--documents", type=int, nargs="+", default=[5, 10, 20], help="how many are labelled")
+    parser.add_argument("--draws", type=int, default=100)
+    options = parser.parse_args()
+    try:
+        check_option("MODEL DATA", len(options.sets) % 2 == 0, "given in pairs", " ".join(options.sets))
+        texts = [read(model, Path(data)) for model, data in zip(options.sets[::2], options.sets[1::2], strict=True)]
+    except CalibError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(HEADER)
+    print("| ---: | --- |" + " ---: |" * (HEADER.count("|") - 3))
+    for n in options.documents:
+        enough = [one for one in texts if len(one.units) >= 4 * n]
+        if enough:
+            show(n, [draws(one, n, options.draws) for one in enough])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
