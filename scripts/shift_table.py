@@ -39,8 +39,8 @@ from spacy_calib.cli.shared.examples import run_pipes
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import ScoredCorpus
-from spacy_calib.metrics import brier, ece, log_loss, smce
-from spacy_calib.pairs.build import leading, top_pairs
+from spacy_calib.metrics import brier, calibration_error, log_loss
+from spacy_calib.pairs.build import leading
 from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Groups, Ints
@@ -179,13 +179,12 @@ class Figures:
     ece: float
 
 
-def figures_of(judged: JudgedPairs, scores: Floats) -> Figures:
-    """The figures of these scores of the pairs. There is at least one pair."""
-    pairs = judged.pairs
-    top = top_pairs(pairs)
-    hits = pairs.hits[top]
-    found = (log_loss(scores[top], hits), log_loss(scores, pairs.hits), brier(scores, pairs.hits), smce(pairs, scores))
-    of_top = (float(scores[top].mean() - hits.mean()), ece(pairs, scores))
+def figures_of(entries: Entries, scores: Floats) -> Figures:
+    """The figures of these scores of the entries. There is at least one."""
+    leads, hits = entries.leads, entries.hits
+    top, right = scores[leads], hits[leads]
+    found = (log_loss(top, right), log_loss(scores, hits), brier(scores, hits), calibration_error(scores, hits))
+    of_top = (float(top.mean() - right.mean()), calibration_error(top, right, norm="l1"))
     return Figures(*(float("nan") if value is None else value for value in (*found, *of_top)))
 
 
@@ -215,9 +214,9 @@ class Tested:
 
 def rows_of(ways: dict[str, Scored], draws: Sequence[Ints]) -> dict[str, Row]:
     """Every way, and what adapting makes of it. draws (Sequence[Ints]): An order of the documents each; the first of them are labelled."""
-    raw = next(iter(ways.values())).judged
-    rows = {RAW: Row(figures_of(raw, raw.pairs.scores))}
-    rows |= {way: Row(figures_of(one.judged, one.judged.calibrated)) for way, one in ways.items()}
+    first = ways[AUTO]
+    rows = {RAW: Row(figures_of(first.entries, first.raw))}
+    rows |= {way: Row(figures_of(one.entries, one.entries.scores)) for way, one in ways.items()}
     for way, sizes in LABELLED.items():
         rows |= {labelled(way, size): adapted_row(ways[way], [order[:size] for order in draws]) for size in sizes}
     return rows
@@ -230,15 +229,13 @@ def labelled(way: str, size: int) -> str:
 
 def adapted_row(scored: Scored, draws: Sequence[Ints]) -> Row:
     """Mean and spread over adaptations to these documents, each judged on all others."""
-    judged, entries = scored.judged, scored.entries()
-    found, worse = [], []
+    entries, found, worse = scored.entries, [], []
     for chosen in draws:
-        known = np.isin(judged.documents, chosen)
-        fitted = Adaptation.fit(entries.take(np.flatnonzero(known)), scored.groups)
-        rest = np.flatnonzero(~known)
-        others, new = JudgedPairs(judged.pairs.take(rest), judged.calibrated[rest], judged.documents[rest]), entries.take(rest)
-        found.append(figures_of(others, fitted.move(new.scores, new.leads, new.tags)))
-        worse.append(found[-1].top_loss - figures_of(others, others.calibrated).top_loss)
+        known = np.isin(entries.documents, chosen)
+        adaptation = Adaptation.fit(entries.take(np.flatnonzero(known)), scored.groups)
+        new = entries.take(np.flatnonzero(~known))
+        found.append(figures_of(new, adaptation.move(new.scores, new.leads, new.tags)))
+        worse.append(found[-1].top_loss - figures_of(new, new.scores).top_loss)
     table = np.array([astuple(one) for one in found])
     return Row(Figures(*table.mean(axis=0)), Figures(*table.std(axis=0, ddof=1)), float(np.mean(worse)))
 
@@ -248,23 +245,25 @@ def adapted_row(scored: Scored, draws: Sequence[Ints]) -> Row:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What a pipe said of one test set. judged (JudgedPairs): Pairs of tokens, or entities. groups (Groups): Of their labels."""
+    """What a pipe said of one test set. entries (Entries): With calibrated scores. raw (Floats): Their raw ones. groups (Groups): Of their labels."""
 
-    judged: JudgedPairs
+    entries: Entries
+    raw: Floats
     groups: Groups
 
-    def entries(self) -> Entries:
-        """What an adaptation is fitted on, and moves."""
-        pairs = self.judged.pairs
-        return Entries(self.judged.calibrated, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, self.judged.documents)
+    @classmethod
+    def of(cls, judged: JudgedPairs, groups: Groups) -> Scored:
+        pairs = judged.pairs
+        leads = leading(pairs.rows, pairs.scores)
+        return cls(Entries(judged.calibrated, pairs.hits, leads, pairs.tags, judged.documents), pairs.scores, groups)
 
 
 def levels_of(pipe: Any, corpus: ScoredCorpus) -> dict[str, Scored]:
     """The tokens; of a recognizer the entities too. By what is put behind the name of the test set."""
-    tokens = Scored(corpus.pairs(), pipe.groups)
+    tokens = Scored.of(corpus.pairs(), pipe.groups)
     if not len(corpus.spans):
         return {"": tokens}
-    return {", entities": Scored(corpus.span_pairs(pipe.lookup.span_labels()), pipe.spans.groups), ", tokens": tokens}
+    return {", entities": Scored.of(corpus.span_pairs(pipe.lookup.span_labels()), pipe.spans.groups), ", tokens": tokens}
 
 
 def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
@@ -301,11 +300,11 @@ def read_experiment(given: Experiment, folder: Path, n_draws: int) -> Iterator[T
     nlp.select_pipes(enable=nlp.pipe_names[: last + 1])
     for name, file in (given.home | given.abroad).items():
         levels = read(nlp, pipes, file)
-        documents = np.unique(np.concatenate([ways[AUTO].judged.documents for ways in levels.values()]))
+        documents = np.unique(np.concatenate([ways[AUTO].entries.documents for ways in levels.values()]))
         draws = [np.random.default_rng(number).permutation(documents) for number in range(n_draws)]
         for level, ways in levels.items():
-            pairs = ways[AUTO].judged.pairs
-            right = float(pairs.hits[top_pairs(pairs)].mean())
+            entries = ways[AUTO].entries
+            right = float(entries.hits[entries.leads].mean())
             yield Tested(name + level, name in given.home, len(documents), right, rows_of(ways, draws))
 
 
