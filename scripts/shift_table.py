@@ -33,7 +33,7 @@ from quality.models import trained, write_docs
 from quality.readers import Documents, Sentence
 from quality_table import MODEL, default_cache, say
 
-from spacy_calib.calibration.adaptation.adaptation import Adaptation, Entries
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.examples import run_pipes
 from spacy_calib.cli.shared.loading import open_pipeline
@@ -179,7 +179,7 @@ class Figures:
     ece: float
 
 
-def figures_of(entries: Entries, scores: Floats) -> Figures:
+def figures_of(entries: GoldEntries, scores: Floats) -> Figures:
     """The figures of these scores of the entries. There is at least one."""
     leads, hits = entries.leads, entries.hits
     top, right = scores[leads], hits[leads]
@@ -245,9 +245,9 @@ def adapted_row(scored: Scored, draws: Sequence[Ints]) -> Row:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What a pipe said of one test set. entries (Entries): With calibrated scores. raw (Floats): Their raw ones. groups (Groups): Of their labels."""
+    """What a pipe said of one test set. entries (GoldEntries): With calibrated scores. raw (Floats): Their raw ones. groups (Groups): Of their labels."""
 
-    entries: Entries
+    entries: GoldEntries
     raw: Floats
     groups: Groups
 
@@ -255,7 +255,7 @@ class Scored:
     def of(cls, judged: JudgedPairs, groups: Groups) -> Scored:
         pairs = judged.pairs
         leads = leading(pairs.rows, pairs.scores)
-        return cls(Entries(judged.calibrated, pairs.hits, leads, pairs.tags, judged.documents), pairs.scores, groups)
+        return cls(GoldEntries(judged.calibrated, pairs.hits, leads, pairs.tags, judged.documents), pairs.scores, groups)
 
 
 def levels_of(pipe: Any, corpus: ScoredCorpus) -> dict[str, Scored]:
