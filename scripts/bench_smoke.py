@@ -51,6 +51,8 @@ RUNS = {
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
+    "watch_table.py": Run("ewt --windows 8 --streams 1 --draws 1", "| EWT test, sentences | ARK tweets | 100 % |"),
+    "bench_watch.py": Run("--runs 1", "| sentence |"),
     "entity_table.py": Run("--model {model} --name small " + NER_FILES + " --beam-width 2", "small"),
     "threshold_study.py": Run("--simulate --repeats 3 --entities 200", "| 0.95 |"),
     "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),
@@ -141,11 +143,16 @@ def conllu(n: int, seed: int, sent_id: str, per_document: int = 2) -> str:
 
 
 def write_treebanks(folder: Path) -> None:
-    """data/ud_english_ewt as SPACY_CALIB_DATA has it, and a package `dante` with the files of dante-corpora."""
+    """data/ud_english_ewt and some tweets as SPACY_CALIB_DATA has them, and a package `dante` with the files of dante-corpora."""
     for seed, (split, n) in enumerate({"dev": 480, "test": 240}.items()):
         path = folder / "data" / "ud_english_ewt" / f"{split}.conllu.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(conllu(n, seed, f"{split}-{{document}}-{{sentence}}").encode()))
+    tweets = folder / "data" / "ark_twpos" / "test.tsv.gz"
+    tweets.parent.mkdir()
+    tweets.write_bytes(
+        gzip.compress("\n".join(f"{w.form}\t{w.tag}" if w else "" for s in sentences(60, 7) for w in (*s, None)).encode())
+    )
     banks = {
         "porttinari": "FOLHA_DOC{document}_SENT{sentence}",
         "petrogold": "{document}_0-{sentence}",

@@ -138,6 +138,9 @@ _MESSAGES = {
     "C238": "Windows of {given} cannot be added to windows of {wanted}; give windows that were made alike.",
     "C239": "There is no window to read in {where} ({why}); give what `spacy calib watch` or a Monitor wrote.",
     "C240": "The date {given} cannot tell the {every} of a text ({why}); write it as 2026-11-22, with a time behind it or without.",
+    "C241": "{path} has no dates: they are read from JSON Lines; give .jsonl files, or leave --date out.",
+    "C242": "The text on line {line} of {path} has no date under {key!r} that tells its {every} ({why}); write it as 2026-11-22, with a time behind it or without.",
+    "C243": "The windows in {path} were given twice and would count double; name each file once.",
     # Sources
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
     # Adaptation

@@ -6,7 +6,7 @@ import typer
 from spacy.cli._util import app
 
 from ..about import __url__
-from . import adapt, evaluate, expect, fit, info, init_config, plot, rank, report, select, stock, threshold
+from . import adapt, evaluate, expect, fit, info, init_config, plot, rank, report, select, stock, threshold, watch
 from .shared.command import Command
 from .shared.session import CalibGroup
 
@@ -24,6 +24,7 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "rank": rank.rank,
     "select": select.select,
     "expect": expect.expect,
+    "watch": watch.watch,
     "threshold": threshold.threshold,
     "info": info.info,
     "init-config": init_config.init_config,

@@ -25,6 +25,7 @@ from .shared.results import deliver
 from .shared.run import Run
 from .shared.screen import msg
 from .shared.seen import seen_in, show_seen
+from .shared.texts import text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from ..types import Groups
 
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
+# Of windows in the place of gold.
+WATCH = "watch"
 IMAGES = ("png", "svg")
 JUDGED = ("tokens", "entities")
 
@@ -50,7 +53,13 @@ class PlotOptions(Run):
     ] = None
     kind: Annotated[
         str | None,
-        choice((*KINDS, "all"), "--kind", "-k", help="What is drawn; with --tag just the diagrams of tags", show_default="all"),
+        choice(
+            (*KINDS, "all", WATCH),
+            "--kind",
+            "-k",
+            help="What is drawn; with --tag just the diagrams of tags; watch: the windows in DATA that `calib watch` wrote",
+            show_default="all",
+        ),
     ] = None
     tags: Annotated[list[str], typer.Option("--tag", "-T", help="A diagram for this tag (may be repeated)")] = field(
         default_factory=list
@@ -65,6 +74,13 @@ class PlotOptions(Run):
     format: Annotated[
         str, choice(FORMATS, "--format", help="What is printed: the files, or the numbers behind the pictures")
     ] = "table"
+
+    def check_options(self) -> None:
+        """RAISES C056: tags of windows."""
+        check_option("--tag", not (self.tags and self.kind == WATCH), f"left out beside --kind {WATCH}", ", ".join(self.tags))
+
+    def files(self) -> list[Path]:
+        return text_files(self.data) if self.kind == WATCH else super().files()
 
     @property
     def kinds(self) -> list[str]:
@@ -101,10 +117,11 @@ def plot(run: PlotOptions) -> dict[str, Any]:
     Draw how true the probabilities of a calibrated pipeline are: reliability
     diagrams over all tags, of the likeliest one, by group and by tag, the error
     of each group before and after, with intervals and noise floor, and the
-    accuracy of the most confident share.
+    accuracy of the most confident share. Or (--kind watch) what accuracy to
+    expect over time, from windows that `calib watch` wrote.
 
     RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `expect.seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
-        in `report.tables.ErrorRow`), "files": name -> the file written.
+        in `report.tables.ErrorRow`), "files": name -> the file written. Of windows: "pipe", "attr", "pictures" (rows as in `report.over_time.windows_of`), "files".
     RAISES CalibError: every fault of the input.
     """
     from ..pipe.scorer import scorer_like
@@ -115,6 +132,8 @@ def plot(run: PlotOptions) -> dict[str, Any]:
 
         figure_class()
     nlp, pipe = run.open()
+    if run.kind == WATCH:
+        return plot_windows(run, pipe, targets)
     unit = unit_of(pipe, run.of)
     labels = pipe.lookup.labels() if unit == "tokens" else pipe.lookup.span_labels()
     _check_tags(run.tags, labels, pipe)
@@ -148,6 +167,29 @@ def plot(run: PlotOptions) -> dict[str, Any]:
         "files": {name: str(path) for name, path in targets.items()},
     }
     deliver(result, lambda: show_files(targets, seen), output=None, format=run.format, silent=run.silent)
+    return result
+
+
+def plot_windows(run: PlotOptions, pipe: Calibrator, targets: Mapping[str, Path]) -> dict[str, Any]:
+    """Judge the windows in DATA and draw them. RAISES C237 to C239, C243: see `read_windows`."""
+    from ..report.over_time import plot_over_time, windows_of
+    from ..report.plots import picture_bytes
+    from .shared.atomic import write_file
+    from .shared.windows import read_windows
+
+    lines = read_windows(pipe, [run.data]).lines()
+    result = {
+        "pipe": pipe.name,
+        "attr": pipe.attr,
+        "pictures": {WATCH: windows_of(lines)},
+        "files": {name: str(path) for name, path in targets.items()},
+    }
+    for path in targets.values():
+        title = f"{pipe.source.component or 'scores'} on {run.data.name}"
+        assert pipe.learned.record is not None
+        figure = plot_over_time(lines, pipe.learned.record.accuracy, title=title).figure
+        write_file(path, picture_bytes(figure, path.suffix, run.dpi))
+    deliver(result, lambda: show_files(targets, None), output=None, format=run.format, silent=run.silent)
     return result
 
 

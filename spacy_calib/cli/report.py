@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -56,6 +57,9 @@ class ReportOptions(Run):
     date: Annotated[
         str | None, typer.Option("--date", help="Date to put on the page; without one the same data gives the same file")
     ] = None
+    watch: Annotated[
+        Path | None, typer.Option("--watch", help="Windows that `calib watch` wrote, drawn over time (file or folder)")
+    ] = None
     format: Annotated[str, choice(FORMATS, "--format", help="What is printed: a verdict, or all that the page shows")] = "table"
 
     @property
@@ -65,6 +69,9 @@ class ReportOptions(Run):
 
     def outputs(self) -> list[Output]:
         return wanted_output(self.page)
+
+    def read_files(self) -> list[Path]:
+        return [] if self.watch is None else [self.watch]
 
 
 @command(ReportOptions, does="The same as a page to read and pass on", example="./calibrated test.spacy -o report.html")
@@ -82,6 +89,7 @@ def report(run: ReportOptions) -> dict[str, Any]:
         check_page(path)
     nlp = run.begin()
     pipes, skipped = readable_pipes(nlp) if run.attr is None else ([pipe_of(nlp, run.attr)], [])
+    over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
     views: list[dict[str, Any]] = []
     for pipe in pipes:
         found, missing = pipe_views(nlp, pipe, run)
@@ -103,6 +111,7 @@ def report(run: ReportOptions) -> dict[str, Any]:
         "made": how_made(nlp, pipes, run, views),
         "skipped": skipped,
         "views": views,
+        "watch": over_time,
     }
     if path is not None:
         from ..report.page import render_report
@@ -110,6 +119,27 @@ def report(run: ReportOptions) -> dict[str, Any]:
         write_text(path, render_report(contents))
     deliver(contents, lambda: show(contents, path), output=None, format=run.format, silent=run.silent)
     return contents
+
+
+def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]:
+    """What the page shows of windows, judged by the pipe that they belong to.
+
+    RAISES C237: they belong to none of these. C238, C239, C243: see `read_windows`.
+    """
+    from ..errors import CalibError
+    from ..report.over_time import section_of
+    from .shared.windows import read_windows
+
+    for pipe in pipes:
+        try:
+            found = read_windows(pipe, [path]).snapshot(closing=True)
+        except CalibError as error:
+            if error.code not in ("C236", "C237") or pipe is pipes[-1]:
+                raise
+        else:
+            break
+    assert pipe.learned.record is not None
+    return section_of(found, f"{pipe.source.component or 'scores'} on {path.name}", pipe.learned.record.accuracy)
 
 
 def readable_pipes(nlp: Language) -> tuple[list[Calibrator], list[str]]:

@@ -14,9 +14,11 @@ from .annotations import Annotation
 
 
 class TextWatch:
-    """Remembers what texts it has seen, not the texts. annotation (Annotation): References without annotation of it do not count."""
+    """Remembers what texts it has seen, not the texts. annotation (Annotation | None): References without annotation of it do not count; None
+    counts all texts.
+    """
 
-    def __init__(self, annotation: Annotation):
+    def __init__(self, annotation: Annotation | None):
         self.annotation = annotation
         self._digests = array("Q")
         self._words = array("q")
@@ -27,7 +29,7 @@ class TextWatch:
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples, each one looked at."""
         for example in examples:
-            if self.annotation.gold_hashes(example.reference).any():
+            if self.annotation is None or self.annotation.gold_hashes(example.reference).any():
                 self._look_at(example.reference)
             yield example
 

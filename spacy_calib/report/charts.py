@@ -64,7 +64,7 @@ def specifications(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"diagram": diagram(), "scores": score_bars(), "coverage": coverage_chart(), "errors": error_chart(rows)}
 
 
-def _finished(chart: Any, width: int, height: int) -> dict[str, Any]:
+def finished(chart: Any, width: int, height: int) -> dict[str, Any]:
     return chart.properties(width=width, height=height).configure(**_config()).to_dict()
 
 
@@ -101,7 +101,7 @@ def diagram() -> dict[str, Any]:
     points = alt.Chart().mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, tooltip=tooltip, **both)
     truth = alt.Chart(alt.Data(values=[{"score": 0, "right": 0}, {"score": 1, "right": 1}]))
     diagonal = truth.mark_line(color="var(--line)", strokeDash=[2, 3], aria=False).encode(x=x, y=y)
-    return _finished(alt.layer(diagonal, bars, line, points, data=alt.NamedData(name="bins")), 420, 380)
+    return finished(alt.layer(diagonal, bars, line, points, data=alt.NamedData(name="bins")), 420, 380)
 
 
 def _dashes(alt: Any) -> Any:
@@ -126,7 +126,7 @@ def score_bars() -> dict[str, Any]:
         .mark_bar()
         .encode(x=x, x2="end:Q", y=y, y2=alt.datum(0), color=color, tooltip=tooltip)
     )
-    return _finished(bars, 420, 90)
+    return finished(bars, 420, 90)
 
 
 def coverage_chart() -> dict[str, Any]:
@@ -150,7 +150,7 @@ def coverage_chart() -> dict[str, Any]:
     base = alt.Chart(alt.NamedData(name="coverage")).encode(x=x, y=y, color=color, tooltip=tooltip)
     # What a pointer finds is broader than what is seen.
     lines = base.mark_line(strokeWidth=2, aria=False).encode(strokeDash=_dashes(alt))
-    return _finished(alt.layer(lines, base.mark_point(size=80, opacity=0, aria=False)), 420, 220)
+    return finished(alt.layer(lines, base.mark_point(size=80, opacity=0, aria=False)), 420, 220)
 
 
 def error_chart(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def error_chart(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     )
     # Without intervals (a single document) the axis would have no end to reckon with.
     with_reach = [reach] if any(mark["true_low"] is not None for mark in marks) else []
-    return _finished(alt.layer(floor, change, *with_reach, points), 420, ROW_HEIGHT * max(1, len(marks)))
+    return finished(alt.layer(floor, change, *with_reach, points), 420, ROW_HEIGHT * max(1, len(marks)))
 
 
 def _error_tooltip(alt: Any) -> list[Any]:

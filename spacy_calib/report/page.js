@@ -161,7 +161,8 @@
   document.documentElement.classList.add("scripted");
   const sections = [...document.querySelectorAll(".view")];
   switches(sections);
-  Promise.all(page.views.map((view, i) => start(view, sections[i]))).then((drawn) => {
+  const overTime = page.watch ? [embed(document.querySelector(".over-time"), page.watch, "Expected accuracy over time; values are in the table below", {})] : [];
+  Promise.all([...page.views.map((view, i) => start(view, sections[i])), ...overTime]).then((drawn) => {
     window.addEventListener("resize", hint);
     document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", hint));
     hint();

@@ -13,6 +13,7 @@ from ..corpus.visible import visible
 from ..expect.drift import OTHER_WEIGHTS_SENTENCE
 from ..expect.seen import warning_of
 from .charts import library, specifications
+from .over_time import chart_over_time
 
 # Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -25,6 +26,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
 
     contents (Mapping): "title", "model", "data", "date" (or None), "made" (name -> text: how it was made), "skipped" (list[str]: pipes that
         could not be judged) and "views": see `report.contents.view_contents`; each with "component" and "name".
+        "watch" (dict | None): Windows over time, see `report.over_time.section_of`; may be left out.
     RETURNS (str): HTML. RAISES C080: altair is not installed.
     """
     from jinja2 import Environment
@@ -47,7 +49,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
         style=_file("page.css"),
         scripts=scripts,
         views=[{**view, "cut": _cut(view), "alarm": _alarm(view)} for view in contents["views"]],
-        page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
+        page_data=script_json({"views": [_for_script(view) for view in contents["views"]], "watch": _over_time(contents)}),
         names=FIGURE_NAMES,
     )
 
@@ -118,6 +120,12 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
         "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
         "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
     }
+
+
+def _over_time(contents: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The specification of the picture of windows; None where there are none."""
+    watch = contents.get("watch")
+    return None if watch is None else chart_over_time(watch["windows"], watch["fit"])
 
 
 def _drawn(errors: list[Any]) -> list[Any]:

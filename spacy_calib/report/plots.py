@@ -36,7 +36,7 @@ def figure_class() -> Any:
     return Figure
 
 
-def _axes(ax: Any, width: float, height: float) -> Any:
+def axes_for(ax: Any, width: float, height: float) -> Any:
     """The axes given, or those of a new figure."""
     return figure_class()(figsize=(width, height), layout="constrained").subplots() if ax is None else ax
 
@@ -58,7 +58,7 @@ def reliability_diagram(
     RETURNS (matplotlib.axes.Axes): Its `figure` is the whole.
     RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
     """
-    ax = _axes(ax, 4.2, 4.2)
+    ax = axes_for(ax, 4.2, 4.2)
     ax.set(xlabel="score", ylabel="share that is right")
     draw_curve(ax, reliability_curve(scores, hits, n_bins), label, {"color": color, "marker": "o", **look})
     return ax
@@ -79,7 +79,7 @@ def score_histogram(panel: Panel, ax: Any = None) -> Any:
     ax: As in `reliability_diagram`.
     RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
-    ax = _axes(ax, 4.2, 1.6)
+    ax = axes_for(ax, 4.2, 1.6)
     edges = [i / HISTOGRAM_BINS for i in range(HISTOGRAM_BINS + 1)]
     ax.stairs(panel.calibrated.histogram, edges, fill=True, color=CALIBRATED_COLOR, alpha=0.35, linewidth=0)
     ax.stairs(panel.raw.histogram, edges, color=RAW_COLOR, linewidth=1, linestyle="--")
@@ -89,11 +89,11 @@ def score_histogram(panel: Panel, ax: Any = None) -> Any:
     ax.set_yscale("log")
     ax.set_xlim(-0.02, 1.02)
     ax.set(xlabel="score", ylabel="pairs")
-    _quiet_frame(ax)
+    quiet_frame(ax)
     return ax
 
 
-def _quiet_frame(ax: Any) -> None:
+def quiet_frame(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize="small")
     ax.minorticks_off()
@@ -144,7 +144,7 @@ def draw_panels(
     return figure
 
 
-def _entitle(given: Any) -> Callable[[Any, str], None]:
+def entitle_for(given: Any) -> Callable[[Any, str], None]:
     """What puts a title on axes: over the whole figure where it is our own, else over the axes. given: Axes, or None."""
 
     def entitle(ax: Any, title: str) -> None:
@@ -191,7 +191,7 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
         )
     else:
         ax.text(0.5, 0.5, "no pairs", ha="center", va="center", color=QUIET)
-    _quiet_frame(ax)
+    quiet_frame(ax)
 
 
 def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
@@ -202,8 +202,8 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
     marks = error_marks(rows)
-    entitle = _entitle(ax)
-    ax = _axes(ax, 7.0, 1.3 + 0.42 * len(marks))
+    entitle = entitle_for(ax)
+    ax = axes_for(ax, 7.0, 1.3 + 0.42 * len(marks))
     for place, mark in enumerate(marks):
         _draw_error(ax, place, mark)
     ax.set_yticks(range(len(marks)), [drawable(mark["name"]) for mark in marks])
@@ -211,7 +211,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     ax.set_xlim(left=0)
     ax.set_xlabel("calibration error (lower is better)")
     entitle(ax, title)
-    _quiet_frame(ax)
+    quiet_frame(ax)
     ax.tick_params(axis="y", length=0, labelsize="medium")
     _error_legend(ax)
     return ax
@@ -237,13 +237,13 @@ def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, titl
     curves (Mapping): See `plot_data.coverage_curves`. ax: As in `reliability_diagram`.
     RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
-    entitle = _entitle(ax)
-    ax = _axes(ax, 5.0, 3.6)
+    entitle = entitle_for(ax)
+    ax = axes_for(ax, 5.0, 3.6)
     for name, look in LOOKS.items():
         ax.plot(curves["shares"], curves[name], **{**look, "marker": ""}, label=name)
     ax.set(xlim=(0, 1), xlabel="share kept, most confident first", ylabel="accuracy of what is kept")
     entitle(ax, title)
-    _quiet_frame(ax)
+    quiet_frame(ax)
     ax.legend(edgecolor="none", fontsize="small")
     return ax
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import calib_error
@@ -96,3 +96,11 @@ def read_line(data: Any) -> Line:
 def line_of(pipe: str, window: Window, key: Key, counts: Any) -> dict[str, Any]:
     """What `read_line` reads."""
     return {MARK: VERSION, "pipe": pipe, "window": window, **key._asdict(), "counts": counts}
+
+
+def differs_in(line: Mapping[str, Any]) -> str:
+    """What differs in a window with an alarm, and in how many windows together; "" without an alarm. line (Mapping): Of `Monitor.lines`."""
+    if not line["alarm"]:
+        return ""
+    names = ", ".join(check["name"] for check in line["checks"] if check["differs"])
+    return names if line["together"] is None else f"{names}, in {line['together']:,} windows together"

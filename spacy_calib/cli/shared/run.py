@@ -63,6 +63,10 @@ class Run(Options):
         """The files and folders that the command reads besides DATA."""
         return []
 
+    def files(self) -> list[Path]:
+        """The files at DATA. RAISES C051 to C053, C073: see `data_files` and `text_files`."""
+        return (data_files if self.needs_gold else text_files)(self.data)
+
     def folder(self) -> Output | None:
         """The folder of a pipeline that the command writes too."""
         return None
@@ -72,7 +76,7 @@ class Run(Options):
 
         RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output, see `check_files` and `check_pipeline_folder`. C062, C060, C050: code, GPU, model.
         """
-        files = (data_files if self.needs_gold else text_files)(self.data)
+        files = self.files()
         inputs, folder = [self.data, *self.read_files(), self.code], self.folder()
         check_files(self.outputs(), self.force, inputs=inputs, model=self.model, folder=folder and folder.path)
         if folder is not None:

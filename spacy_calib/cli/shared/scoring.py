@@ -51,13 +51,13 @@ def score(
     names = pipes_to_run(nlp, pipe, sentences)
     done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
     first: list[Doc] = []
-    corpus = scored_corpus(_keep_one(done, first), pipe.attr, get_annotation(pipe.fit_info.layer), pipe.lookup.labels())
+    corpus = scored_corpus(keep_one(done, first), pipe.attr, get_annotation(pipe.fit_info.layer), pipe.lookup.labels())
     if not corpus.counted.any():
         raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs, why=why_silent(nlp, pipe, first))
     return corpus
 
 
-def _keep_one(examples: Iterable[Example], kept: list[Doc]) -> Iterator[Example]:
+def keep_one(examples: Iterable[Example], kept: list[Doc]) -> Iterator[Example]:
     """Pass the examples on, and put the first predicted Doc of two tokens or more into `kept`."""
     for example in examples:
         if not kept and len(example.predicted) > 1:

@@ -39,11 +39,18 @@ def text_files(path: Path) -> list[Path]:
 
 
 def stream_examples(
-    nlp: Language, path: Path, *, gold_preproc: bool = False, doc_key: str | None = None, required: bool = True
+    nlp: Language,
+    path: Path,
+    *,
+    gold_preproc: bool = False,
+    doc_key: str | None = None,
+    required: bool = True,
+    date: str | None = None,
 ) -> Iterator[Example]:
     """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
 
-    required (bool): False lets there be no documents. RAISES C051, C073: see `text_files`. C053, C074, C160, C161: a file cannot be read.
+    required (bool): False lets there be no documents. date (str | None): A key of JSON Lines whose value the origin of a text keeps under "date".
+    RAISES C051, C073: see `text_files`. C053, C074, C160, C161: a file cannot be read.
         C052: there are no documents.
     """
     n_examples = 0
@@ -52,7 +59,7 @@ def stream_examples(
         check_lines(file)
     for file in files:
         named = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
-        for example in _examples_of(nlp, file, gold_preproc, doc_key, named):
+        for example in _examples_of(nlp, file, gold_preproc, doc_key, named, date):
             n_examples += 1
             yield example
     if required and not n_examples:
@@ -60,9 +67,9 @@ def stream_examples(
 
 
 def _examples_of(
-    nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None, named: dict[str, Any]
+    nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None, named: dict[str, Any], date: str | None
 ) -> Iterator[Example]:
-    """The examples of one file. named (dict): The file's name, where there are several, for the origin of each text."""
+    """The examples of one file. named (dict): The file's name, where there are several, for the origin of each text. date: See `stream_examples`."""
     from spacy.training import Example
 
     from ...doc.collect import ORIGIN
@@ -72,7 +79,7 @@ def _examples_of(
     if file.suffix in GOLD_SUFFIXES:
         yield from read_gold(nlp, file, gold_preproc, doc_key)
     else:
-        for text, origin in read_texts(file):
+        for text, origin in read_texts(file, date):
             try:
                 example = Example(nlp.make_doc(text), nlp.make_doc(text))
             except ValueError as error:  # longer than nlp.max_length
@@ -94,9 +101,10 @@ def check_lines(file: Path) -> None:
             pass
 
 
-def read_texts(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_texts(file: Path, date: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """The texts of a .txt or .jsonl file, each with its "line" (from 1), and the "id" and "meta" of its record; empty ones are left out.
 
+    date (str | None): A key of the records, or of their "meta", whose value is given as "date"; None where a record has none.
     RAISES C074: a line of a .jsonl file holds no text, or what JSON cannot hold, or the file is not UTF-8.
     """
     try:
@@ -104,9 +112,18 @@ def read_texts(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             for number, line in enumerate(lines, 1):
                 record = {"text": line.rstrip("\r\n")} if file.suffix == ".txt" else _record_of(file, number, line)
                 if record["text"].strip():
-                    yield record["text"], {"line": number, **{key: record[key] for key in ("id", "meta") if key in record}}
+                    origin = {key: record[key] for key in ("id", "meta") if key in record}
+                    yield (
+                        record["text"],
+                        {"line": number, **origin, **({} if date is None else {"date": _date_of(record, date)})},
+                    )
     except (OSError, UnicodeDecodeError) as error:
         raise calib_error("C074", path=file, why=reason(error)) from None
+
+
+def _date_of(record: dict[str, Any], key: str) -> Any:
+    meta = record.get("meta")
+    return record.get(key, meta.get(key) if isinstance(meta, dict) else None)
 
 
 def _record_of(file: Path, number: int, line: str) -> dict[str, Any]:

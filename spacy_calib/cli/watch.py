@@ -1,0 +1,292 @@
+"""`spacy calib watch`: windows of a stream of texts, what accuracy to expect in each, and alarms where texts are no more like those of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import calib_error
+from .shared.checks import check_confidence, check_option
+from .shared.command import choice, command
+from .shared.options import TEXTS, FirstAttr, Format
+from .shared.results import deliver
+from .shared.run import Run
+from .shared.screen import msg, number, print_table
+from .shared.seen import seen_by, show_other_weights
+from .shared.windows import holds_windows, read_windows, window_files, write_windows
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..pipe.component import Calibrator
+    from ..pipe.monitor import Monitor
+
+# The periods of `watch.periods.EVERY`, which is not imported before it is needed.
+PERIODS = ("day", "week", "month", "year", "decade")
+DOCUMENTS = 200
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class WatchOptions(Run):
+    """What `watch` counts, and of what it warns."""
+
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help=f"Texts: {TEXTS}; or windows that watch wrote (.jsonl, or a folder of them)")
+    ]
+    _: KW_ONLY
+    attr: FirstAttr = None
+    window: Annotated[int | None, typer.Option("--window", help="Documents of a window", show_default=str(DOCUMENTS))] = None
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="KEY", help="Windows by date: key of the lines of .jsonl, or of their meta")
+    ] = None
+    every: Annotated[str | None, choice(PERIODS, "--every", help="Period of a window, beside --date", show_default="day")] = (
+        None
+    )
+    merge: Annotated[
+        list[Path], typer.Option("--merge", help="Windows that watch wrote, to be added (file or folder; may be repeated)")
+    ] = field(default_factory=list)
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            help="Name of the stream: windows of one name and number are added up",
+            show_default="the name of DATA; none with --date",
+        ),
+    ] = None
+    rate: Annotated[float, typer.Option("--rate", help="One false alarm in so many windows at most")] = 1000
+    confidence: Annotated[float, typer.Option("--confidence", help="How often an interval holds the true value")] = 0.95
+    fail_on: Annotated[
+        str | None, typer.Option("--fail-on", help="alarm: exit code 1 where a window with texts of DATA gives an alarm")
+    ] = None
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON Lines for the windows, one a line, which --merge reads")
+    ] = None
+    format: Format = "table"
+
+    def check_options(self) -> None:
+        """RAISES C056: no confidence, no rate, or options that say nothing beside each other."""
+        check_confidence(self.confidence)
+        check_option("--rate", 1 <= self.rate < 1e12, "a number of windows, 1 or more", self.rate)
+        check_option("--fail-on", self.fail_on in (None, "alarm"), "alarm", repr(self.fail_on))
+        check_option("--window", self.window is None or self.date is None, "left out beside --date", self.window)
+        check_option("--every", self.every is None or self.date is not None, "left out without --date", self.every)
+
+    def read_files(self) -> list[Path]:
+        return self.merge
+
+    @property
+    def window_of_texts(self) -> int | str:
+        """What a window of texts is to be."""
+        return (self.every or PERIODS[0]) if self.date is not None else (self.window or DOCUMENTS)
+
+
+def exit_code(run: WatchOptions, result: dict[str, Any]) -> int:
+    """1 where a window of DATA gives an alarm, and --fail-on asks for it."""
+    return int(run.fail_on is not None and result["new_alarms"] > 0)
+
+
+@command(
+    WatchOptions,
+    does="Tell when texts change: windows over time, with alarms",
+    example="./calibrated texts.jsonl --date date --every week -o windows.jsonl",
+    exit_code=exit_code,
+)
+def watch(run: WatchOptions) -> dict[str, Any]:
+    """
+    Count a stream of texts window by window, without keeping any text: the
+    accuracy to be expected in each with an interval, and an alarm where texts
+    are not like those the pipe was fitted on any more, at most one false alarm
+    in --rate windows. Windows add up across workers and days (--merge).
+
+    RETURNS (dict): "pipe", "component", "layer", "window" (documents, or the period), "rate", "confidence", "documents", "tokens", "alarms"
+        of all windows, "new_alarms" of those with texts of DATA, "weights_changed" (see `SourceLookup.weights_changed`), "seen" (see
+        `expect.seen.SeenShare`; None for windows), and "windows": see `Monitor.lines`.
+    RAISES C075: no token got a score. C241, C242: a text has no date. CalibError: every other fault of the input.
+    """
+    of_windows = holds_windows(run.data)
+    window_files([*([run.data] if of_windows else []), *run.merge])  # each once
+    if run.date is not None and not of_windows:
+        check_dates(run.data, run.date, str(run.window_of_texts))
+    nlp, pipe = run.open()
+    older = read_windows(pipe, run.merge, run.rate, run.confidence) if run.merge else None
+    seen = None
+    if of_windows:
+        monitor = read_windows(pipe, [run.data], run.rate, run.confidence)
+    else:
+        monitor = monitor_for(run, pipe, older)
+        seen = count_texts(run, nlp, pipe, monitor)
+    new = {(line["part"], line["at"]) for line in monitor.to_dict()["windows"]}
+    found = (monitor if older is None else monitor.merge(older)).snapshot(closing=True)
+    lines = found["windows"]
+    result = {
+        "pipe": pipe.name,
+        "component": pipe.source.component,
+        "layer": pipe.fit_info.layer,
+        "window": monitor.window,
+        "rate": run.rate,
+        "confidence": run.confidence,
+        "weights_changed": pipe.lookup.weights_changed(),
+        "seen": seen,
+        **{name: found[name] for name in ("documents", "tokens", "alarms")},
+        "new_alarms": sum(line["alarm"] for line in lines if (line["part"], line["at"]) in new),
+        "windows": lines,
+    }
+    if run.output is not None:
+        write_windows(run.output, lines)
+    deliver(result, lambda: show(result), output=None, format=run.format, silent=run.silent)
+    return result
+
+
+def check_dates(path: Path, key: str, every: str) -> None:
+    """Look at all dates before the work begins. (Those of a FIFO, which can be read once only, are looked at as they come.)
+
+    RAISES C241: a file cannot have dates. C242: a line has none. C074: see `read_texts`.
+    """
+    from .shared.texts import read_texts, text_files
+    from .shared.windows import WINDOWS
+
+    for file in text_files(path):
+        if file.suffix != WINDOWS:
+            raise calib_error("C241", path=file)
+        if file.is_file():
+            for _, origin in read_texts(file, key):
+                _date(origin, file, key, every)
+
+
+def _date(origin: dict[str, Any], file: Path, key: str, every: str) -> Any:
+    """What stands under the key. RAISES C242: that is no date."""
+    from ..watch.periods import period_of
+
+    given = origin["date"]
+    try:
+        period_of(given, every)
+    except ValueError as error:
+        why = "there is none" if given is None else f"{given!r}: {error}"
+        raise calib_error("C242", line=origin["line"], path=file, key=key, every=every, why=why) from None
+    return given
+
+
+def monitor_for(run: WatchOptions, pipe: Calibrator, older: Monitor | None) -> Monitor:
+    """What counts the texts. RAISES C236: the pipe keeps no record of its fit. C238: older windows are not of this size."""
+    from ..pipe.monitor import Monitor
+
+    window = run.window_of_texts
+    named = run.part if run.part is not None else "" if isinstance(window, str) else run.data.name
+    monitor = Monitor(pipe, window, run.rate, named, confidence=run.confidence)
+    if older is not None:
+        older.merge(monitor)  # which is empty: whether they can be added is told before the work begins
+    return monitor
+
+
+def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Monitor) -> dict[str, Any] | None:
+    """Run the pipeline over the texts and count them; the Docs are let go one by one.
+
+    RETURNS (dict | None): How much of them the fit has seen, see `seen_by`. RAISES C075: no token got a score. C242: a text has no date.
+    """
+    from ..doc.collect import ORIGIN
+    from ..doc.texts import TextWatch
+    from .shared.examples import run_pipes
+    from .shared.gold import why_silent
+    from .shared.scoring import keep_one, pipes_to_run
+    from .shared.texts import stream_examples
+
+    texts = TextWatch(None)
+    first: list[Doc] = []
+    examples = stream_examples(nlp, run.data, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.date)
+    done = run_pipes(
+        nlp, texts.over(examples), pipes_to_run(nlp, pipe), silent=run.silent, what="Watching", n_process=run.n_process
+    )
+    for example in keep_one(done, first):
+        when = None
+        if run.date is not None:
+            when = _date(example.reference.user_data[ORIGIN], run.data, run.date, str(monitor.window))
+        monitor.update(example.predicted, when)
+    counts = [line["counts"] for line in monitor.to_dict()["windows"]]
+    if not any(one["tokens"] for one in counts):
+        n_docs = sum(one["documents"] for one in counts)
+        raise calib_error("C075", name=pipe.name, n_docs=n_docs, why=why_silent(nlp, pipe, first))
+    return seen_by(pipe, texts)
+
+
+# Printing
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the windows, and what follows."""
+    from ..watch.lines import words_of
+
+    msg.divider(f"Texts over time: {result['component'] or 'the source'} ({result['layer']})")
+    lines = result["windows"]
+    msg.text(
+        f"{result['documents']:,} documents, {result['tokens']:,} tokens, {_windows(len(lines))} of {words_of(result['window'])}"
+    )
+    show_other_weights(result["weights_changed"])
+    show_seen_texts(result["seen"])
+    show_windows(lines, result["confidence"])
+    show_alarms(result)
+
+
+def show_seen_texts(seen: dict[str, Any] | None) -> None:
+    """Warn of texts of the fit data."""
+    if seen is not None and seen["many"]:
+        msg.warn(
+            f"{seen['seen']:,} of {seen['documents']:,} texts ({100 * seen['share']:.0f} % of the words) are among those that the pipe was fitted "
+            "on: windows with them look more like the fit data than new texts do."
+        )
+
+
+def _windows(n: int) -> str:
+    return f"{n:,} window{'' if n == 1 else 's'}"
+
+
+def show_windows(lines: Sequence[dict[str, Any]], confidence: float) -> None:
+    """Print the windows; of very many those with an alarm and the last ones."""
+    from ..watch.lines import differs_in
+
+    shown = [line for i, line in enumerate(lines) if line["alarm"] or i >= len(lines) - _SHOWN][-_SHOWN:]
+    parts = {line["part"] for line in lines}
+    rows = [
+        (
+            f"{line['part']} {line['at']}" if len(parts) > 1 else line["at"],
+            f"{line['documents']:,}",
+            f"{line['tokens']:,}",
+            *_accuracy(line),
+            f"ALARM: {line['verdict']} ({differs_in(line)})" if line["alarm"] else line["verdict"],
+        )
+        for line in shown
+    ]
+    header = ("Window", "Documents", "Tokens", "Expected", f"{100 * confidence:g} % interval", "Verdict")
+    print_table(rows, header, ("l", "r", "r", "r", "r", "l"))
+    if len(shown) < len(lines):
+        msg.text(f"{len(lines) - len(shown):,} more: see --output or --format json")
+
+
+def _accuracy(line: dict[str, Any]) -> tuple[str, str]:
+    if line["expected"] is None:
+        return "-", "-"
+    return f"{number(100 * line['expected'], 2)} %", f"{number(100 * line['low'], 2)} to {number(100 * line['high'], 2)}"
+
+
+def show_alarms(result: dict[str, Any]) -> None:
+    """Print whether the expected values can be trusted."""
+    if result["weights_changed"]:
+        return
+    judged = [line for line in result["windows"] if line["checks"]]
+    promise = f"at most one false alarm in {result['rate']:,g} windows of texts like those of the fit"
+    if result["alarms"]:
+        msg.warn(
+            f"{result['alarms']:,} of {_windows(len(judged))} {'gives' if result['alarms'] == 1 else 'give'} an alarm ({promise}): DO NOT TRUST what is expected there. On texts of another "
+            "kind it is most often too high. Fit the pipe again on gold of this kind, or adapt it."
+        )
+    else:
+        msg.good(f"No alarm in {_windows(len(judged))} ({promise}).")
+    if any(line["stretch"] for line in judged):
+        msg.text(
+            "Documents are few and long: their stretches were compared, and the rate holds as far as these are like documents."
+        )

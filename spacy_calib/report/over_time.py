@@ -1,0 +1,131 @@
+"""Windows of texts, one after another -> the picture of what accuracy to expect over time, alarms marked; for matplotlib and for Altair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..watch.lines import differs_in
+from .charts import AXIS_ROOM, finished, load_altair
+from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, axes_for, drawable, entitle_for, quiet_frame
+
+# Names of windows that an axis shows at most.
+_NAMES = 16
+_ALARM, _NONE = "alarm", "no alarm"
+
+
+def windows_of(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a picture or table. lines (Sequence): Of `Monitor.lines`.
+
+    RETURNS (list[dict]): "place" (from 0), "name", "expected", "low", "high" (None without scores), "alarm" ("alarm" or "no alarm"), "verdict",
+        "why" (what differs; "" where nothing does), "documents", "tokens".
+    """
+    parts = {line["part"] for line in lines}
+    return [
+        {
+            "place": place,
+            "name": f"{line['part']} {line['at']}" if len(parts) > 1 else str(line["at"]),
+            **{name: line[name] for name in ("expected", "low", "high", "verdict", "documents", "tokens")},
+            "alarm": _ALARM if line["alarm"] else _NONE,
+            "why": differs_in(line),
+        }
+        for place, line in enumerate(lines)
+    ]
+
+
+def section_of(found: Mapping[str, Any], name: str, fit: float) -> dict[str, Any]:
+    """What a page shows of windows. found (Mapping): Of `Monitor.snapshot`. name (str): Of what is watched. fit (float): Accuracy of the fit data."""
+    return {
+        "name": name,
+        "fit": fit,
+        "rate": round(found["rate"]),
+        "alarms": found["alarms"],
+        "windows": windows_of(found["windows"]),
+    }
+
+
+def plot_over_time(lines: Sequence[Mapping[str, Any]], fit: float, *, ax: Any = None, title: str = "") -> Any:
+    """Draw the accuracy to be expected in each window, with its interval; windows that give an alarm in another colour and shape.
+
+    lines (Sequence): Of `Monitor.lines`. fit (float): Accuracy of the fit data, a dotted line. ax: The matplotlib axes to draw on; None makes
+    a figure.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    """
+    rows = windows_of(lines)
+    entitle = entitle_for(ax)
+    ax = axes_for(ax, min(12.0, max(6.6, 1.5 + 0.3 * len(rows))), 3.6)
+    ax.axhline(100 * fit, color="0.6", linewidth=1, linestyle=":", zorder=0, label="accuracy of the fit data")
+    scored = [row for row in rows if row["expected"] is not None]
+    ax.plot([row["place"] for row in scored], [100 * row["expected"] for row in scored], color="0.75", linewidth=1, zorder=1)
+    looks = {_NONE: (CALIBRATED_COLOR, "s", "expected, 95 % interval"), _ALARM: (RAW_COLOR, "X", "alarm: do not trust it")}
+    for kind, (color, marker, label) in looks.items():
+        own = [row for row in scored if row["alarm"] == kind]
+        places, expected = [row["place"] for row in own], [100 * row["expected"] for row in own]
+        reach = [[100 * (row["expected"] - row["low"]) for row in own], [100 * (row["high"] - row["expected"]) for row in own]]
+        if own:
+            ax.errorbar(
+                places,
+                expected,
+                yerr=reach,
+                fmt=marker,
+                color=color,
+                markersize=6,
+                capsize=2,
+                linewidth=1.2,
+                label=label,
+                zorder=2,
+            )
+    for row in rows:
+        if row["expected"] is None:
+            ax.axvspan(row["place"] - 0.4, row["place"] + 0.4, color="0.93", zorder=0, linewidth=0)
+    step = -(-len(rows) // _NAMES) or 1
+    ax.set_xticks(
+        [row["place"] for row in rows[::step]], [drawable(row["name"]) for row in rows[::step]], rotation=45, ha="right"
+    )
+    ax.set_xlim(-0.6, max(0.6, len(rows) - 0.4))
+    ax.set_ylabel("expected accuracy, %")
+    entitle(ax, title)
+    quiet_frame(ax)
+    ax.figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    if not scored:
+        ax.text(0.5, 0.5, "no texts", ha="center", va="center", color=QUIET, transform=ax.transAxes)
+    return ax
+
+
+def chart_over_time(rows: Sequence[Mapping[str, Any]], fit: float) -> dict[str, Any]:
+    """The same as a Vega-Lite specification. rows (Sequence): Of `windows_of`. RAISES C080: see `load_altair`."""
+    alt = load_altair()
+    scored = [{**row, "fit": fit} for row in rows if row["expected"] is not None]
+    names = [row["name"] for row in rows]
+    step = -(-len(names) // _NAMES) or 1
+    x = alt.X(
+        "name:N",
+        title=None,
+        sort=names,
+        scale=alt.Scale(domain=names),
+        axis=alt.Axis(labelAngle=-45, values=names[::step], labelLimit=120),
+    )
+    title = "expected accuracy"
+    axis = alt.Axis(format=".0%", minExtent=AXIS_ROOM, maxExtent=AXIS_ROOM)
+    y = alt.Y("expected:Q", title=title, scale=alt.Scale(zero=False), axis=axis)
+    look = {
+        "color": alt.Color("alarm:N", scale=alt.Scale(domain=[_NONE, _ALARM], range=["var(--calibrated)", "var(--raw)"])),
+        "shape": alt.Shape("alarm:N", scale=alt.Scale(domain=[_NONE, _ALARM], range=["square", "cross"])),
+    }
+    tooltip = [
+        alt.Tooltip("name:N", title="window"),
+        *(alt.Tooltip(f"{key}:Q", title=text, format=".2%") for key, text in
+          {"expected": "expected", "low": "95 % from", "high": "95 % to"}.items()),
+        alt.Tooltip("documents:Q", title="documents", format=","),
+        alt.Tooltip("verdict:N", title="verdict"),
+        alt.Tooltip("why:N", title="differs in"),
+    ]  # fmt: skip
+    base = alt.Chart(alt.Data(values=scored)).encode(x=x)
+    held = base.mark_rule(color="var(--line)", strokeDash=[2, 3], aria=False).encode(
+        x=alt.value(0), x2=alt.value("width"), y=alt.Y("mean(fit):Q", title=title, axis=axis)
+    )
+    reach = base.mark_rule(strokeWidth=1.5, aria=False).encode(
+        y=alt.Y("low:Q", title=title, axis=axis), y2="high:Q", color=look["color"]
+    )
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(y=y, tooltip=tooltip, **look)
+    return finished(alt.layer(held, reach, points), 420, 240)
