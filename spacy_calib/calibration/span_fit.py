@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import calib_error
 from ..pairs.folds import cross_fit, folds_of
 from ..types import Floats, Groups, Ints, Pairs, Spans
-from .spans import SpanCalibration, SpanRecalibrator
+from .spans import SpanCalibration, SpanContext, SpanRecalibrator
 
 _FOLDS = 5
 
@@ -48,21 +51,52 @@ class SpanData:
         return Pairs(np.arange(len(known)), self.spans.labels[known], self.raw[known], self.hits[known] == 1, len(known))
 
 
+class SpanContextFit(Protocol):
+    """What was learned of the surroundings of spans: as `token_fit.ContextFit`. context (SpanContext | None): None where scores stay as they are."""
+
+    @property
+    def context(self) -> SpanContext | None: ...
+    @property
+    def about(self) -> dict[str, Any]: ...
+    @property
+    def held_out(self) -> Floats: ...
+
+
+# (spans on the Docs with gold, their scores by maps that did not see their document, hits, documents, groups of the labels).
+LearnSpanContext = Callable[[Spans, Floats, NDArray[np.bool_], Ints, Groups], SpanContextFit]
+
+
 @dataclass(frozen=True, eq=False)
 class SpanFit:
     """A fitted calibration, with what it was fitted on.
 
     calibration (SpanCalibration): The fitted steps. chosen, candidates (SpanRecalibrator): Those of it. data (SpanData): What it was fitted on.
+    learn_context (LearnSpanContext | None): Learns the context; None leaves it out.
     """
 
     calibration: SpanCalibration
     chosen: SpanRecalibrator
     candidates: SpanRecalibrator
     data: SpanData
+    learn_context: LearnSpanContext | None = None
 
     @cached_property
     def held_out(self) -> Floats:
-        """The score of each span of `data.known` by a map that did not see its document; raw scores where there is one document only."""
+        """The score of each span of `data.known` by steps that did not see its document; raw scores where there is one document only."""
+        return self.mapped if self.context is None else self.context.held_out
+
+    @cached_property
+    def context(self) -> SpanContextFit | None:
+        """What was learned of the surroundings, if that was asked for."""
+        if self.learn_context is None:
+            return None
+        known, groups = self.data.known, self.chosen.groups
+        hits, documents = self.data.pairs.hits, self.data.documents[known]
+        return self.learn_context(self.data.spans.take(known), self.mapped, hits, documents, groups)
+
+    @cached_property
+    def mapped(self) -> Floats:
+        """What a map makes of each span of `data.known` that did not see its document; raw scores where there is one document only."""
         groups, pairs, documents = self.chosen.groups, self.data.pairs, self.data.documents[self.data.known]
         spans = self.data.spans.take(self.data.known)
         if len(np.unique(documents)) < 2:
@@ -75,13 +109,16 @@ class SpanFit:
         return cross_fit(folds_of(documents, _FOLDS), score)
 
 
-def fit_spans(data: SpanData, groups: Groups) -> SpanFit:
+def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:
     """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known.
 
-    groups (Groups): Of the span labels.
+    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): See SpanFit.
     """
     of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
     chosen, candidates = (
         SpanRecalibrator(groups).fit(data.spans.take(part), data.hits[part]) for part in (data.known, of_candidates)
     )
-    return SpanFit(SpanCalibration(chosen, candidates), chosen, candidates, data)
+    fitted = SpanFit(SpanCalibration(chosen, candidates), chosen, candidates, data, learn_context)
+    if fitted.context is not None:
+        fitted.calibration.context = fitted.context.context
+    return fitted

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..schema import Form, Optional, floats, lengths, listed, maybe, number, optional, record, text, whole
+from ..schema import Form, Optional, anything, floats, lengths, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS, Floats, Groups, Spans, as_hits
 from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
 from .cutoffs import CUTOFFS, Cutoffs
@@ -134,8 +134,18 @@ def _why_not(n: int, n_hits: int) -> str:
 SPANS: dict[str, Form | Optional] = {
     "span_maps": optional(maybe(listed(SPAN_MAP, 2, 2))),
     "cutoffs": optional(maybe(CUTOFFS)),
+    "span_context": optional(maybe(anything)),
     "span_adaptations": optional(maybe(ADAPTATIONS)),
 }
+
+
+class SpanContext(Protocol):
+    """What a context learned of spans; its class stands in a later room, and reads its own state."""
+
+    def calibrate(self, view: Any, spans: Spans, scores: Floats) -> Floats:
+        """The scores of spans on the Docs. view: Their tokens, see `calibration.tokens.Context`. scores (Floats): As the map gives them."""
+
+    def state(self) -> dict[str, Any]: ...
 
 
 class SpanCalibration:
@@ -143,6 +153,7 @@ class SpanCalibration:
 
     chosen (SpanRecalibrator | None): Fitted; the map of the spans on the Doc. None passes raw scores through: before the fit, and for
         a source of token labels alone. candidates (SpanRecalibrator | None): Fitted; the map of the spans that stand beside them.
+    context (SpanContext | None): Fitted; moves what the map gives spans on the Doc by what surrounds them.
     cutoffs (Cutoffs | None): The scores from which spans are accepted. They belong to these maps: a new fit has none.
     adaptations (tuple[Adaptation, ...]): As in TokenCalibration; the spans on the Doc lead.
     """
@@ -152,11 +163,13 @@ class SpanCalibration:
         chosen: SpanRecalibrator | None = None,
         candidates: SpanRecalibrator | None = None,
         *,
+        context: SpanContext | None = None,
         cutoffs: Cutoffs | None = None,
         adaptations: tuple[Adaptation, ...] = (),
     ):
         self.chosen = chosen
         self.candidates = candidates
+        self.context = context
         self.cutoffs = cutoffs
         self.adaptations = adaptations
 
@@ -165,16 +178,20 @@ class SpanCalibration:
         """The groups of the span labels; None where it is not fitted."""
         return None if self.chosen is None else self.chosen.groups
 
-    def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str]) -> tuple[Floats, NDArray[np.int8]]:
+    def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
         """(calibrated probability of each span, 1 or 0 whether it reaches its cut-off; -1 without cut-offs).
 
-        raw (Floats): Of each span. labels (Sequence[str]): Of the columns `spans.labels`.
+        raw (Floats): Of each span. labels (Sequence[str]): Of the columns `spans.labels`. view: The tokens that they stand in, as a context
+            sees them.
         """
         calibrated = raw.copy()
         for own, fitted in ((spans.chosen, self.chosen), (~spans.chosen, self.candidates)):
             if fitted is not None:
                 index = np.flatnonzero(own)
                 calibrated[index] = fitted.predict(spans.take(index), raw[index])
+        if self.context is not None:
+            index = np.flatnonzero(spans.chosen)
+            calibrated[index] = self.context.calibrate(view, spans.take(index), calibrated[index])
         calibrated = move_all(self.adaptations, calibrated, spans.chosen, spans.labels)
         if self.cutoffs is None or self.groups is None:
             return calibrated, np.full(len(spans), -1, dtype=np.int8)
@@ -184,14 +201,20 @@ class SpanCalibration:
         """Plain data and arrays: what `from_state` needs."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
         cutoffs = None if self.cutoffs is None else self.cutoffs.to_dict()
-        return {"span_maps": maps, "cutoffs": cutoffs, "span_adaptations": [one.state() for one in self.adaptations] or None}
+        context = None if self.context is None else self.context.state()
+        adaptations = [one.state() for one in self.adaptations] or None
+        return {"span_maps": maps, "cutoffs": cutoffs, "span_context": context, "span_adaptations": adaptations}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
-        """Rebuild from a state that SPANS has read. RAISES C001: a cut-off out of range."""
-        maps, cutoffs = state["span_maps"] or (), state["cutoffs"]
+    def from_state(cls, state: dict[str, Any], load_context: Callable[[Any], SpanContext] | None = None) -> SpanCalibration:
+        """Rebuild from a state that SPANS has read.
+
+        load_context (Callable | None): Rebuilds a context. RAISES C001: a cut-off out of range. Misfit: the context is not of its form.
+        """
+        maps, cutoffs, context = state["span_maps"] or (), state["cutoffs"], state["span_context"]
         return cls(
             *map(SpanRecalibrator.from_state, maps),
+            context=None if context is None or load_context is None else load_context(context),
             cutoffs=None if cutoffs is None else Cutoffs.from_dict(cutoffs),
             adaptations=tuple(map(Adaptation.from_state, state["span_adaptations"] or ())),
         )

@@ -154,6 +154,13 @@ class TokenCalibration:
         adapted = move_all(self.adaptations, mapped if moved is None else moved, leads, tags)
         return kept, self.normalized(rows, scaled, adapted) if normalize else adapted
 
+    def view_pairs(self, pairs: Pairs, threshold: float, words: Any) -> Any:
+        """The tokens of these pairs as the context sees them; None without one. pairs (Pairs), words: Of all tokens, as above."""
+        if self.context is None:
+            return None
+        kept, _, mapped = self.map_pairs(pairs, threshold)
+        return self.context.view(words, pairs.rows[kept], mapped)
+
     def map_pairs(self, pairs: Pairs, threshold: float) -> tuple[Ints, Floats, Floats]:
         """(index of the pairs that reach the threshold, their scaled scores, what the maps make of these). pairs (Pairs): As above."""
         kept = np.flatnonzero(pairs.scores >= threshold)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .fitting.adapt_output import adaptation_line
-from .fitting.context import context_line, show_context
+from .fitting.context import context_line, show_context, show_span_context
 from .fitting.fit_output import print_fit_tables
 from .fitting.promises import name_tags
 from .shared.command import Options, command
@@ -121,6 +121,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     for number_of, made in enumerate(info.adaptations, 1):
         facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made)
     if info.spans:
+        facts["Context of entities"] = context_line(info.spans.context)
         facts["Entities"] = f"{info.spans.spans:,} found, event: {info.spans.event}"
         facts["Cut-offs"] = _cutoffs_line(held["cutoffs"])
     print_table(facts)
@@ -133,6 +134,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         show_selection(info.selection, everything)
     if info.context:
         show_context(info.context)
+        show_span_context(None if info.spans is None else info.spans.context)
     print_fit_tables(info)
 
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.sufficiency import too_few_to_choose
+from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE, too_few_to_choose
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave
-from ..types import Floats, Ints, Pairs
+from ..types import Floats, Groups, Ints, Pairs, Spans
 from .familiarity import Met, WordCounts, met_elsewhere
 from .ridge import RidgeFit, fit_ridge
-from .surroundings import Entries, Surroundings
+from .spans import SpanContext, named_columns, span_columns
+from .surroundings import CLIP, Entries, Surroundings
 from .tokens import Column, TokenContext, TokenModels, View
 from .words import Words
 
@@ -137,6 +139,61 @@ def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
     said = [(feature, feature(around)) for feature in made.features]
     made.columns_ = tuple(Column(feature.short, what) for feature, found in said for what in feature.named(len(found)))
     return [column for _, found in said for column in found]
+
+
+# Fewer entities with gold, and nothing is learned of their surroundings.
+_FEWEST_SPANS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class SpanContextFit:
+    """What was learned of entities. context (SpanContext | None): None where scores stay as the map gives them.
+    held_out (Floats): The score of each by a context that did not see its document; that of the map without one. about (dict): What `info` says of it.
+    """
+
+    context: SpanContext | None
+    held_out: Floats
+    about: dict[str, Any]
+
+
+def fit_span_context(
+    tokens: TokenContextFit, spans: Spans, scores: Floats, hits: NDArray[np.bool_], documents: Ints, groups: Groups
+) -> SpanContextFit:
+    """Learn from n entities with gold.
+
+    tokens (TokenContextFit): Of the same Docs. spans (Spans): In their tokens. scores (Floats): By maps that did not see their document.
+    hits: Whether each is right. documents (Ints): Of each, ascending. groups (Groups): Of the labels.
+    """
+    when = tokens.context.when
+    told: dict[str, Any] = {
+        "when": when,
+        "kept": False,
+        "why": _too_few_spans(hits, documents),
+        "comparison": None,
+        "slope": None,
+        "ridge": None,
+        "weights": [],
+    }
+    if told["why"]:
+        return SpanContextFit(None, scores, told)
+    columns = span_columns(tokens.view, spans, groups)
+    names = named_columns([column.what for column in tokens.context.columns_], groups)
+    fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
+    compared = Comparison.of(scores, fit.held_out, hits, documents)
+    kept = when == "always" or compared.no_worse
+    weights = [{"what": name, "weight": weight} for name, weight in zip(names, fit.weights.tolist(), strict=True)]
+    told |= {"kept": kept, "comparison": asdict(compared), "slope": fit.model.slope, "ridge": fit.ridge, "weights": weights}
+    if not kept:
+        return SpanContextFit(None, scores, told)
+    return SpanContextFit(SpanContext(groups, fit.model, names), fit.held_out, told)
+
+
+def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
+    """Why nothing can be learned of entities; "" where it can."""
+    n_documents = len(np.unique(documents))
+    if n_documents < DOCUMENTS_TO_CHOOSE:
+        return f"{n_documents:,} documents, and {DOCUMENTS_TO_CHOOSE} are wanted"
+    return f"{len(hits):,} entities, and {_FEWEST_SPANS} are wanted" if len(hits) < _FEWEST_SPANS else ""
 
 
 def about(

@@ -86,7 +86,11 @@ def adapt_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: F
         raise calib_error("C216", name=pipe.name)
     gathered = gather(pipe, examples, arguments)
     tokens = adapt_tokens(gathered, learned.tokens, pipe.groups)
-    spans = None if gathered.data.spans is None else adapt_spans(gathered.data.spans, learned.spans)
+    spans = None
+    if gathered.data.spans is not None:
+        every = interleave(gathered.data.pairs, gathered.data.unjudged)[0]
+        view = learned.tokens.view_pairs(every, pipe.threshold, gathered.data.words)
+        spans = adapt_spans(gathered.data.spans, learned.spans, view)
     tokens.calibration.sets = sets = fit_sets(gathered, learned.tokens.sets, tokens, pipe.groups)
     made = {
         "docs": gathered.data.n_docs,
@@ -148,15 +152,15 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     return AdaptedTokens(pairs.take(own), documents[own], scaled[own], unjudged, fit, made)
 
 
-def adapt_spans(data: SpanData, before: SpanCalibration) -> AdaptedSpans | None:
-    """None where the pipe has no maps of spans."""
+def adapt_spans(data: SpanData, before: SpanCalibration, view: Any = None) -> AdaptedSpans | None:
+    """None where the pipe has no maps of spans. view (Any): The tokens that they stand in, as the pipe's context sees them."""
     if before.groups is None:
         return None
     made = copy(before)
     made.cutoffs = None
     known = np.concatenate([data.known, np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)])
     spans = data.spans.take(known)
-    scores, _ = made.calibrate(spans, np.where(spans.chosen, data.raw[known], spans.own), ())
+    scores, _ = made.calibrate(spans, np.where(spans.chosen, data.raw[known], spans.own), (), view)
     entries = GoldEntries(scores, data.hits[known] == 1, spans.chosen, spans.labels, data.documents[known])
     fit = AdaptationFit.of(entries, before.groups)
     made.adaptations = (*before.adaptations, fit.adaptation)

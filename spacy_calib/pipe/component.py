@@ -153,7 +153,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         carried = np.concatenate(hashes)
         spans = None
         if scores.spans is not None:
-            spans = calibrated_spans(learned.spans, source, scores.spans, source.span_labels(component), self.event)
+            labels_of_spans = source.span_labels(component)
+            spans = calibrated_spans(learned.spans, source, scores.spans, labels_of_spans, self.event, calibrated.view)
         below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated, carried, labels)
         return Reading(open_docs.places, CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans), given)
 

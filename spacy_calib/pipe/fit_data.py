@@ -226,7 +226,7 @@ class _Reader:
             n_unknown=self.n_unknown,
             n_gold=self.n_gold,
             why_missing=self.why_missing,
-            spans=self._span_data(found) if self.source.span_labels(self.pipe) else None,
+            spans=self._span_data(found, parts) if self.source.span_labels(self.pipe) else None,
             span_counts=self.span_counts,
             unit=self.numbers.unit,
             unknown=UnknownGold.of(_named(self.confusions, self.labels, self.counts), self.n_unknown, self.counts, self.labels),
@@ -236,8 +236,8 @@ class _Reader:
             doc_documents=_joined((part.doc_documents for part in parts), np.intp),
         )
 
-    def _span_data(self, found: Sequence[_FoundSpans]) -> SpanData:
-        spans = stack_spans([one.spans for one in found], [0] * len(found))
+    def _span_data(self, found: Sequence[_FoundSpans], parts: Sequence[_Part]) -> SpanData:
+        spans = stack_spans([one.spans for one in found], [len(part.tokens.gold) for part in parts])
         return SpanData(
             spans,
             self.source.raw_span_scores(spans),

@@ -48,18 +48,25 @@ _SETS = record(
     }
 )  # fmt: skip
 _BY_MODEL = keyed(number())
+_COMPARISON = record({"without": number(), "with_context": number(), "error": number()})
 _CONTEXT = record(
     {
         "when": text, "kept": flag, "why": text, "counted_on": text, "forms": whole(),
-        "comparison": maybe(record({"without": number(), "with_context": number(), "error": number()})),
+        "comparison": maybe(_COMPARISON),
         "slopes": _BY_MODEL, "ridges": _BY_MODEL,
         "weights": listed(record({"feature": text, "what": text, "leading": number(), "others": number()})),
+    }
+)  # fmt: skip
+_SPAN_CONTEXT = record(
+    {
+        "when": text, "kept": flag, "why": text, "comparison": maybe(_COMPARISON), "slope": maybe(number()), "ridge": maybe(number()),
+        "weights": listed(record({"what": text, "weight": number()})),
     }
 )  # fmt: skip
 _SPANS = record(
     {
         "event": text, "labels": listed(text), "spans": whole(), "right": whole(), "candidates": whole(), "fallback": text,
-        "table": listed(_ROW),
+        "table": listed(_ROW), "context": optional(maybe(_SPAN_CONTEXT)),
     }
 )  # fmt: skip
 _ADAPTATION = record(
@@ -124,6 +131,7 @@ class SpanFitInfo:
 
     event (str): When one counts as right. labels (list[str]): Of the spans. spans, right, candidates (int): Spans on the Docs whose gold
     is known, right ones among them, candidates besides. fallback (str): Why raw scores are passed through, "" if they are not.
+    context (Mapping | None): What the step that looks at their surroundings says of itself, None without it.
     """
 
     event: str
@@ -133,6 +141,7 @@ class SpanFitInfo:
     candidates: int
     fallback: str
     table: list[FitRow]
+    context: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from spacy.training import Example
 
 from ..about import __version__
 from ..calibration.grouping.alone import group_beside, informed
-from ..calibration.span_fit import SpanFit, fit_spans
+from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import Chosen, TokenData, TokenFit, fit_tokens
 from ..calibration.tokens import lowest_score
-from ..context.fit import FitWords, fit_token_context
+from ..context.fit import FitWords, TokenContextFit, fit_span_context, fit_token_context
 from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch
 from ..doc.words import words_of
@@ -235,12 +235,21 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         promise_groups=plan.judged_by,
         learn_context=learn_context,
     )
-    spans = None
-    if data.spans is not None:
-        labels, given = settings.source.span_labels(gathered.component), gathered.arguments.span_counts
-        counts = data.span_counts if given is None else given
-        spans = fit_spans(data.spans, group_beside(informed(settings.grouping, data.spans.pairs, labels), labels, counts))
+    spans = None if data.spans is None else _learn_spans(gathered, data.spans, fitted)
     return Learned(fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit))
+
+
+def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanFit:
+    """tokens (TokenFit): Of the same Docs; entities look at their tokens through its context, whether that moves those or not."""
+    settings, given, around = gathered.settings, gathered.arguments.span_counts, tokens.context
+    labels = settings.source.span_labels(gathered.component)
+    counts = gathered.data.span_counts if given is None else given
+    groups = group_beside(informed(settings.grouping, found.pairs, labels), labels, counts)
+    learn_context = partial(fit_span_context, around) if isinstance(around, TokenContextFit) else None
+    fitted = fit_spans(found, groups, learn_context)
+    if around is not None and fitted.calibration.context is not None:
+        tokens.calibration.context = around.context
+    return fitted
 
 
 def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
@@ -308,4 +317,5 @@ def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
         candidates=spans.candidates.n_spans_,
         fallback=spans.chosen.fallback_,
         table=summarize_span_fit(spans, gathered.arguments.n_bins),
+        context=None if spans.context is None else spans.context.about,
     )

@@ -94,8 +94,8 @@ def carried_below_threshold(
 
 
 def calibrated_spans(
-    calibration: SpanCalibration, source: Source, spans: Spans, labels: tuple[str, ...], event: str
+    calibration: SpanCalibration, source: Source, spans: Spans, labels: tuple[str, ...], event: str, view: Any
 ) -> CalibratedSpans:
-    """The spans that a source found, with the probability that each is right. event (str): When it is."""
+    """The spans that a source found, with the probability that each is right. event (str): When it is. view (Any): See Calibrated."""
     raw = np.where(spans.chosen, source.raw_span_scores(spans), spans.own)
-    return CalibratedSpans(spans, labels, raw, *calibration.calibrate(spans, raw, labels), event)
+    return CalibratedSpans(spans, labels, raw, *calibration.calibrate(spans, raw, labels, view), event)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
+from ..context.spans import SpanContext
 from ..expect.record import RECORD, FitRecord
 from ..expect.seen import SEEN, SeenTexts
 from ..schema import listed, maybe, optional, record, text
@@ -32,6 +33,8 @@ def _parts_agree(held: dict[str, Any]) -> str:
         return f"{len(maps['groups']['of_tag'])} tags have groups, there are {len(held['labels'])} labels"
     if not held["fit_info"]:
         return "'fit_info' is empty"
+    if held["span_context"] is not None and None in (held["context"], spans):
+        return "'span_context' is there and 'context' or 'span_maps' is not"
     if spans is None:
         return "" if held["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
     labels = (held["fit_info"]["spans"] or {"labels": ()})["labels"]
@@ -116,7 +119,7 @@ class PipeState:
 
         return cls(
             tokens=TokenCalibration.from_state(held, normalize, load),
-            spans=SpanCalibration.from_state(held),
+            spans=SpanCalibration.from_state(held, SpanContext.from_state),
             component=Fitted(held["kind"], tuple(held["labels"])),
             judged_by=part("judged_by", Groups.from_state),
             record=part("record", FitRecord.from_state),

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.tokens import DocBin, Span
 
 from spacy_calib.cli.fitting.context import in_words
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import bare_docs, calib, refuses
 
 LENGTHS = Path(__file__).with_name("plugin_lengths.py")
 ALWAYS = {"@calib_contexts": "spacy-calib.Context.v1", "when": "always"}
@@ -102,3 +103,69 @@ def test_weights_in_words():
         in_words(one)
         == "the document's mean confidence: +.41 for one standard deviation more, the likeliest tag is likelier right"
     )
+
+
+# Entities
+
+
+@pytest.fixture(scope="module")
+def entities_in_context(ner_model, entity_dev, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("context") / "entities"
+    outcome = calib("fit", ner_model, entity_dev, path, "-C", "ner", "--method", "isotonic", "--context")
+    assert outcome.code == 0, outcome.text
+    assert "Context of entities kept" in outcome.text
+    return path
+
+
+def scores_of_entities(docs):
+    return [entity._.calib_score for doc in docs for entity in doc.ents]
+
+
+def test_entities_look_at_their_surroundings(entities_in_context, calibrated_ner, entity_test):
+    nlp, plain = spacy.load(entities_in_context), spacy.load(calibrated_ner)
+    docs = list(DocBin().from_disk(entity_test).get_docs(nlp.vocab))
+    one_by_one = scores_of_entities(map(nlp, bare_docs(nlp, docs)))
+    assert scores_of_entities(nlp.pipe(bare_docs(nlp, docs), batch_size=7)) == pytest.approx(one_by_one, abs=1e-9)
+    without = scores_of_entities(plain.pipe(bare_docs(plain, docs)))
+    assert len(without) == len(one_by_one)
+    assert without != pytest.approx(one_by_one, abs=1e-3)
+    assert all(0 <= score <= 1 for score in one_by_one)
+
+
+def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context, tmp_path):
+    outcome = calib("info", entities_in_context, "-o", tmp_path / "info.json")
+    for part in ("Context of entities kept", "its length", "a label of group 1"):
+        assert part in outcome.text
+    held = json.loads((tmp_path / "info.json").read_text())["calib"]["spans"]["context"]
+    assert held["kept"]
+    pipe = spacy.load(entities_in_context).get_pipe("calib")
+    assert len(pipe.spans.context.model.weights) == len(held["weights"])
+
+
+def test_entities_that_were_set_before_and_empty_docs(entities_in_context):
+    nlp = spacy.load(entities_in_context)
+    doc = nlp.make_doc("Anna went to Paris .")
+    doc.ents = [Span(doc, 0, 1, "PER")]
+    assert nlp(doc)[0]._.calib_score is None
+    assert len(nlp("")) == 0
+    assert nlp(" ").ents == ()
+
+
+def test_an_adapted_recognizer_keeps_its_context(entities_in_context, entity_test, tmp_path):
+    with pytest.warns(UserWarning, match="CW14"):  # sentences of few patterns: most were seen
+        assert calib("adapt", entities_in_context, entity_test, tmp_path / "adapted", "--silent").code == 0
+    nlp = spacy.load(tmp_path / "adapted")
+    assert nlp.get_pipe("calib").spans.context is not None
+    assert all(0 <= entity._.calib_score <= 1 for entity in nlp("Anna went to Paris .").ents)
+
+
+def test_span_categorizers_have_context_for_spans_alone(spancat_model, span_gold, tmp_path):
+    dev = span_gold / "dev.spacy"
+    outcome = calib("fit", spancat_model, dev, tmp_path / "out", "-C", "spancat", "--method", "isotonic", "--context")
+    assert outcome.code == 0, outcome.text
+    assert "Context none: a token may have several labels" in outcome.text
+    assert "Context of entities kept" in outcome.text
+    nlp = spacy.load(tmp_path / "out")
+    assert nlp.get_pipe("calib").tokens.context.models_ is None
+    doc = nlp("Anna went to Paris .")
+    assert all(0 <= span._.calib_score <= 1 for group in doc.spans.values() for span in group)

@@ -35,6 +35,15 @@ def show_context(context: Mapping[str, Any]) -> None:
     msg.text(f"Most telling: {in_words(strongest)}.")
 
 
+def show_span_context(context: Mapping[str, Any] | None) -> None:
+    """The same for entities."""
+    if context is None or not context["weights"]:
+        return
+    msg.divider("What context looks at for entities" + ("" if context["kept"] else " (not kept)"))
+    rows = [(one["what"], _weight(one["weight"])) for one in context["weights"]]
+    print_table(rows, ("One standard deviation more of", "Log-odds"), ("l", "r"))
+
+
 def in_words(one: Mapping[str, Any]) -> str:
     """A feature's weight as a sentence."""
     likelier = "likelier" if one["leading"] > 0 else "less likely"

@@ -31,6 +31,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         say_what_was_chosen(info.selection)
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
+        if info.spans is not None:
+            msg.info(f"Context of entities {context_line(info.spans.context)}")
     print_fit_tables(info)
 
 
