@@ -3,9 +3,9 @@
     python scripts/expect_splits.py --cache DIR [NAME ...]
 
 The experiments are those of scripts/expect_table.py. Where the fit documents and those of the test set are of one source, both are pooled, and as
-many as there are fit documents are drawn to fit on; else the documents of each test set are halved (2,000 at most), and where it is not of another kind (*) half of
-the fit documents is also judged on half of it. The maps are of the kind that `fit` chose, without scaling and context. Tables go to stdout,
-messages to stderr.
+many as there are fit documents are drawn to fit on; else the documents of each test set are halved, and where it is not of another kind (*) half
+of the fit documents is also judged on half of it; 2,000 documents at most each time. The maps are of the kind that `fit` chose, without scaling,
+and the context of tokens is learned where `fit` asks for one. Tables go to stdout, messages to stderr.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
 from spacy_calib.cli.shared.examples import run_pipes
 from spacy_calib.cli.shared.scoring import pipes_to_run
 from spacy_calib.cli.shared.texts import stream_examples
+from spacy_calib.context.fit import FitWords, fit_token_context
+from spacy_calib.context.tokens import TokenContext
+from spacy_calib.context.words import Words
 from spacy_calib.expect.drift import Labelled
 from spacy_calib.expect.estimates import expected_accuracy, expected_entities, token_sums
 from spacy_calib.expect.record import entity_sums, record_fit
@@ -51,7 +55,7 @@ class Material:
 
     pairs (Pairs), documents (Ints): Of tokens with gold, and the document of each. spans (SpanData | None): Of all documents.
     labels (tuple[str, ...]), groups (Groups), prototype (Recalibrator): Of the maps. span_groups (Groups | None): Of those of spans.
-    n_docs (int): Documents.
+    n_docs (int): Documents. context (TokenContext | None): Its settings. words (FitWords | None): What it looks at.
     """
 
     pairs: Pairs
@@ -62,20 +66,39 @@ class Material:
     prototype: Recalibrator
     span_groups: Groups | None
     n_docs: int
+    context: TokenContext | None
+    words: FitWords | None
 
     @classmethod
-    def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str) -> Material:
-        """Read with the pipeline up to the calib pipe."""
+    def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str, trained: bool) -> Material:
+        """Read with the pipeline up to the calib pipe. trained (bool): Whether words were counted in what the model was trained on."""
         names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
         examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
-        found = gather(pipe, examples, FitArguments())
+        context = pipe.tokens.context
+        found = gather(pipe, examples, FitArguments(word_counts=context.known_ if trained and context else None))
         maps, n_docs = pipe.tokens.maps, int(found.tokens.kept_documents.max()) + 1
         spans = found.data.spans
         n_docs = n_docs if spans is None else len(spans.gold)
         return cls(
             found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.labels), maps.groups, maps.prototype,
-            pipe.spans.groups, n_docs,
+            pipe.spans.groups, n_docs, pipe.context, found.tokens.words,
         )  # fmt: skip
+
+    def tokens_in(self, documents: Mask) -> TokenData:
+        """Those of some documents, whose rows and words begin at 0 then."""
+        index = np.flatnonzero(documents[self.documents])
+        own, words = self.pairs.take(index), None
+        if self.words is not None:
+            held = self.words.words
+            docs = documents[self.words.of_docs]
+            tokens = docs[held.docs]
+            own = replace(own, rows=(np.cumsum(tokens) - 1)[own.rows])
+            starts = np.cumsum(np.append(0, np.diff(held.starts)[docs]))
+            shapes = {name: flags[tokens] for name, flags in held.shapes.items()}
+            columns = {name: said[tokens] for name, said in held.columns.items()}
+            some = Words(starts, held.forms[tokens], held.endings[tokens], shapes, held.counts[tokens], columns)
+            words = FitWords(some, self.words.of_docs[docs], self.words.counted, self.words.counted_on)
+        return TokenData(own, np.zeros(0, dtype=np.intp), self.documents[index], len(self.labels), 0.0, words=words)
 
     def spans_in(self, documents: Mask) -> SpanData | None:
         """Those of some documents."""
@@ -91,21 +114,18 @@ class Material:
 
 def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     """Whether the interval of each measure holds the truth of the test documents. fit, test (Mask): Of documents."""
-    n_docs, index = material.n_docs, np.flatnonzero(fit[material.documents])
-    own = material.pairs.take(index)
-    data = TokenData(own, np.zeros(0, dtype=np.intp), material.documents[index], len(material.labels), 0.0)
-    way = Chosen(lambda *_: material.groups, material.prototype, None, None, own.scores)
-    fitted, of_spans = fit_tokens(data, way, material.groups), material.fit_spans(fit)
-    record = record_fit(JudgedPairs(data.kept_pairs, fitted.held_out, data.kept_documents), n_docs, material.labels, of_spans)
+    n_docs, data, new = material.n_docs, material.tokens_in(fit), material.tokens_in(test)
+    way = Chosen(lambda *_: material.groups, material.prototype, None, None, data.pairs.scores)
+    learn = None if material.context is None else partial(fit_token_context, material.context)
+    fitted, of_spans = fit_tokens(data, way, material.groups, learn_context=learn), material.fit_spans(fit)
+    record = record_fit(JudgedPairs(data.pairs, fitted.held_out, data.documents), n_docs, material.labels, of_spans)
     assert record is not None
-    index = np.flatnonzero(test[material.documents])
-    new = material.pairs.take(index)
-    top = np.sort(top_pairs(new))
-    scores = fitted.maps.predict(new.scores[top], new.tags[top])
-    labels = [material.labels[tag] for tag in new.tags[top].tolist()]
-    tokens = Labelled(material.documents[index][top], n_docs, labels, new.scores[top], scores)
+    top = np.sort(top_pairs(new.pairs))
+    scores = fitted.calibration.calibrate_pairs(new.pairs, 0.0, words=new.words and new.words.words)[1][top]
+    labels = [material.labels[tag] for tag in new.pairs.tags[top].tolist()]
+    tokens = Labelled(new.documents[top], n_docs, labels, new.pairs.scores[top], scores)
     found: dict[str, Any] = {"accuracy": expected_accuracy(record.tokens, token_sums(scores, tokens.documents, n_docs))}
-    true = {"accuracy": float(new.hits[top].mean())}
+    true = {"accuracy": float(new.pairs.hits[top].mean())}
     judged = material.spans_in(test)
     if of_spans is not None and judged is not None and record.entities is not None:
         known = judged.known
@@ -147,11 +167,14 @@ def main() -> int:
             nlp, pipe, files = write_experiment(name, options.cache, Path(folder))
             n_fit = sum(1 for _ in stream_examples(nlp, files["fit"]))
             for title in EXPERIMENTS[name].tests:
-                material = Material.of(nlp, pipe, [files["fit"], files[title]], title)
+                material = Material.of(nlp, pipe, [files["fit"], files[title]], title, EXPERIMENTS[name].train is not None)
                 every, half = np.arange(material.n_docs), min(MOST, (material.n_docs - n_fit) // 2)
                 first, second = every[:n_fit], every[n_fit:]
                 if EXPERIMENTS[name].one_kind and not title.endswith("*"):
-                    print(row(material, title, (every, every), (n_fit, len(second)), options.draws), flush=True)
+                    print(
+                        row(material, title, (every, every), (min(MOST, n_fit), min(MOST, len(second))), options.draws),
+                        flush=True,
+                    )
                     continue
                 print(row(material, title, (second, second), (half, half), options.draws), flush=True)
                 if not title.endswith("*"):

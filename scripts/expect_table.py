@@ -54,7 +54,7 @@ VERDICTS = ("like the fit data", "differs from the fit data", "too few texts to 
 class Experiment:
     """model (Callable): cache -> what is loaded. component (str): Of it. fit (Callable): The documents to fit on. tests (dict): What it is
     judged on, by name; a name that ends in * is of another kind than the fit documents. one_kind (bool): Whether fit and first test documents
-    are drawn from one source.
+    are drawn from one source. train (Callable | None): What the model was trained on, for the familiarity of words.
     """
 
     model: Callable[[Path], str]
@@ -62,6 +62,7 @@ class Experiment:
     fit: Callable[[], Documents]
     tests: dict[str, Callable[[], Documents]]
     one_kind: bool = False
+    train: Callable[[], Documents] | None = None
 
 
 def of_recipe(name: str) -> Callable[[Path], str]:
@@ -97,6 +98,7 @@ EXPERIMENTS = {
             "DANTEStocks *": lambda: dante("dantestocks", "all"),
         },
         one_kind=True,
+        train=lambda: dante("porttinari", "train"),
     ),
     # The dev sentences stand between sentences of train, those of test do not: the model is better on dev.
     "wikineural": Experiment(
@@ -104,6 +106,7 @@ EXPERIMENTS = {
         "ner",
         lambda: readers.entities("wikineural_en", "dev"),
         {"WikiNEuRal test, fitted on dev": lambda: readers.entities("wikineural_en", "test")},
+        train=lambda: readers.entities("wikineural_en", "train"),
     ),
     "wikineural-test": Experiment(
         of_recipe(WIKINEURAL_NAME),
@@ -111,12 +114,14 @@ EXPERIMENTS = {
         lambda: wikineural_test(True),
         {"WikiNEuRal test, fitted on a fifth of it": lambda: wikineural_test(False)},
         one_kind=True,
+        train=lambda: readers.entities("wikineural_en", "train"),
     ),
     "wnut17": Experiment(
         of_recipe("wnut17"),
         "ner",
         lambda: readers.entities("wnut17", "dev"),
         {"WNUT-17 test *": lambda: readers.entities("wnut17", "test")},
+        train=lambda: readers.entities("wnut17", "train"),
     ),
 }
 
@@ -251,10 +256,20 @@ def survey_of(known: Known, own: Ints, others: Ints) -> Survey:
 def write_experiment(name: str, cache: Path, folder: Path) -> tuple[Any, Any, dict[str, Path]]:
     """Fit an experiment. RETURNS: The pipeline, its calib pipe, and the files of documents: "fit", and each test set by its title."""
     experiment = EXPERIMENTS[name]
-    files = {"fit": folder / f"{name}_fit.spacy"}
+    files, train = {"fit": folder / f"{name}_fit.spacy"}, None
     write_docs(experiment.fit(), files["fit"])
+    if experiment.train is not None:
+        train = folder / f"{name}_train.spacy"
+        write_docs(experiment.train(), train)
     say(f"Fitting {name} ...")
-    fit(experiment.model(cache), files["fit"], folder / name, component=experiment.component, silent=True)
+    fit(
+        experiment.model(cache),
+        files["fit"],
+        folder / name,
+        component=experiment.component,
+        train_data=train,
+        silent=True,
+    )
     nlp, pipe = open_pipeline(str(folder / name), None, code=None, gpu_id=-1)
     for title, documents in experiment.tests.items():
         files[title] = folder / f"{name}_test_{len(files)}.spacy"

@@ -66,6 +66,18 @@ def test_the_mean_score_is_that_of_the_tokens(calibrated, test_file, tmp_path):
     assert "true" not in result
 
 
+def test_scores_in_context_are_summed_and_were_held_out_in_context(model, calibrated, dev, test_file, tmp_path):
+    fitted = tmp_path / "in-context"
+    assert calib("fit", model, dev, fitted, "--method", "isotonic", "--context", "--silent").code == 0
+    _, result = run_expect(fitted, test_file, tmp_path, "--check")
+    nlp = spacy.load(fitted)
+    docs = list(nlp.pipe(bare_docs(nlp, list(DocBin().from_disk(test_file).get_docs(nlp.vocab)))))
+    scores = [token._.calib_score for doc in docs for token in doc]
+    assert result["accuracy"]["mean_score"] == pytest.approx(sum(scores) / len(scores), abs=1e-6)
+    assert result["true"]["accuracy"]["inside"]
+    assert (loaded_record(fitted).tokens.residual != loaded_record(calibrated).tokens.residual).all()
+
+
 def test_gold_changes_nothing_but_the_comparison(calibrated, test_file, tmp_path):
     bare = bare_file(calibrated, test_file, tmp_path / "bare.spacy")
     _, with_gold = run_expect(calibrated, test_file, tmp_path)

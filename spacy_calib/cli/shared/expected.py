@@ -27,10 +27,11 @@ def show(result: dict[str, Any]) -> None:
         show_gold(result)
     if "per_doc" in result:
         show_documents(result["per_doc"], result["confidence"])
-    if result["drift"] is None:
+    corrected = "gold" in result and result["trusted"]
+    if result["drift"] is not None:
+        show_drift(result["drift"], corrected)
+    elif not corrected:
         msg.warn(NO_RECORD)
-    else:
-        show_drift(result["drift"], "gold" in result)
 
 
 def show_estimates(result: dict[str, Any]) -> None:
@@ -145,7 +146,7 @@ def show_drift(drift: dict[str, Any], corrected: bool = False) -> None:
     print_table(rows, header, ("l", "r", "r", "r", "l"))
     if drift["stretch"]:
         msg.text(f"Compared by stretches of about {drift['stretch']:,} tokens, as there are few documents, and long ones.")
-    if corrected:
+    if corrected and drift["verdict"] != LIKE:
         msg.good(
             f"{drift['verdict'].capitalize()}. That matters to the scores alone: the numbers above are corrected by labels of these texts."
         )
@@ -157,7 +158,7 @@ def show_drift(drift: dict[str, Any], corrected: bool = False) -> None:
         named = ", ".join(one["name"] for one in drift["checks"] if one["differs"])
         msg.warn(
             f"Differs from the fit data ({named}): DO NOT TRUST the expected values. On texts of another kind they are most often too high, "
-            "and the intervals do not hold. Fit the pipe again on gold of this kind."
+            "and the intervals do not hold. Label a few of these texts: `expect --gold` tells the accuracy, and `adapt` makes the scores true."
         )
     else:
         msg.warn(
