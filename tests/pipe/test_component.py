@@ -181,12 +181,10 @@ def test_pickled_pipeline(fitted):
     assert values(pickle.loads(pickle.dumps(fitted))(TEXT)) == values(fitted(TEXT))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_worker_processes(fitted, method, monkeypatch):
+def test_worker_processes(fitted, monkeypatch):
     texts = [" ".join(w for w, _ in s) for s in made_up_sentences(6, 7)]
     expected = [values(doc) for doc in fitted.pipe(texts)]
-    context = multiprocessing.get_context(method)
-    monkeypatch.setattr("spacy.language.mp", context)
+    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
     got = [values(doc) for doc in fitted.pipe(texts, n_process=2, batch_size=3)]
     for one, other in zip(expected, got, strict=True):
         assert [v[0] for v in one] == pytest.approx([v[0] for v in other], abs=1e-6)
@@ -570,12 +568,13 @@ def test_entity_scores_survive_pickling_the_pipeline_and_the_doc(factory, entity
         assert other._.calib.ents == doc._.calib.ents
 
 
-def test_entities_in_worker_processes(entity_pipelines, monkeypatch):
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
     """What the recognizer kept of a Doc never leaves its process: the scores must be on the Doc when it does."""
     nlp = entity_pipelines["calib_ner"]
     texts = [doc.text for doc in entity_docs(6, 53)]
     expected = [span_values_of(doc) for doc in nlp.pipe(texts, batch_size=3)]
-    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
+    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context(method))
     for one, other in zip(expected, nlp.pipe(texts, n_process=2, batch_size=3), strict=True):
         same_spans(one, span_values_of(other), exactly=False)
 

@@ -14,7 +14,7 @@ def stand_for_all(doubt: Floats, words: Ints, n: int, seed: int = 0) -> Ints:
     """The documents to label: spread over their doubt, without the shortest ones, which would be most of a few where texts differ in length.
 
     On the texts of scripts/study_select_adapt.py five of them make an interval a quarter narrower than five of all documents do, and
-    the most doubtful ones make it twice as wide.
+    the most doubtful ones make it more than twice as wide.
 
     doubt (Floats): Expected share of wrong labels of each document, shape (m,). words (Ints): In each. n, seed: See `spread`.
     RETURNS (Ints): min(n, m) places, in random order. Short ones are among them only where there are no others.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import multiprocessing
 import pickle
 import weakref
 from typing import Any
@@ -157,16 +158,8 @@ def test_kb_ids_of_presets_stay():
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_worker_processes(method, monkeypatch):
-    import multiprocessing
-
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"{method} is not available")
-    context = multiprocessing.get_context(method)
-    for name in ("Process", "Pipe", "Queue"):
-        if hasattr(spacy.language.mp, name):
-            monkeypatch.setattr(spacy.language.mp, name, getattr(context, name))
+def test_worker_processes(monkeypatch):
+    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
     nlp = trained("calib_ner")
     docs = list(nlp.pipe(TEXTS * 3, n_process=2, batch_size=4))
     assert [doc.text for doc in docs] == TEXTS * 3
