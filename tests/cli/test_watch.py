@@ -16,6 +16,14 @@ from spacy_calib.cli.watch import watch
 from spacy_calib.watch.window import ONE
 from tests.cli.conftest import bare_docs, calib, entity_docs, refuses
 from tests.conftest import made_up_sentences
+from tests.watch.streams import simulate_less
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    with pytest.MonkeyPatch.context() as patch:
+        simulate_less(patch)
+        yield
 
 
 @pytest.fixture(scope="module")

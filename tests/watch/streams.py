@@ -8,6 +8,7 @@ from spacy_calib.expect.drift import DriftProfile, Labelled
 from spacy_calib.expect.estimates import Residuals, token_sums
 from spacy_calib.expect.record import FitRecord
 from spacy_calib.types import Groups
+from spacy_calib.watch import alarms
 from spacy_calib.watch.window import Batch, Layout
 
 LABELS = ("A", "B", "C")
@@ -44,3 +45,9 @@ def layout_of(record):
 
 def windows(layout, seed, n, n_docs=40, **settings):
     return [layout.count(made_batch((seed, i), n_docs, **settings)) for i in range(n)]
+
+
+def simulate_less(patch):
+    """Fewer draws for the thresholds, where a test is not about the rate. patch (pytest.MonkeyPatch): Undoes it."""
+    patch.setattr(alarms, "_WINDOWS", 1000)
+    patch.setattr(alarms, "_FITS", 4)

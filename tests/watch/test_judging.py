@@ -8,7 +8,14 @@ from spacy_calib.expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW, Check, D
 from spacy_calib.watch.alarms import QUIET
 from spacy_calib.watch.judging import EMPTY, NO_SCORES, OPEN, SLOW, Judge
 from spacy_calib.watch.window import Counts
-from tests.watch.streams import layout_of, made_batch, made_record, windows
+from tests.watch.streams import layout_of, made_batch, made_record, simulate_less, windows
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    with pytest.MonkeyPatch.context() as patch:
+        simulate_less(patch)
+        yield
 
 
 @pytest.fixture(scope="module")
