@@ -66,6 +66,11 @@ def test_is_the_direct_sum_over_all_pairs(n, seed):
     assert direct_error(scores**2, hits, found) == pytest.approx(found, abs=5e-6)
 
 
+def test_without_a_width_nothing_is_smoothed():
+    # Residuals 1 at 0, -1/2 at 1/2, -1 at 1, which all are points of the grid.
+    assert SmoothedResiduals([0.0, 0.5, 1.0], [1, 0, 0]).error(0) == pytest.approx(2.5 / 3)
+
+
 @given(scored_hits())
 def test_lies_between_the_mean_residual_and_the_error_of_distinct_scores(drawn):
     scores, hits = drawn
