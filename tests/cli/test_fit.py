@@ -252,7 +252,7 @@ def test_a_pipeline_can_be_fitted_in_place(calibrated_copy, gold):
 
 def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):
     both = tmp_path / "both"
-    assert calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib").code == 0
+    assert calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--method", "isotonic").code == 0
     nlp = loaded(both)
     assert nlp.pipe_names[:5] == ["tok2vec", "tagger", "calib", "morphologizer", "morph_calib"]
     alone = loaded(calibrated)
@@ -283,7 +283,7 @@ def test_gold_tags_that_the_model_does_not_know_are_counted_aloud(model, dev, tm
     vocab = spacy.blank("xx").vocab
     docs = list(DocBin().from_disk(dev).get_docs(vocab))
     docs.append(gold_doc(vocab, [("dog", "NOUN"), ("uh", "INTJ"), ("oh", "INTJ")]))
-    outcome = calib("fit", model, save_docs(tmp_path / "more.spacy", docs), tmp_path / "out")
+    outcome = calib("fit", model, save_docs(tmp_path / "more.spacy", docs), tmp_path / "out", "--method", "isotonic")
     assert outcome.code == 0
     assert "2 tokens (" in outcome.text
     assert "have a gold label that component 'tagger' does not know (INTJ; it knows" in outcome.text
@@ -298,7 +298,7 @@ def test_a_pipe_whose_state_cannot_be_read_is_fitted_anew(calibrated_copy, dev, 
     else:
         file.write_bytes(unreadable)
     refuses(calib("info", calibrated_copy), "fit the pipe again or copy the folder anew.")
-    outcome = calib("fit", calibrated_copy, dev, tmp_path / "again")
+    outcome = calib("fit", calibrated_copy, dev, tmp_path / "again", "--method", "isotonic")
     assert outcome.code == 0
     assert "cannot be read" in outcome.text
     assert "It is left out of the new pipeline unless it is the one that is fitted." in outcome.text

@@ -162,7 +162,7 @@ def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
 
 
 def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
-    options = ["-C", "ner", "--granularity", "biluo", "--silent"]
+    options = ["-C", "ner", "--granularity", "biluo", "--method", "isotonic", "--silent"]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
     nlp, docs = run(tmp_path / "out", entity_test)
     pipe = nlp.get_pipe("calib")
@@ -187,7 +187,7 @@ def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_pa
 
 
 def test_beam_marginals_and_candidates(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
-    options = ["-C", "ner", "--beam-width", 4, "--beam-density", 0.01]
+    options = ["-C", "ner", "--beam-width", 4, "--beam-density", 0.01, "--method", "isotonic"]
     assert calib("fit", ner_model, entity_dev, tmp_path / "out", *options).code == 0
     source = config_of(tmp_path / "out")["components"]["calib"]["source"]
     assert (source["beam_width"], source["beam_density"], source["granularity"]) == (4, 0.01, "type")
@@ -340,8 +340,9 @@ def test_two_calib_pipes_one_for_the_tagger_and_one_for_the_entities(two_pipes, 
 
 
 def test_the_tagger_first_and_the_recognizer_afterwards(ner_model, entity_dev, tmp_path):
-    assert calib("fit", ner_model, entity_dev, tmp_path / "one", "--silent").code == 0
-    assert calib("fit", tmp_path / "one", entity_dev, tmp_path / "two", "-C", "ner", "--attr", "sure_ent", "--silent").code == 0
+    quick = ("--method", "isotonic", "--silent")
+    assert calib("fit", ner_model, entity_dev, tmp_path / "one", *quick).code == 0
+    assert calib("fit", tmp_path / "one", entity_dev, tmp_path / "two", "-C", "ner", "--attr", "sure_ent", *quick).code == 0
     nlp = spacy.load(tmp_path / "two")
     assert nlp.pipe_names == ["tok2vec", "tagger", "calib", "ner", "sure_ent"]
     doc = nlp("Ann lives in New York .")
@@ -435,7 +436,7 @@ def test_tokens_without_entity_gold_are_left_out(ner_model, entity_dev, tmp_path
     data = save_docs(tmp_path / "part.spacy", [*bare, *docs[50:]])
     rest = save_docs(tmp_path / "rest.spacy", docs[50:])
     for name, file in (("part", data), ("rest", rest)):
-        assert calib("fit", ner_model, file, tmp_path / name, "-C", "ner", "--silent").code == 0
+        assert calib("fit", ner_model, file, tmp_path / name, "-C", "ner", "--method", "isotonic", "--silent").code == 0
     part, rest = (spacy.load(tmp_path / name).get_pipe("calib").fit_info for name in ("part", "rest"))
     assert part.tokens == rest.tokens
     assert part.pairs == rest.pairs
