@@ -151,6 +151,24 @@ def test_sets_are_made_again_of_enough_documents_and_dropped_of_fewer(nlp, n, ke
     assert calib.tokens.sets.of_all_.values[0] != fit_cut
 
 
+def test_an_adaptation_stands_after_the_context(nlp):
+    """What it moves are the scores that the context gave to the same Docs; tokens without gold are looked at by both."""
+    context = {"@calib_contexts": "spacy-calib.Context.v1"}
+    calib = nlp.add_pipe("calib", after="tagger", config={"context": context}).fit(odd_examples(nlp, 14, 1))
+    assert calib.tokens.context is not None
+    examples = odd_examples(nlp, 4, 2)
+    for token in examples[0].reference[:12]:
+        token.tag_ = ""
+    doc = examples[1].predicted
+    before = np.array([token._.calib_score for token in calib(doc)])
+    calib.adapt(examples)
+    (adaptation,) = calib.tokens.adaptations
+    tags = np.array([calib.labels.index(token.tag_) for token in doc])
+    after = [token._.calib_score for token in calib(doc)]
+    np.testing.assert_allclose(after, adaptation.move(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
+    assert calib.fit_info.adaptations[0]["tokens"]["entries"] == sum(len(example.predicted) for example in examples) - 12
+
+
 @pytest.mark.filterwarnings("ignore:.*CW14")
 @pytest.mark.parametrize("layer", ["ner", "spans:sc"])
 def test_spans_are_adapted_and_their_cut_offs_dropped(layer):

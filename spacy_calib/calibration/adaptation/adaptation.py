@@ -75,6 +75,8 @@ class Side:
         margins = log_odds(entries.scores)
         weights = document_weights(entries.scores, entries.documents, prior.between)
         line = fit_line(margins, entries.hits, weights, prior)
+        if not prior.offsets:
+            return cls(line, None, len(entries))
         moved = line.move(margins)
         of_group, n_tags = groups.of(entries.tags).astype(np.intp), len(groups.of_tag)
         group_offsets = average_offsets(moved, entries.hits, of_group, len(groups), weights)

@@ -15,7 +15,7 @@ from ...metrics.resampling import resample_mean
 from ...pairs.folds import cross_fit, folds_of
 from ...schema import keyed, maybe, number, record, whole
 from ...types import Floats, Groups, Ints
-from .adaptation import Adaptation, GoldEntries, Side
+from .adaptation import Adaptation, GoldEntries
 from .lines import LINE
 
 # With fewer documents each is left out by itself.
@@ -75,7 +75,7 @@ class AdaptationFit:
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
         """What was learned, of the form ADAPTED: "entries" that lead and how many of them are "right", the lines, "offsets": label -> what
-        is added to the log-odds of leading entries with it, and how these were judged "before" and (held out) "after".
+        is added to the log-odds of leading entries with it (of labels that lead somewhere in these documents), and how these were judged "before" and (held out) "after".
 
         labels (Sequence[str]): Of the tags.
         """
@@ -86,10 +86,19 @@ class AdaptationFit:
             "right": int(self.entries.hits[leads].sum()),
             "leading": vars(self.adaptation.leading.line),
             "other": vars(self.adaptation.other.line),
-            "offsets": _named_offsets(self.adaptation.leading, self.groups, labels),
+            "offsets": self._named_offsets(np.unique(self.entries.tags[leads]), labels),
             "before": judge(self.entries.scores[leads], self.entries.take(leads)),
             "after": None if after is None else judge(after[leads], self.entries.take(leads)),
         }
+
+    def _named_offsets(self, tags: Ints, labels: Sequence[str]) -> dict[str, float]:
+        """Those of leading entries with these tags, the greatest first."""
+        offsets = self.adaptation.leading.offsets
+        if offsets is None:
+            return {}
+        values = offsets.offsets(tags, self.groups.of(tags).astype(np.intp))
+        order = np.argsort(-np.abs(values), kind="stable")
+        return {labels[tags[i]]: float(values[i]) for i in order.tolist() if abs(values[i]) >= _NAMED}
 
 
 def judge(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
@@ -109,13 +118,3 @@ def judge(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
         "ece": calibration_error(scores, entries.hits, int(np.clip(len(entries) // _PER_BIN, 1, _BINS)), norm="l1"),
         "gap": {"value": interval.estimate, "low": interval.low, "high": interval.high},
     }
-
-
-def _named_offsets(side: Side, groups: Groups, labels: Sequence[str]) -> dict[str, float]:
-    """The greatest first."""
-    if side.offsets is None:
-        return {}
-    tags = np.arange(len(groups.of_tag))
-    values = side.offsets.offsets(tags, groups.of(tags).astype(np.intp))
-    order = np.argsort(-np.abs(values), kind="stable")
-    return {labels[tag]: float(values[tag]) for tag in order.tolist() if abs(values[tag]) >= _NAMED}

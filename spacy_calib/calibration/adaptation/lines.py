@@ -21,13 +21,16 @@ _HELD = 1e9
 class Prior:
     """What is believed of new texts before any of them is labelled; scripts/study_adapt.py compares it with others.
 
-    spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds; the slope has half of it around 1. One is
-        as likely as the other, and 0 is "no change": a mixture of Gaussians, whose parts the labelled documents weigh.
+    spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds. One is as likely as the other, and 0 is "no
+        change": a mixture of Gaussians, whose parts the labelled documents weigh. slope (float): That of the slope around 1, as a share.
     between (float): Standard deviation of what all tokens of one document share, in log-odds; see `document_weights`.
+    offsets (bool): Whether groups and tags may differ.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
+    slope: float = 0.5
     between: float = 0.3
+    offsets: bool = True
 
 
 # The saved form of Line.
@@ -66,20 +69,20 @@ def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: P
     """
     if not len(margins):
         return Line()
-    found = [_fit(margins, hits, weights, spread) for spread in prior.spreads]
+    found = [_fit(margins, hits, weights, spread, prior.slope) for spread in prior.spreads]
     evidence = np.array([one for _, one in found])
     share = np.exp(evidence - evidence.max())
     share /= share.sum()
     return Line(*(float(share @ [getattr(line, name) for line, _ in found]) for name in ("slope", "intercept")))
 
 
-def _fit(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float) -> tuple[Line, float]:
+def _fit(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float, slope: float) -> tuple[Line, float]:
     """(the line of highest posterior density, log evidence by Laplace's approximation)."""
     columns = np.column_stack([margins, np.ones(len(margins))])
     mean = np.array([1.0, 0.0])
     if not spread:
         return Line(), -_loss(margins, hits, weights)
-    precision = np.array([4.0, 1.0]) / spread**2
+    precision = np.array([slope**-2, 1.0]) / spread**2
     best = fit_logistic(columns, hits, weights, mean, precision)
     if best[0] < LEAST_SLOPE:
         held = np.array([_HELD, precision[1]])

@@ -1,0 +1,220 @@
+"""What should `calib adapt` believe before it sees labels? Several priors on documents that were left out, as Markdown.
+
+    python scripts/study_adapt.py --cache DIR --documents 5 20 --draws 10
+
+A calibration is fitted by `auto`, adapted to some documents of other texts drawn at random, and judged on the rest of these. The sets:
+
+- far: a tagger trained on the Penn Treebank sample (scripts/quality/models.py), calibrated on news, on each genre of EWT and of GUM;
+- near: en_core_web_sm on each genre of EWT, calibrated on the other genres, and the same of GUM;
+- home: fit and test documents of one kind: the Penn Treebank sample, EWT, ARK tweets and STREUSLE (scripts/quality/data.py makes the last three).
+
+Log loss is that of the likeliest tag and of all pairs, in percent of the raw loss above (or below) what it is without adapting: means over
+the targets of a set. ECE is of the likeliest tag. SPACY_CALIB_DATA names the data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from quality import readers
+from quality.data import DataSet, Split, load
+from quality.models import load_head, read, trained
+from quality.ours import Task, applied
+from quality.readers import Documents, Sentence
+from quality_table import MODEL, data_folder, default_cache
+from study_auto_small import made_up
+from tqdm import tqdm
+
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
+from spacy_calib.calibration.adaptation.lines import Prior
+from spacy_calib.calibration.token_fit import fit_tokens
+from spacy_calib.metrics.calibration_error import calibration_error
+from spacy_calib.metrics.proper import log_losses
+from spacy_calib.pairs.build import leading
+from spacy_calib.types import Floats, Groups
+
+PRIORS = {
+    "Gaussian, sigma .5": Prior((0.5,), slope=1.0, between=0.0, offsets=False),
+    "Gaussian, sigma 1": Prior((1.0,), slope=1.0, between=0.0, offsets=False),
+    "Gaussian, sigma .5, slope .25": Prior((0.5,), between=0.0, offsets=False),
+    "mixture": Prior(between=0.0, offsets=False),
+    "mixture, documents": Prior(offsets=False),
+    "mixture, documents, offsets": Prior(),
+}
+FEWEST_TOKENS = 3000
+
+
+# Data
+
+
+def gum(split: str) -> Documents:
+    """Documents of GUM with gold words and XPOS."""
+    text = gzip.decompress((data_folder() / "gum_coref" / f"{split}.conllu.gz").read_bytes()).decode("utf8")
+    document, sentences = "", []
+    for block in filter(None, text.split("\n\n")):
+        begun = re.search(r"^# newdoc id = (\S+)", block, re.MULTILINE)
+        document = begun[1] if begun else document
+        rows = [line.split("\t") for line in block.split("\n") if re.match(r"\d+\t", line)]
+        gold = {"tags": [row[4] for row in rows]}
+        sentences.append(Sentence(document, [row[1] for row in rows], gold, ["SpaceAfter=No" not in row[9] for row in rows]))
+    return readers.documents_of(sentences)
+
+
+def genre(document: list[Sentence]) -> str:
+    """What stands first in the document's name."""
+    return re.split(r"[-_]", document[0].document.removeprefix("GUM_"))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a model says of some documents. split (Split), labels (tuple[str, ...]): As in DataSet. genres (NDArray): Of each token."""
+
+    split: Split
+    labels: tuple[str, ...]
+    genres: np.ndarray
+
+    @classmethod
+    def of(cls, model: str, documents: Documents) -> Part:
+        head = load_head(model, "tagger")
+        split = Split(*read(head, documents))
+        return cls(split, head.labels, np.array([genre(document) for document in documents])[split.documents])
+
+    def take(self, own: np.ndarray) -> Split:
+        return Split(self.split.logits[own], self.split.gold[own], self.split.documents[own])
+
+    def large_genres(self) -> Iterator[str]:
+        for name in np.unique(self.genres).tolist():
+            if np.count_nonzero(self.genres == name) >= FEWEST_TOKENS:
+                yield name
+
+
+def as_set(name: str, labels: tuple[str, ...], fit: Split, test: Split) -> DataSet:
+    counts = tuple(np.bincount(fit.gold[fit.gold >= 0], minlength=len(labels)).tolist())
+    return DataSet(name, name, labels, counts, False, 0.0, fit, test)
+
+
+def ptb_model(cache: Path) -> str:
+    return str(trained("ptb", cache) / "model-best")
+
+
+def far(cache: Path) -> Iterator[DataSet]:
+    """The tagger of the news, calibrated on news."""
+    model = ptb_model(cache)
+    news = Part.of(model, readers.ptb()["fit"])
+    for documents in (readers.ewt("dev", "tags") + readers.ewt("test", "tags"), gum("train") + gum("dev")):
+        part = Part.of(model, documents)
+        for name in part.large_genres():
+            yield as_set(name, part.labels, news.split, part.take(part.genres == name))
+
+
+def near(cache: Path) -> Iterator[DataSet]:
+    """Each genre, calibrated on the others."""
+    for documents in (readers.ewt("dev", "tags") + readers.ewt("test", "tags"), gum("train") + gum("dev")):
+        part = Part.of(MODEL, documents)
+        for name in part.large_genres():
+            yield as_set(name, part.labels, part.take(part.genres != name), part.take(part.genres == name))
+
+
+def home(cache: Path) -> Iterator[DataSet]:
+    """Fit and test documents of one kind."""
+    parts, model = readers.ptb(), ptb_model(cache)
+    fit, test = (Part.of(model, parts[name]) for name in ("fit", "test"))
+    yield as_set("ptb", fit.labels, fit.split, test.split)
+    for name in ("ewt-tagger", "ark", "streusle"):
+        yield load(cache / "quality" / "sets" / name)
+
+
+SETS: dict[str, Callable[[Path], Iterator[DataSet]]] = {"far": far, "near": near, "home": home}
+
+
+# Judging
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Texts that a calibration is adapted to. entries (GoldEntries): With calibrated scores. raw (Floats): Their raw ones. groups (Groups): Of the tags."""
+
+    name: str
+    entries: GoldEntries
+    raw: Floats
+    groups: Groups
+
+    @classmethod
+    def of(cls, held: DataSet) -> Target:
+        task = Task(held)
+        chosen, _ = task.chosen
+        scores = applied(fit_tokens(task.data, chosen, task.group(chosen.grouping)).calibration, task)
+        pairs = task.test
+        entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, task.documents)
+        return cls(held.name, entries, pairs.scores, task.groups)
+
+    def judge(self, prior: Prior, n_documents: int, draws: int) -> Floats:
+        """Log loss of the likeliest tag and of all pairs, above that without adapting in percent of the raw one; and ECE, without and with:
+        means over the draws.
+        """
+        rng = np.random.default_rng(0)
+        every = np.unique(self.entries.documents)
+        return np.mean([self._judge(prior, rng.permutation(every)[:n_documents]) for _ in range(draws)], axis=0)
+
+    def _judge(self, prior: Prior, labelled: np.ndarray) -> list[float]:
+        seen = np.isin(self.entries.documents, labelled)
+        rest = self.entries.take(np.flatnonzero(~seen))
+        adaptation = Adaptation.fit(self.entries.take(np.flatnonzero(seen)), self.groups, prior)
+        adapted, raw = adaptation.move(rest.scores, rest.leads, rest.tags), self.raw[~seen]
+        found = []
+        for own in (rest.leads, np.ones(len(rest), dtype=bool)):
+            losses = [log_losses(scores[own], rest.hits[own]).mean() for scores in (raw, rest.scores, adapted)]
+            found.append(100 * (losses[2] - losses[1]) / losses[0])
+        return found + [
+            calibration_error(scores[rest.leads], rest.hits[rest.leads], norm="l1") for scores in (rest.scores, adapted)
+        ]
+
+
+def show(name: str, targets: Sequence[Target], n_documents: int, draws: int) -> None:
+    """A table with a line for each prior."""
+    wanted = [one for one in targets if len(np.unique(one.entries.documents)) >= 2 * n_documents]
+    if not wanted:
+        return
+    print(f"\n{name}: {len(wanted)} targets, {n_documents} documents, {draws} draws\n")
+    print(
+        "| prior | likeliest tag: % of raw | worst target | all pairs | ECE before | after |\n| --- | --- | --- | --- | --- | --- |"
+    )
+    for words, prior in PRIORS.items():
+        each = np.array([one.judge(prior, n_documents, draws) for one in wanted])
+        mean = each.mean(axis=0)
+        print(
+            f"| {words} | {mean[0]:+.2f} | {each[:, 0].max():+.2f} | {mean[1]:+.2f} | {mean[2]:.4f} | {mean[3]:.4f} |",
+            flush=True,
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="SET", help=f"Of {', '.join(SETS)}; all where none is named")
+    parser.add_argument("--documents", type=int, nargs="+", default=[2, 5, 20], help="Labelled documents")
+    parser.add_argument("--draws", type=int, default=10, help="Of labelled documents")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder of trained models and data sets")
+    parser.add_argument("--made-up", action="store_true", help="Made-up tokens of few tags instead of the sets")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(SETS)
+    if unknown:
+        parser.error(f"{', '.join(sorted(unknown))}: of {', '.join(SETS)}")
+    if options.made_up:
+        show("made up", [Target.of(made_up())], options.documents[0], options.draws)
+        return 0
+    for name in options.names or SETS:
+        targets = [Target.of(held) for held in tqdm(SETS[name](options.cache), desc=name, disable=None, leave=False)]
+        for n_documents in options.documents:
+            show(name, targets, n_documents, options.draws)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
