@@ -120,7 +120,7 @@ def changed_array(value: Any, rng: random.Random) -> Any:
         return value[::-1].copy()
     if what == "scale" and value.dtype.kind in "fiu":
         with np.errstate(all="ignore"):
-            return value * np.array(rng.choice([-1, 0, 2, 1000]), dtype=value.dtype)
+            return value * np.array(rng.choice([-1, 0, 2, 1000])).astype(value.dtype)
     return value.reshape(1, *value.shape) if rng.random() < 0.5 else value.reshape(-1, 1)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.sufficiency import HeldOut
 from ..pairs.documents import DOCUMENT
-from ..schema import FAR, anything, flag, keyed, listed, maybe, number, optional, record, text, whole
+from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
 
 _SHARE = maybe(number(0.0, 1.0))
 _ROW = record(
@@ -69,9 +69,10 @@ _SPANS = record(
         "table": listed(_ROW), "context": optional(maybe(_SPAN_CONTEXT)),
     }
 )  # fmt: skip
+_SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
 _ADAPTATION = record(
     {
-        "docs": whole(), "unit": text, "seen": maybe(keyed(anything)), "sets_dropped": flag, "cutoffs_dropped": flag,
+        "docs": whole(), "unit": text, "seen": maybe(_SEEN), "sets_dropped": flag, "cutoffs_dropped": flag,
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from spacy.language import Language
 
 from ..doc.annotations import SPANS_PREFIX, plain_name
+from ..pairs.documents import counted
 from .scorer import score_names
 
 # What each annotation is read from, as spaCy's factories name it.
@@ -31,11 +32,12 @@ def facts(pipe: Any) -> dict[str, str]:
     source = pipe.source.component or "scores on the Doc"
     if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
+    adapted = "".join(f", adapted to {counted(made['unit'], made['docs'])}" for made in info.adaptations)
     return {
         "Name": pipe.name,
         "Calibrates": f"{source} ({info.layer})",
         "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info.tokens:,} tokens of {info.docs:,} documents",
+        "Fitted": f"on {info.tokens:,} tokens of {info.docs:,} documents{adapted}",
         "Method": info.method + (f" after {info.scaling['name']}" if info.scaling else ""),
     }
 

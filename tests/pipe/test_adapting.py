@@ -63,6 +63,7 @@ def test_five_documents_make_scores_true(fitted):
     assert made["docs"] == 5
     assert made["tokens"]["after"]["log_loss"] < made["tokens"]["before"]["log_loss"]
     assert made["tokens"]["leading"]["intercept"] < 0
+    assert repr(calib).endswith("documents, adapted to 5 Docs of the file>")
     assert calib.learned.record.accuracy == pytest.approx(made["tokens"]["right"] / made["tokens"]["entries"])
     figures = fitted.meta["performance"]
     assert figures["calib_nll"] < figures["calib_nll_raw"]
