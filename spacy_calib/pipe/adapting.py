@@ -13,6 +13,7 @@ from spacy.training import Example
 
 from ..calibration.adaptation.adaptation import GoldEntries
 from ..calibration.adaptation.fitting import AdaptationFit
+from ..calibration.adaptation.lines import OF_SPANS, OF_TOKENS
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData
 from ..calibration.spans import SpanCalibration
@@ -143,7 +144,7 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     with_gold = order[kept] < len(data.pairs)
     own, bare = np.flatnonzero(with_gold), np.flatnonzero(~with_gold)
     entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, documents)
-    fit = AdaptationFit.of(entries.take(own), groups)
+    fit = AdaptationFit.of(entries.take(own), groups, OF_TOKENS)
     made = copy(before)
     made.adaptations = (*before.adaptations, fit.adaptation)
     made.sets = None
@@ -162,7 +163,7 @@ def adapt_spans(data: SpanData, before: SpanCalibration, view: Any = None) -> Ad
     spans = data.spans.take(known)
     scores, _ = made.calibrate(spans, np.where(spans.chosen, data.raw[known], spans.own), (), view)
     entries = GoldEntries(scores, data.hits[known] == 1, spans.chosen, spans.labels, data.documents[known])
-    fit = AdaptationFit.of(entries, before.groups)
+    fit = AdaptationFit.of(entries, before.groups, OF_SPANS)
     made.adaptations = (*before.adaptations, fit.adaptation)
     return AdaptedSpans(data, fit, made)
 

@@ -16,7 +16,7 @@ from ...schema import Misfit, anything, keyed, listed, maybe, record, whole
 from ...types import GROUPS, Floats, Groups, Ints
 from ..recalibrators.logistic import log_odds, sigmoid
 from ..tag_offsets import TagOffsets, average_offsets, offsets_of
-from .lines import LINE, Line, Prior, document_weights, fit_line
+from .lines import LINE, OF_TOKENS, Line, Prior, document_weights, fit_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +120,10 @@ class Adaptation:
     other: Side
 
     @classmethod
-    def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior | None = None) -> Adaptation:
+    def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = OF_TOKENS) -> Adaptation:
         """Learn from the entries of a few labelled documents."""
         sides = (entries.take(np.flatnonzero(entries.leads == leads)) for leads in (True, False))
-        return cls(groups, *(Side.fit(side, groups, prior or Prior()) for side in sides))
+        return cls(groups, *(Side.fit(side, groups, prior) for side in sides))
 
     def move(self, scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:
         """The adapted probabilities of n entries. scores, leads, tags: As in GoldEntries."""

@@ -16,7 +16,7 @@ from ...pairs.folds import cross_fit, folds_of
 from ...schema import keyed, maybe, number, record, whole
 from ...types import Floats, Groups, Ints
 from .adaptation import Adaptation, GoldEntries
-from .lines import LINE
+from .lines import LINE, Prior
 
 # With fewer documents each is left out by itself.
 _FOLDS = 10
@@ -50,15 +50,18 @@ ADAPTED = record(
 
 @dataclass(frozen=True, eq=False)
 class AdaptationFit:
-    """entries (GoldEntries): Of the labelled documents. groups (Groups): Of their tags. adaptation (Adaptation): Learned from all of them."""
+    """entries (GoldEntries): Of the labelled documents. groups (Groups): Of their tags. prior (Prior): What was believed before.
+    adaptation (Adaptation): Learned from all of them.
+    """
 
     entries: GoldEntries
     groups: Groups
+    prior: Prior
     adaptation: Adaptation
 
     @classmethod
-    def of(cls, entries: GoldEntries, groups: Groups) -> AdaptationFit:
-        return cls(entries, groups, Adaptation.fit(entries, groups))
+    def of(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> AdaptationFit:
+        return cls(entries, groups, prior, Adaptation.fit(entries, groups, prior))
 
     @cached_property
     def held_out(self) -> Floats | None:
@@ -69,7 +72,7 @@ class AdaptationFit:
 
         def score(outside: Ints, inside: Ints) -> Floats:
             own = entries.take(inside)
-            return Adaptation.fit(entries.take(outside), self.groups).move(own.scores, own.leads, own.tags)
+            return Adaptation.fit(entries.take(outside), self.groups, self.prior).move(own.scores, own.leads, own.tags)
 
         return cross_fit(folds_of(entries.documents, _FOLDS), score)
 

@@ -19,7 +19,7 @@ _HELD = 1e9
 
 @dataclass(frozen=True)
 class Prior:
-    """What is believed of new texts before any of them is labelled; scripts/study_adapt.py compares it with others.
+    """What is believed of new texts before any of them is labelled; scripts/study_adapt.py compares beliefs about tokens.
 
     spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds. One is as likely as the other, and 0 is "no
         change": a mixture of Gaussians, whose parts the labelled documents weigh. slope (float): That of the slope around 1, as a share.
@@ -32,6 +32,10 @@ class Prior:
     between: float = 0.3
     offsets: bool = True
 
+
+OF_TOKENS = Prior()
+# Whole entities are fewer, and elsewhere their scores are off by more: a recognizer finds names where there are none.
+OF_SPANS = Prior(spreads=(0.0, 0.2, 0.5, 1.0))
 
 # The saved form of Line.
 LINE = record({"slope": number(LEAST_SLOPE), "intercept": number()})
