@@ -34,6 +34,7 @@ from quality.readers import Documents, Sentence
 from quality_table import MODEL, default_cache, say
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
+from spacy_calib.calibration.adaptation.lines import OF_SPANS, OF_TOKENS, Prior
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.examples import run_pipes
 from spacy_calib.cli.shared.loading import open_pipeline
@@ -232,7 +233,7 @@ def adapted_row(scored: Scored, draws: Sequence[Ints]) -> Row:
     entries, found, worse = scored.entries, [], []
     for chosen in draws:
         known = np.isin(entries.documents, chosen)
-        adaptation = Adaptation.fit(entries.take(np.flatnonzero(known)), scored.groups)
+        adaptation = Adaptation.fit(entries.take(np.flatnonzero(known)), scored.groups, scored.prior)
         new = entries.take(np.flatnonzero(~known))
         found.append(figures_of(new, adaptation.move(new.scores, new.leads, new.tags)))
         worse.append(found[-1].top_loss - figures_of(new, new.scores).top_loss)
@@ -245,25 +246,30 @@ def adapted_row(scored: Scored, draws: Sequence[Ints]) -> Row:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What a pipe said of one test set. entries (GoldEntries): With calibrated scores. raw (Floats): Their raw ones. groups (Groups): Of their labels."""
+    """What a pipe said of one test set. entries (GoldEntries): With calibrated scores. raw (Floats): Their raw ones. groups (Groups): Of their labels.
+    prior (Prior): What an adaptation believes beforehand.
+    """
 
     entries: GoldEntries
     raw: Floats
     groups: Groups
+    prior: Prior
 
     @classmethod
-    def of(cls, judged: JudgedPairs, groups: Groups) -> Scored:
+    def of(cls, judged: JudgedPairs, groups: Groups, prior: Prior) -> Scored:
         pairs = judged.pairs
         leads = leading(pairs.rows, pairs.scores)
-        return cls(GoldEntries(judged.calibrated, pairs.hits, leads, pairs.tags, judged.documents), pairs.scores, groups)
+        entries = GoldEntries(judged.calibrated, pairs.hits, leads, pairs.tags, judged.documents)
+        return cls(entries, pairs.scores, groups, prior)
 
 
 def levels_of(pipe: Any, corpus: ScoredCorpus) -> dict[str, Scored]:
     """The tokens; of a recognizer the entities too. By what is put behind the name of the test set."""
-    tokens = Scored.of(corpus.pairs(), pipe.groups)
+    tokens = Scored.of(corpus.pairs(), pipe.groups, OF_TOKENS)
     if not len(corpus.spans):
         return {"": tokens}
-    return {", entities": Scored.of(corpus.span_pairs(pipe.lookup.span_labels()), pipe.spans.groups), ", tokens": tokens}
+    spans = corpus.span_pairs(pipe.lookup.span_labels())
+    return {", entities": Scored.of(spans, pipe.spans.groups, OF_SPANS), ", tokens": tokens}
 
 
 def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
