@@ -15,7 +15,7 @@ from ...errors import calib_error
 from ...schema import Misfit, anything, keyed, listed, maybe, record, whole
 from ...types import GROUPS, Floats, Groups, Ints
 from ..recalibrators.logistic import log_odds, sigmoid
-from ..tag_offsets import TagOffsets, average_offsets, offsets_of
+from ..tag_offsets import Offsets, TagOffsets, average_offsets, offsets_of
 from .lines import LINE, OF_TOKENS, Line, Prior, document_weights, fit_line
 
 
@@ -79,11 +79,10 @@ class Side:
             return cls(line, None, len(entries))
         moved = line.move(margins)
         of_group, n_tags = groups.of(entries.tags).astype(np.intp), len(groups.of_tag)
-        group_offsets = average_offsets(moved, entries.hits, of_group, len(groups), weights)
-        moved = moved + offsets_of(group_offsets.values, of_group)
+        of_groups = _offsets(moved, entries, of_group, len(groups), prior)
+        moved = moved + offsets_of(of_groups.values, of_group)
         known = np.where(entries.tags < n_tags, entries.tags, -1)
-        tag_offsets = average_offsets(moved, entries.hits, known, n_tags, weights)
-        return cls(line, TagOffsets.of(group_offsets, tag_offsets), len(entries))
+        return cls(line, TagOffsets.of(of_groups, _offsets(moved, entries, known, n_tags, prior)), len(entries))
 
     def move(self, scores: Floats, tags: Ints, groups: Groups) -> Floats:
         if self.line == Line():
@@ -106,6 +105,13 @@ class Side:
             if offsets.sizes() != (len(groups.of_tag), len(groups)):
                 raise Misfit("offsets", "fitted to these tags and groups")
         return cls(Line(**state["line"]), offsets, state["entries"])
+
+
+def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
+    """Of units (groups or tags): those of one unit in one document are alike. margins (Floats): Log-odds so far."""
+    _, documents = np.unique(entries.documents, return_inverse=True)
+    weights = document_weights(sigmoid(margins), documents * (n_units + 1) + units + 1, prior.within)
+    return average_offsets(margins, entries.hits, units, n_units, weights)
 
 
 @dataclass(frozen=True, eq=False)

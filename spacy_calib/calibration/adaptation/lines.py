@@ -24,12 +24,14 @@ class Prior:
     spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds. One is as likely as the other, and 0 is "no
         change": a mixture of Gaussians, whose parts the labelled documents weigh. slope (float): That of the slope around 1, as a share.
     between (float): Standard deviation of what all tokens of one document share, in log-odds; see `document_weights`.
-    offsets (bool): Whether groups and tags may differ.
+    within (float): The same of what the tokens of one tag, or of one group, share in one document: where a tag is wrong once, it is often
+        wrong throughout a document. offsets (bool): Whether groups and tags may differ.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
     slope: float = 0.5
     between: float = 0.3
+    within: float = 1.0
     offsets: bool = True
 
 
@@ -53,13 +55,13 @@ class Line:
 
 
 def document_weights(scores: Floats, documents: Ints, between: float) -> Floats:
-    """How much each of n entries counts, where those of one document are alike: 1 / (1 + between^2 * information of its document).
+    """How much each of n entries counts, where those of one document (of one tag) are alike: 1 / (1 + between^2 * its information).
 
     A document's information on a shift that all its entries share is the sum of p (1 - p); beside it, it has a shift of its own, with
     variance between^2. So it tells of the shift of all documents with variance 1 / information + between^2, as in the weights of a
     random-effects meta-analysis: a long document never counts more than 1 / between^2.
 
-    scores (Floats), documents (Ints): Of each entry.
+    scores (Floats), documents (Ints): Of each entry; or a number for each document and tag.
     """
     _, codes = np.unique(documents, return_inverse=True)
     information = np.bincount(codes, weights=scores * (1.0 - scores))

@@ -96,3 +96,19 @@ def test_saved_state():
 def test_arrays_of_one_length():
     with pytest.raises(CalibError, match="C002"):
         GoldEntries(np.ones(2), np.ones(1, dtype=bool), np.ones(2, dtype=bool), np.zeros(2, dtype=int), np.zeros(2, dtype=int))
+
+
+def test_a_tag_that_is_wrong_in_one_document_alone_says_less_than_one_that_is_wrong_in_many():
+    """Forty misses of tag 0, scored .9 each: all in one of ten documents, or four in each."""
+
+    def offset(documents: np.ndarray) -> float:
+        n, rng = 2000, np.random.default_rng(0)
+        scores, hits = np.full(n, 0.9), rng.random(n) < 0.9
+        tags, leads = rng.integers(1, 4, n), np.ones(n, dtype=bool)
+        tags[:40], hits[:40] = 0, False
+        made = Adaptation.fit(GoldEntries(scores, hits, leads, tags, documents), GROUPS)
+        assert made.leading.offsets is not None
+        return float(made.leading.offsets.tags_.values[0])
+
+    spread, together = np.arange(2000) % 10, np.arange(2000) // 200
+    assert offset(spread) < 1.3 * offset(together) < 0
