@@ -111,7 +111,10 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     """
     of_windows = holds_windows(run.data)
     window_files([*([run.data] if of_windows else []), *run.merge])  # each once
-    if run.date is not None and not of_windows:
+    if of_windows:
+        for flag, given in (("--window", run.window), ("--date", run.date), ("--part", run.part)):
+            check_option(flag, given is None, "left out where DATA holds windows", given)
+    elif run.date is not None:
         check_dates(run.data, run.date, str(run.window_of_texts))
     nlp, pipe = run.open()
     older = read_windows(pipe, run.merge, run.rate, run.confidence) if run.merge else None

@@ -18,6 +18,8 @@ from .attributes import doc_view, token_values
 from .blocks import Block, held_blocks
 
 _WORDS = [ORTH, IS_SPACE]
+# What is read of a block: nothing by which a word could be told.
+_COLUMNS = ("tags", "tag", "indptr", "carried", "raw", "calibrated", "column", "extra")
 
 
 class Carried(NamedTuple):
@@ -57,7 +59,10 @@ class CarriedReader:
             words, vocab = doc.to_array(_WORDS), cast(Any, doc.vocab)
             if (words[:, 0] == block["orth"]).all():
                 # The flag is set by the language of a vocab; one that no Language made has none.
-                return {**block, "space": words[:, 1] > 0 if IS_SPACE in vocab.lex_attr_getters else is_space(doc)}
+                kept = {name: block[name] for name in _COLUMNS if name in block}
+                if "spans" in block:
+                    kept["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}
+                return {**kept, "space": words[:, 1] > 0 if IS_SPACE in vocab.lex_attr_getters else is_space(doc)}
         return self._by_tokens(doc)
 
     def read(self, prepared: Sequence[Carried | Block]) -> Carried:
@@ -81,7 +86,9 @@ class CarriedReader:
         first_tag = _starts([len(block["tags"]) for block in blocks])
         n_entries = [len(block["raw"]) for block in blocks]
         codes = _joined(blocks, "tag").astype(np.intp) + np.repeat(first_tag, n_entries)
-        lengths = np.concatenate([np.diff(block["indptr"].astype(np.intp)) for block in blocks])
+        # The step from the end of one block to the beginning of the next is none of a token.
+        ends = np.cumsum([len(block["indptr"]) for block in blocks])[:-1] - 1
+        lengths = np.delete(np.diff(_joined(blocks, "indptr").astype(np.intp)), ends)
         rows = np.repeat(np.arange(len(lengths)), lengths)
         hashes, columns_of = self._hashes_of(tags), np.array([self._columns.get(name, -1) for name in tags], dtype=np.intp)
         carried = _joined(blocks, "carried")

@@ -23,7 +23,7 @@ from .component import Calibrator
 from .fitted import pipes_named
 
 # Docs that are counted in one go.
-_BUFFER = 64
+_BUFFER = 128
 
 
 class Monitor:
@@ -86,7 +86,10 @@ class Monitor:
 
     def _room(self) -> int:
         """Docs that the buffer takes until they are counted."""
-        return _BUFFER if isinstance(self.window, str) else min(_BUFFER, self.window - self._at(self._key).documents)
+        if isinstance(self.window, str):
+            return _BUFFER
+        held = self._windows.get(self._key)
+        return min(_BUFFER, self.window - (0 if held is None else held.documents))
 
     def _count(self) -> None:
         """Count what is in the buffer, and go on to the next window where this one is full."""

@@ -9,6 +9,7 @@ that one. The threshold is one that holds the rate for nine of ten such fit data
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -36,7 +37,6 @@ class Alarms:
     profile: DriftProfile
     level: float
     seed: int = 0
-    _limits: dict[str, float] = field(default_factory=dict)
     _thresholds: dict[int, dict[str, float]] = field(default_factory=dict)
 
     def compare(self, counts: Counts) -> Drift:
@@ -48,10 +48,9 @@ class Alarms:
         profile = self.profile
         cut = few_and_long(counts.scored, counts.tokens, profile.usual)
         thresholds = self.thresholds(profile.worth(counts.stretches if cut else counts.scored, counts.tokens))
-        limits = self.limits()
         found = differences(counts.tables, totals(profile.held, np.ones((1, len(profile.scores)))))
         checks = tuple(
-            Check(name, float(value[0]), limits[name], thresholds[name])
+            Check(name, float(value[0]), self.limits[name], thresholds[name])
             for name, value in found.items()
             if not np.isnan(value[0])
         )
@@ -60,11 +59,10 @@ class Alarms:
             return Drift(DIFFERENT, checks, stretch)
         return Drift(TOO_FEW if all(check.chance > BLIND * check.limit for check in checks) else QUIET, checks, stretch)
 
+    @cached_property
     def limits(self) -> dict[str, float]:
         """The least differences that matter, see `DriftProfile.limits`."""
-        if not self._limits:
-            self._limits = self.profile.limits(self.seed)
-        return self._limits
+        return self.profile.limits(self.seed)
 
     def thresholds(self, worth: int) -> dict[str, float]:
         """Up to where differences are chance, by the name of the check; they share the level.

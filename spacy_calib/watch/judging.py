@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from ..expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW, Drift
@@ -88,8 +89,10 @@ class Judge:
     exact: bool = True
     other_weights: bool = False
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_alarms", Alarms(self.record.profile, 0.5 / self.every))
+    @cached_property
+    def alarms(self) -> Alarms:
+        """What compares windows, at half of the rate."""
+        return Alarms(self.record.profile, 0.5 / self.every)
 
     def judge(self, windows: Iterable[tuple[Counts, bool]]) -> Iterator[Judgement]:
         """windows: In their order, each with whether it is still filled, which leaves it without a verdict."""
@@ -112,7 +115,7 @@ class Judge:
                 entities = EntityEstimates(entities.predicted, entities.right, entities.gold, entities.precision, None, None)
         if self.other_weights or is_open:
             return Judgement(OTHER_WEIGHTS if self.other_weights else OPEN, accuracy, entities)
-        drift = self._compare(counts)
+        drift = self.alarms.compare(counts)
         return Judgement(drift.verdict, accuracy, entities, drift)
 
     def _add(self, pending: list[tuple[int, Counts]], counts: Counts) -> Together | None:
@@ -120,13 +123,9 @@ class Judge:
         size = 1
         while pending and pending[-1][0] == size:
             size, counts = 2 * size, pending.pop()[1] + counts
-            drift = self._compare(counts)
+            drift = self.alarms.compare(counts)
             if drift.verdict == DIFFERENT:
                 pending.clear()
                 return Together(size, drift)
         pending.append((size, counts))
         return None
-
-    def _compare(self, counts: Counts) -> Drift:
-        alarms: Alarms = self._alarms  # type: ignore[attr-defined]
-        return alarms.compare(counts)

@@ -16,14 +16,7 @@ from spacy_calib.cli.watch import watch
 from spacy_calib.watch.window import ONE
 from tests.cli.conftest import bare_docs, calib, entity_docs, refuses
 from tests.conftest import made_up_sentences
-from tests.watch.streams import simulate_less
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    with pytest.MonkeyPatch.context() as patch:
-        simulate_less(patch)
-        yield
+from tests.watch.streams import few_draws  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +158,7 @@ def test_options_that_cannot_be(options, sentence, calibrated, days, texts):
 def test_windows_of_another_pipe_and_spoilt_ones_are_refused(days, calibrated_ner, calibrated, tmp_path):
     refuses(calib("watch", calibrated_ner, days[0]), "The windows belong to another pipe")
     spoilt = shutil.copy(days[0] / "monday.jsonl", tmp_path / "spoilt.jsonl")
+    refuses(calib("watch", calibrated, spoilt, "--window", 5), "Option --window must be left out where DATA holds windows")
     with open(spoilt, "a") as file:
         file.write("\n{\n")
     refuses(calib("watch", calibrated, spoilt), "There is no window to read in line 4 of")

@@ -16,14 +16,7 @@ from spacy_calib import CalibError, Monitor
 from spacy_calib.watch.judging import EMPTY, OPEN
 from spacy_calib.watch.window import ONE
 from tests.conftest import examples_for, made_up_sentences, run_upstream
-from tests.watch.streams import simulate_less
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    with pytest.MonkeyPatch.context() as patch:
-        simulate_less(patch)
-        yield
+from tests.watch.streams import few_draws  # noqa: F401
 
 
 def texts(n, seed=5):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from spacy_calib.expect.drift import DriftProfile, Labelled
 from spacy_calib.expect.estimates import Residuals, token_sums
@@ -47,7 +48,10 @@ def windows(layout, seed, n, n_docs=40, **settings):
     return [layout.count(made_batch((seed, i), n_docs, **settings)) for i in range(n)]
 
 
-def simulate_less(patch):
-    """Fewer draws for the thresholds, where a test is not about the rate. patch (pytest.MonkeyPatch): Undoes it."""
-    patch.setattr(alarms, "_WINDOWS", 1000)
-    patch.setattr(alarms, "_FITS", 4)
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    """Fewer draws for the thresholds in the tests of a module that imports this: they are not about the rate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alarms, "_WINDOWS", 1000)
+        patch.setattr(alarms, "_FITS", 4)
+        yield

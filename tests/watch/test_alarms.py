@@ -30,7 +30,7 @@ def test_texts_like_those_of_the_fit_give_no_more_alarms_than_stated(alarms, lay
 def test_the_level_alone_holds_the_rate_where_every_difference_matters(layout):
     """Without a least difference that matters, chance alone decides."""
     alarms = Alarms(made_record().profile, 0.05)
-    alarms._limits = dict.fromkeys(alarms.limits(), 0.0)
+    vars(alarms)["limits"] = dict.fromkeys(alarms.limits, 0.0)
     found = [alarms.compare(counts).verdict for counts in windows(layout, 2, 200)]
     assert found.count(DIFFERENT) <= 18  # of 10; 18 has probability .01 by chance
 

@@ -8,14 +8,7 @@ from spacy_calib.expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW, Check, D
 from spacy_calib.watch.alarms import QUIET
 from spacy_calib.watch.judging import EMPTY, NO_SCORES, OPEN, SLOW, Judge
 from spacy_calib.watch.window import Counts
-from tests.watch.streams import layout_of, made_batch, made_record, simulate_less, windows
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    with pytest.MonkeyPatch.context() as patch:
-        simulate_less(patch)
-        yield
+from tests.watch.streams import few_draws, layout_of, made_batch, made_record, windows  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -91,19 +84,19 @@ class _Limit:
 )
 def test_blocks_are_pairs_fours_and_so_on(record, layout, limit, sizes, slow):
     judge = Judge(record)
-    object.__setattr__(judge, "_alarms", _Limit(limit))
+    vars(judge)["alarms"] = _Limit(limit)
     one = Counts(**{**vars(layout.nothing()), "documents": 1, "scored": 1, "tokens": 1, "squares": 1})
     found = judged(judge, [one] * 6)
-    assert judge._alarms.sizes == sizes
+    assert judge.alarms.sizes == sizes
     assert [each.together.windows for each in found if each.verdict == SLOW] == slow
 
 
 def test_a_window_with_an_alarm_is_in_no_block(record, layout):
     judge = Judge(record)
-    object.__setattr__(judge, "_alarms", _Limit(5))
+    vars(judge)["alarms"] = _Limit(5)
     small, large = (
         Counts(**{**vars(layout.nothing()), "documents": 1, "scored": 1, "tokens": n, "squares": 1}) for n in (1, 9)
     )
     found = judged(judge, [small, large, small])
     assert [one.verdict for one in found] == [QUIET, DIFFERENT, QUIET]
-    assert judge._alarms.sizes == [1, 9, 1, 2]
+    assert judge.alarms.sizes == [1, 9, 1, 2]
