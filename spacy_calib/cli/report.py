@@ -265,7 +265,7 @@ def _fit_line(pipe: Calibrator) -> str:
     info = pipe.fit_info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
-        f"method {info.method}" + (f" after {info.scaling['name']}" if info.scaling else ""),
+        f"method {info.steps}",
         f"fitted on {counted(info.unit, info.docs)}, {info.tokens:,} tokens",
         f"scores from {info.threshold:g}",
     ]

@@ -29,8 +29,8 @@ def words_of(docs: Sequence[Doc], functions: Sequence[FromDocs] = (), first: int
     starts = np.cumsum([0, *map(len, docs)])
     table = np.concatenate([np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64), *(doc.to_array(_ATTRIBUTES) for doc in docs)])
     counts = table[:, 2] == 0
-    for place in range(first):
-        counts[starts[:-1] + place] = False
+    if first:
+        counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     shapes = {name: table[:, 3 + i] != 0 for i, name in enumerate(SHAPES)}
     columns = {feature.registered: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns)

@@ -184,6 +184,12 @@ class FitInfo:
     adaptations: list[Mapping[str, Any]] = field(default_factory=list)
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def steps(self) -> str:
+        """The recalibrator, and what stands before and behind it, in a few words."""
+        after = f" after {self.scaling['name']}" if self.scaling else ""
+        return self.method + after + (", in context" if self.context and self.context["kept"] else "")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the form FIT_INFO, as commands write it to JSON."""
         return {**asdict(self), "held_out": None if self.held_out is None else self.held_out.to_dict()}

@@ -38,7 +38,7 @@ def facts(pipe: Any) -> dict[str, str]:
         "Calibrates": f"{source} ({info.layer})",
         "Attributes": f"{pipe.attr}_score",
         "Fitted": f"on {info.tokens:,} tokens of {info.docs:,} documents{adapted}",
-        "Method": info.method + (f" after {info.scaling['name']}" if info.scaling else ""),
+        "Method": info.steps,
     }
 
 
