@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import fit_logistic, sigmoid
-from ..metrics.proper import log_losses, mean_with_error
+from ..metrics.proper import log_losses
 from ..pairs.folds import cross_fit, folds_of
 from ..schema import floats, number, record
 from ..types import Floats, Ints
 
-# Strengths among which held-out documents choose, the weakest first.
+# Strengths among which held-out documents choose.
 RIDGES = (1.0, 10.0, 100.0, 1000.0)
 _FOLDS = 5
 # Weight of the prior on slope and constant, in pairs: it decides only where the pairs leave them open.
@@ -66,12 +66,12 @@ class RidgeModel:
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
     """model (RidgeModel): Fitted on all. held_out (Floats): The probability of each by a model that did not see its document.
-    ridge (float): The strength that was chosen. deviations (Floats): The standard deviation of each feature; 1 for a constant one.
+    ridge (float | None): The strength that was chosen, None without a choice. deviations (Floats): The standard deviation of each feature; 1 for a constant one.
     """
 
     model: RidgeModel
     held_out: Floats
-    ridge: float
+    ridge: float | None
     deviations: Floats
 
     @property
@@ -81,15 +81,14 @@ class RidgeFit:
 
 
 def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
-    """The model of the weakest strength that loses no more than one standard error more than the best one, on held-out documents: at home
-    the features say little, and a strong penalty costs nothing there.
+    """The model of the strength under which models that did not see the document lose least.
 
     own (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents (Ints): Of each. Of one
     alone, or none, nothing can be learned: the model changes nothing then.
     """
     if len(np.unique(documents)) < 2:
         unchanged = RidgeModel(1.0, 0.0, np.zeros(len(columns)))
-        return RidgeFit(unchanged, sigmoid(own), np.inf, np.ones(len(columns)))
+        return RidgeFit(unchanged, sigmoid(own), None, np.ones(len(columns)))
     deviations = np.array([column.std() for column in columns])
     deviations = np.where(deviations > _ROUNDING, deviations, 1.0)
     centers = np.array([column.mean() for column in columns])
@@ -97,7 +96,6 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], d
     design[:, 0], design[:, 1] = own, 1.0
     for i, column in enumerate(columns):
         design[:, 2 + i] = (column - centers[i]) / deviations[i]
-
     folds = folds_of(documents, _FOLDS)
 
     def held_out(ridge: float) -> Floats:
@@ -107,20 +105,10 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], d
         return cross_fit(folds, score)
 
     tried = [held_out(ridge) for ridge in RIDGES]
-    best = _weakest(np.stack([log_losses(scores, hits) for scores in tried]), documents)
+    best = int(np.argmin([log_losses(scores, hits).sum() for scores in tried]))
     slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
     in_units = np.array(weights) / deviations
     return RidgeFit(RidgeModel(slope, constant - float(in_units @ centers), in_units), tried[best], RIDGES[best], deviations)
-
-
-def _weakest(losses: Floats, documents: Ints) -> int:
-    """The first row whose mean is no farther from the lowest one's than one standard error of their difference.
-
-    losses (Floats): Shape (n_strengths, n). documents (Ints): Shape (n,).
-    """
-    lowest = losses[int(np.argmin(losses.mean(axis=1)))]
-    compared = [mean_with_error(row - lowest, documents) for row in losses]
-    return next(place for place, (mean, error) in enumerate(compared) if mean <= error)
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:

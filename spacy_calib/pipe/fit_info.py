@@ -47,7 +47,7 @@ _SETS = record(
         "unreached": listed(text),
     }
 )  # fmt: skip
-_BY_MODEL = keyed(number())
+_BY_MODEL = keyed(maybe(number()))
 _COMPARISON = record({"without": number(), "with_context": number(), "error": number()})
 _CONTEXT = record(
     {
