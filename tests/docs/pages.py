@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted(page for page in DOCS.rglob("*.md") if page.name != "quality.md"),
+    *sorted(page for page in DOCS.rglob("*.md") if page.name not in ("quality.md", "shift.md")),
 ]
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<note>[^\n]*) -->\n\n?)?```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
