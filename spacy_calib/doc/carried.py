@@ -57,12 +57,12 @@ class CarriedReader:
         key, block = held[0]
         if len(held) == 1 and key[2] == 0 and "carried" in block and len(block["orth"]) == len(doc):
             words, vocab = doc.to_array(_WORDS), cast(Any, doc.vocab)
-            if (words[:, 0] == block["orth"]).all():
+            if words[:, 0].tobytes() == block["orth"].tobytes():
                 # The flag is set by the language of a vocab; one that no Language made has none.
                 kept = {name: block[name] for name in _COLUMNS if name in block}
                 if "spans" in block:
                     kept["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}
-                return {**kept, "space": words[:, 1] > 0 if IS_SPACE in vocab.lex_attr_getters else is_space(doc)}
+                return {**kept, "space": words[:, 1] if IS_SPACE in vocab.lex_attr_getters else is_space(doc)}
         return self._by_tokens(doc)
 
     def read(self, prepared: Sequence[Carried | Block]) -> Carried:
@@ -109,7 +109,7 @@ class CarriedReader:
                 added = (extra["row"].astype(np.intp) + start, place, extra["raw"], extra["calibrated"])
                 found = [np.append(one, other) for one, other in zip(found, added, strict=True)]
         token_docs = np.repeat(numbers, [len(block["carried"]) for block in blocks])
-        kept = np.flatnonzero(~_joined(blocks, "space")[found[0]])
+        kept = np.flatnonzero(_joined(blocks, "space")[found[0]] == 0)
         rows, columns, raw, calibrated = (column[kept] for column in found)
         spans = [block["spans"] for block in blocks if "spans" in block]
         return Carried(token_docs[rows], columns, raw, calibrated, _chosen(spans, "raw"), _chosen(spans, "calibrated"))
