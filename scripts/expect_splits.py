@@ -4,7 +4,7 @@
 
 The experiments are those of scripts/expect_table.py. Where the fit documents and those of the test set are of one source, both are pooled, and as
 many as there are fit documents are drawn to fit on; else the documents of each test set are halved, and where it is not of another kind (*) half
-of the fit documents is also judged on half of it; 2,000 documents at most each time. The maps are of the kind that `fit` chose, without scaling,
+of the fit documents is also judged on half of it. The maps are of the kind that `fit` chose, without scaling,
 and the context of tokens is learned where `fit` asks for one. Tables go to stdout, messages to stderr.
 """
 
@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from expect_table import EXPERIMENTS, inside, options_of, write_experiment
+from expect_table import EXPERIMENTS, inside, options_of, parser_of, write_experiment
 
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
@@ -43,8 +43,6 @@ from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.pipe.fitting import FitArguments, gather
 from spacy_calib.types import Groups, Ints, Pairs
 
-# Documents to fit on and to judge on, where those of a test set are split.
-MOST = 2000
 MEASURES = ("accuracy", "precision", "recall", "f")
 Mask = NDArray[np.bool_]
 
@@ -159,7 +157,9 @@ def row(material: Material, title: str, pools: tuple[Ints, Ints], sizes: tuple[i
 
 
 def main() -> int:
-    options = options_of(__doc__)
+    parser = parser_of(__doc__)
+    parser.add_argument("--most", type=int, default=2000, help="Documents to fit on, and documents to judge on, at most")
+    options = options_of(parser)
     print("| split anew | fit documents | test documents | accuracy | precision | recall | F |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
@@ -168,11 +168,17 @@ def main() -> int:
             n_fit = sum(1 for _ in stream_examples(nlp, files["fit"]))
             for title in EXPERIMENTS[name].tests:
                 material = Material.of(nlp, pipe, [files["fit"], files[title]], title, EXPERIMENTS[name].train is not None)
-                every, half = np.arange(material.n_docs), min(MOST, (material.n_docs - n_fit) // 2)
+                every, half = np.arange(material.n_docs), min(options.most, (material.n_docs - n_fit) // 2)
                 first, second = every[:n_fit], every[n_fit:]
                 if EXPERIMENTS[name].one_kind and not title.endswith("*"):
                     print(
-                        row(material, title, (every, every), (min(MOST, n_fit), min(MOST, len(second))), options.draws),
+                        row(
+                            material,
+                            title,
+                            (every, every),
+                            (min(options.most, n_fit), min(options.most, len(second))),
+                            options.draws,
+                        ),
                         flush=True,
                     )
                     continue

@@ -227,8 +227,10 @@ def subset_row(name: str, scored: Scored, record: FitRecord, size: int, draws: i
 
 def gold_row(title: str, scored: Scored, record: FitRecord, size: int, draws: int) -> str:
     """The row of so many labelled documents, drawn from a test set anew each time, as an estimate of the whole set."""
-    known = known_of(scored.tokens, scored.right, scored.spans, scored.span_right, scored.gold, record.entities)
-    true, with_tokens = scored.true(), np.unique(scored.tokens.documents)
+    judged, spans_judged = (np.flatnonzero(right != UNKNOWN) for right in (scored.right, scored.span_right))
+    tokens, spans = scored.tokens.take(judged), scored.spans.take(spans_judged)
+    known = known_of(tokens, scored.right[judged], spans, scored.span_right[spans_judged], scored.gold, record.entities)
+    true, with_tokens = scored.true(), np.unique(tokens.documents)
     rng = np.random.default_rng(size)
     held: dict[str, list[list[bool]]] = {}
     widths: dict[str, list[list[float]]] = {}
@@ -289,14 +291,19 @@ def run(name: str, cache: Path, folder: Path) -> dict[str, tuple[Scored, FitReco
     return results
 
 
-def options_of(description: str | None) -> argparse.Namespace:
-    """The options of the command line."""
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """The options that both scripts have."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"Experiments, of {', '.join(EXPERIMENTS)}; all where none is named"
     )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for the models that are trained")
     parser.add_argument("--draws", type=int, default=200, help="Draws of each size")
+    return parser
+
+
+def options_of(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options of the command line. Ends the program where an experiment is unknown."""
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in EXPERIMENTS]
     if unknown:
@@ -307,7 +314,7 @@ def options_of(description: str | None) -> argparse.Namespace:
 
 
 def main() -> int:
-    options = options_of(__doc__)
+    options = options_of(parser_of(__doc__))
     print("| test set | | expected | 95 % interval | true | inside | verdict |\n| --- | --- | --- | --- | --- | --- | --- |")
     results: dict[str, tuple[Scored, FitRecord]] = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -54,11 +54,6 @@ class AdaptedTokens:
         scores = self.fit.held_out
         return None if scores is None else self.calibration.normalized(self.pairs.rows, self.scaled, scores)
 
-    @property
-    def n_docs(self) -> int:
-        """Documents with gold."""
-        return len(np.unique(self.documents))
-
     def judged(self, unit: str) -> JudgedPairs | None:
         """The pairs with these scores. unit (str): What a document is."""
         return None if self.held_out is None else JudgedPairs(self.pairs, self.held_out, self.documents, unit)
@@ -99,7 +94,7 @@ def adapt_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: F
         spans = adapt_spans(gathered.data.spans, learned.spans, view)
     tokens.calibration.sets = sets = fit_sets(gathered, learned.tokens.sets, tokens, pipe.groups)
     made = {
-        "docs": tokens.n_docs,
+        "docs": gathered.data.n_docs,
         "unit": gathered.data.unit,
         "seen": share_seen(learned, gathered),
         "sets_dropped": learned.tokens.sets is not None and sets is None,
@@ -183,7 +178,7 @@ def fit_sets(gathered: Gathered, before: ConformalSets | None, tokens: AdaptedTo
         return None
     gold = gathered.data.gold
     least, worth = tokens_for_sets(before.alpha)
-    if tokens.n_docs < least or np.count_nonzero(gold != -2) < worth:
+    if gathered.data.n_docs < least or np.count_nonzero(gold != -2) < worth:
         return None
     return before.clone().fit(tokens.pairs.rows, tokens.pairs.tags, tokens.held_out, gold, groups)
 

@@ -111,16 +111,6 @@ def test_entities_are_adapted_beside_tokens(calibrated_ner, tmp_path):
     assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
 
 
-def test_documents_in_which_no_entity_is_found_leave_entities_as_they_are(calibrated_ner, tmp_path):
-    words = ["the", "old", "apple", "saw", "a", "duck", "."]
-    docs = [Doc(Vocab(), words=words, ents=["O"] * len(words)) for _ in range(3)]
-    outcome = calib("adapt", calibrated_ner, save_docs(tmp_path / "few.spacy", docs), tmp_path / "out")
-    assert outcome.code == 0, outcome.text
-    (adaptation,) = spacy.load(tmp_path / "out").get_pipe("calib").spans.adaptations
-    assert (adaptation.leading.entries, adaptation.leading.line.slope) == (0, 1.0)
-    assert "an entity was called" not in outcome.text
-
-
 def test_bad_input_is_a_sentence_and_writes_nothing(model, calibrated, odd, dev, tmp_path):
     out = tmp_path / "out"
     refuses(calib("adapt", model, odd, out), "has no fitted calib pipe")

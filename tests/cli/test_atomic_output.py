@@ -39,7 +39,7 @@ def test_an_output_that_exists_stays_without_force(model, test_file, old, calibr
 
 def test_force_replaces_a_pipeline_whole(model, test_file, old):
     (old / "left_over.txt").write_text("from the old pipeline")
-    assert calib("fit", model, test_file, old, "--force", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert not (old / "left_over.txt").exists()
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
@@ -48,7 +48,7 @@ def test_force_replaces_a_pipeline_whole(model, test_file, old):
 def test_force_may_fill_an_empty_folder(model, test_file, tmp_path):
     (tmp_path / "empty").mkdir()
     refuses(calib("fit", model, test_file, tmp_path / "empty"), "exists already")
-    assert calib("fit", model, test_file, tmp_path / "empty", "--force", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, test_file, tmp_path / "empty", "--force", "--silent").code == 0
     assert spacy.load(tmp_path / "empty").get_pipe("calib").fitted
 
 
@@ -81,7 +81,7 @@ def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):
 
 
 def test_force_may_replace_the_pipeline_that_is_read(model, test_file, old):
-    assert calib("fit", old, test_file, old, "--force", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", old, test_file, old, "--force", "--silent").code == 0
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
     assert [file.name for file in old.parent.iterdir()] == ["old"]
 
@@ -95,7 +95,7 @@ def test_cut_offs_are_not_applied_when_their_file_cannot_be_written(calibrated_n
 
 
 def test_folders_above_the_output_are_made(model, test_file, tmp_path):
-    assert calib("fit", model, test_file, tmp_path / "a" / "b" / "out", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, test_file, tmp_path / "a" / "b" / "out", "--silent").code == 0
     assert spacy.load(tmp_path / "a" / "b" / "out").get_pipe("calib").fitted
 
 
@@ -125,7 +125,7 @@ def test_a_name_that_is_too_long_is_refused(model, test_file, tmp_path):
 def test_an_output_through_a_link_replaces_what_the_link_names(model, test_file, old):
     link = old.parent / "link"
     link.symlink_to("old")
-    assert calib("fit", model, test_file, link, "--force", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, test_file, link, "--force", "--silent").code == 0
     assert sorted(file.name for file in old.parent.iterdir()) == ["link", "old"]
     assert link.is_symlink()
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
@@ -134,7 +134,7 @@ def test_an_output_through_a_link_replaces_what_the_link_names(model, test_file,
 def test_the_output_may_be_the_empty_working_folder(model, test_file, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert calib("fit", model, test_file, ".", "--force", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, test_file, ".", "--force", "--silent").code == 0
     assert spacy.load(tmp_path / "here").get_pipe("calib").fitted
     assert [file.name for file in tmp_path.iterdir()] == ["here"]
 
@@ -227,7 +227,7 @@ def test_a_run_that_is_killed_midway(model, test_file, old, calibrated):
     assert spacy.load(old)("the dog")[0]._.calib_score is not None
     assert len(list(old.parent.iterdir())) == 2
     # What the dead run left goes with the next one.
-    assert calib("fit", model, test_file, old, "--force", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
 

@@ -167,7 +167,7 @@ def test_a_metric_registered_elsewhere_is_in_table_json_and_scorer(register, cal
 
 
 def test_bins_replace_those_of_the_fit(model, dev, test_file, tmp_path):
-    assert calib("fit", model, dev, tmp_path / "out", "-b", 4, "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, dev, tmp_path / "out", "-b", 4, "--silent").code == 0
     errors = {}
     for options in ((), ("-b", 4), ("-b", 1)):
         path = tmp_path / "table.json"
@@ -212,7 +212,7 @@ def test_documents_without_words_change_no_figure(model, calibrated, test_file, 
     save_docs(folder / "b.spacy", empty)
     for name, data in (("words", test_file), ("all", folder)):
         assert calib("evaluate", calibrated, data, "--silent", "-o", tmp_path / f"{name}.json").code == 0
-        assert calib("fit", model, data, tmp_path / name, "--silent", "--method", "isotonic").code == 0
+        assert calib("fit", model, data, tmp_path / name, "--silent").code == 0
     assert figures(tmp_path / "words.json") == figures(tmp_path / "all.json")
     fits = [spacy.load(tmp_path / name).get_pipe("calib").tokens.maps.fits_ for name in ("words", "all")]
     assert fits[0] == fits[1]
@@ -221,7 +221,7 @@ def test_documents_without_words_change_no_figure(model, calibrated, test_file, 
 def test_a_document_of_100000_tokens(model, tmp_path):
     sentence = [("the", "DET"), ("old", "ADJ"), ("dog", "NOUN"), ("saw", "VERB"), (".", "PUNCT")]
     long = save_docs(tmp_path / "long.spacy", [gold_doc(spacy.blank("xx").vocab, sentence * 20_000)])
-    assert calib("fit", model, long, tmp_path / "out", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, long, tmp_path / "out", "--silent").code == 0
     assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info.tokens == 100_000
     assert calib("evaluate", tmp_path / "out", long, "--silent", "-o", tmp_path / "table.json").code == 0
     result = figures(tmp_path / "table.json")["calib"]
@@ -245,12 +245,7 @@ def test_run_time_documents_without_tokens_with_spaces_only_and_very_long(calibr
 
 def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrated, dev, tmp_path):
     both = tmp_path / "both"
-    assert (
-        calib(
-            "fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent", "--method", "isotonic"
-        ).code
-        == 0
-    )
+    assert calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent").code == 0
     vocab = spacy.blank("xx").vocab
     tags_only = save_docs(tmp_path / "tags.spacy", [Doc(vocab, words=["the", "dog"], tags=["DET", "NOUN"])] * 10)
     outcome = calib("evaluate", both, tags_only, "-o", tmp_path / "table.json")

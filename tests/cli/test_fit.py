@@ -101,7 +101,7 @@ def test_fit_methods(method, registered, model, dev, tmp_path):
     ("component", "layer"), [("morphologizer", "morph"), ("senter", "sent"), ("trainable_lemmatizer", "lemma")]
 )
 def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component, "--method", "isotonic")
+    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component)
     assert outcome.code == 0
     assert f"Calibrated {component}" in outcome.text
     nlp = loaded(tmp_path / "out")
@@ -127,8 +127,8 @@ def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
     save_docs(folder / "a.spacy", docs[:50])
     save_docs(folder / "deeper" / "b.spacy", docs[50:])
     (folder / "notes.txt").write_text("not gold")
-    assert calib("fit", model, dev, tmp_path / "one", "--silent", "--method", "isotonic").code == 0
-    assert calib("fit", model, folder, tmp_path / "two", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", model, dev, tmp_path / "one", "--silent").code == 0
+    assert calib("fit", model, folder, tmp_path / "two", "--silent").code == 0
     one, two = (loaded(tmp_path / name).get_pipe("calib") for name in ("one", "two"))
     assert one.fit_info.docs == two.fit_info.docs == 120
     assert (
@@ -153,7 +153,7 @@ def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
 
 
 def test_silent_prints_nothing(model, dev, tmp_path):
-    assert calib("fit", model, dev, tmp_path / "out", "--silent", "--method", "isotonic").printed == ""
+    assert calib("fit", model, dev, tmp_path / "out", "--silent").printed == ""
     assert calib("evaluate", tmp_path / "out", dev, "--silent").printed == ""
     assert calib("info", tmp_path / "out", "--silent").printed == ""
 
@@ -246,7 +246,7 @@ def test_fitting_the_same_component_again_replaces_its_pipe(calibrated, gold, tm
 
 def test_a_pipeline_can_be_fitted_in_place(calibrated_copy, gold):
     refuses(calib("fit", calibrated_copy, gold / "test.spacy", calibrated_copy), "exists already")
-    assert calib("fit", calibrated_copy, gold / "test.spacy", calibrated_copy, "--force", "--method", "isotonic").code == 0
+    assert calib("fit", calibrated_copy, gold / "test.spacy", calibrated_copy, "--force").code == 0
     assert loaded(calibrated_copy).get_pipe("calib").fit_info.docs == 80
 
 

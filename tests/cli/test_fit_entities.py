@@ -225,7 +225,7 @@ def test_each_event_counts_the_entities_for_which_it_holds(ner_model, entity_dev
     gold = gold_docs(entity_dev)
     right = {}
     for event, holds in EVENTS.items():
-        outcome = calib("fit", ner_model, entity_dev, tmp_path / event, "-C", "ner", "--event", event, "--method", "isotonic")
+        outcome = calib("fit", ner_model, entity_dev, tmp_path / event, "-C", "ner", "--event", event)
         assert outcome.code == 0
         nlp = spacy.load(tmp_path / event)
         right[event] = nlp.get_pipe("calib").fit_info.spans.right
@@ -322,7 +322,7 @@ def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity
 def test_fitting_again_in_place(calibrated_ner, entity_test, tmp_path):
     place = tmp_path / "place"
     spacy.load(calibrated_ner).to_disk(place)
-    assert calib("fit", place, entity_test, place, "-C", "ner", "--force", "--silent", "--method", "isotonic").code == 0
+    assert calib("fit", place, entity_test, place, "-C", "ner", "--force", "--silent").code == 0
     assert spacy.load(place).get_pipe("calib").fit_info.docs == N_DOCS
     assert [file.name for file in tmp_path.iterdir()] == ["place"]
 

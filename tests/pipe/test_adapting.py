@@ -132,16 +132,6 @@ def test_one_document_warns_and_leaves_no_record(fitted):
     assert "calib_smce" not in fitted.meta.get("performance", {})
 
 
-def test_documents_without_gold_do_not_count(fitted):
-    calib, examples = fitted.get_pipe("calib"), odd_examples(fitted, 3, 3)
-    for example in examples[1:]:
-        for token in example.reference:
-            token.tag_ = ""
-    with pytest.warns(UserWarning, match=r"\[CW13\]"):
-        calib.adapt(examples)
-    assert calib.fit_info.adaptations[0]["docs"] == 1
-
-
 def test_the_documents_of_the_fit_are_noticed(nlp):
     calib = nlp.add_pipe("calib", after="tagger").fit(odd_examples(nlp, 6, 3))
     with pytest.warns(UserWarning, match=r"\[CW14\] 100 %"):

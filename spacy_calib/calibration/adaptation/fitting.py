@@ -77,9 +77,8 @@ class AdaptationFit:
         return cross_fit(folds_of(entries.documents, _FOLDS), score)
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """What was learned, of the form ADAPTED: how many "entries" lead and how many of them are "right"; the lines; "offsets": label -> what
-        is added to the log-odds of leading entries with it, of labels that lead somewhere here; and how the leading entries were judged
-        "before" and "after", by adaptations to other documents.
+        """What was learned, of the form ADAPTED: "entries" that lead and how many of them are "right", the lines, "offsets": label -> what
+        is added to the log-odds of leading entries with it (of labels that lead somewhere in these documents), and how these were judged "before" and (held out) "after".
 
         labels (Sequence[str]): Of the tags.
         """
