@@ -37,6 +37,8 @@ GROUPS = {
     "spacy_calib_selections",
     "spacy_calib_sets",
     "spacy_calib_metrics",
+    "spacy_calib_features",
+    "spacy_calib_contexts",
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}

@@ -23,6 +23,8 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "info": [calibrated],
         "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],
         "stock": [calibrated, tmp_path / "stock"],
+        "adapt": [calibrated, test_file, tmp_path / "adapted"],
+        "watch": [calibrated, test_file, "--window", "1000"],
         "plot": [calibrated, test_file],
         "rank": [calibrated, test_file],
         "select": [calibrated, test_file],
@@ -31,7 +33,7 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
     }
 
 
-WITH_DOCUMENTS = ["fit", "evaluate", "threshold", "plot", "rank", "select", "expect", "report"]
+WITH_DOCUMENTS = ["fit", "evaluate", "threshold", "plot", "rank", "select", "expect", "report", "adapt", "watch"]
 
 
 def registered() -> list[str]:

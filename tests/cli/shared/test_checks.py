@@ -13,6 +13,7 @@ from tests.cli.conftest import calib, refuses
 
 ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
+    "adapt": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
     "plot": ["no_model", "DATA", "-o", "OUT"],
 }
