@@ -14,7 +14,7 @@ SMALLEST = 1e-4
 
 def product_of(spans: Spans) -> Floats:
     """The product of the token probabilities of each span, shape (n_spans,)."""
-    return np.multiply.reduceat(spans.token_scores, _firsts(spans)) if len(spans) else np.zeros(0)
+    return np.multiply.reduceat(spans.token_scores, firsts_of(spans)) if len(spans) else np.zeros(0)
 
 
 def span_features(spans: Spans) -> Floats:
@@ -24,9 +24,9 @@ def span_features(spans: Spans) -> Floats:
     if not len(spans):
         return np.zeros((0, len(NAMES)))
     lengths = spans.ends - spans.starts
-    mean = np.add.reduceat(spans.token_scores, _firsts(spans)) / lengths
+    mean = np.add.reduceat(spans.token_scores, firsts_of(spans)) / lengths
     columns = [
-        logit(np.minimum.reduceat(spans.token_scores, _firsts(spans))),
+        logit(np.minimum.reduceat(spans.token_scores, firsts_of(spans))),
         *_logs(product_of(spans)),
         logit(mean),
         *_logs(spans.own),
@@ -53,6 +53,7 @@ def _logs(probabilities: Floats) -> tuple[Floats, Floats]:
     return np.log(clipped), np.log1p(-clipped)
 
 
-def _firsts(spans: Spans) -> Ints:
+def firsts_of(spans: Spans) -> Ints:
+    """Where the tokens of each span begin, in an array of the tokens of all spans, shape (n_spans,)."""
     lengths = spans.ends - spans.starts
     return np.cumsum(lengths) - lengths

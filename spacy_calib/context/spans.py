@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.span_features import firsts_of
 from ..schema import lengths, listed, record, text
 from ..types import GROUPS, Floats, Groups, Spans
 from .ridge import RIDGE_MODEL, RidgeModel
@@ -56,7 +57,7 @@ class SpanContext:
 def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:
     """The features of n spans. view (View): Of all tokens in which the spans stand."""
     lengths = spans.ends - spans.starts
-    firsts = np.cumsum(lengths) - lengths
+    firsts = firsts_of(spans)
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
     means = [np.add.reduceat(column[tokens], firsts) / lengths for column in view.columns]
     rarest = np.minimum.reduceat(np.log1p(view.around.met.forms[tokens]), firsts)
