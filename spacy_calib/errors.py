@@ -51,7 +51,9 @@ _MESSAGES = {
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
-    "C022": "Component '{component}' ({kind}) cannot be calibrated; calib reads: {supported}.",
+    "C022": "Component '{component}' ({kind}) cannot be calibrated; calib reads: {supported}; in this pipeline: {readable}.",
+    "C317": "The pipeline has no component '{component}'; of those that it has, calib can read: {readable}. Name one of them with --component.",
+    "C318": "The pipeline has no component '{component}', and calib can read none of those that it has ({available}); it reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
     "C024": "The logits of component '{component}' hold NaN or infinite values in the document that begins {text!r}; "
     "check the model's weights, nothing was calibrated.",

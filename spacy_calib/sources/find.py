@@ -116,7 +116,11 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
         pipe = by_name[source.component]
         if not source.supports(pipe):
             raise calib_error(
-                "C022", component=source.component, kind=type(pipe).__name__, supported=", ".join(_all_that_is_read())
+                "C022",
+                component=source.component,
+                kind=type(pipe).__name__,
+                supported=_all_that_is_read(),
+                readable=", ".join(readable_in(nlp)) or "none",
             )
         return pipe
     if not labels:
@@ -151,10 +155,28 @@ def source_for(pipe: Any) -> str:
     return next(reversed(claiming), _FALLBACK)
 
 
+def readable_in(nlp: Language) -> list[str]:
+    """Names of the trained components that some source claims, in the order of the pipeline."""
+    sources = registered_sources().values()
+    return [name for name, pipe in nlp.components if any(one.claims(pipe) and one.is_trained(pipe) for one in sources)]
+
+
+def no_component(nlp: Language, component: str) -> CalibError:
+    """The error of a pipeline that has no component of this name: it names those that could be calibrated instead.
+
+    RETURNS (CalibError): C317, or C318 where there is none.
+    """
+    readable = readable_in(nlp)
+    if readable:
+        return calib_error("C317", component=component, readable=", ".join(readable))
+    available = ", ".join(nlp.component_names) or "no components"
+    return calib_error("C318", component=component, available=available, supported=_all_that_is_read())
+
+
 def _is_ours(source: Source) -> bool:
     return type(source).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def _all_that_is_read() -> list[str]:
+def _all_that_is_read() -> str:
     """The factories whose components some source reads."""
-    return list(dict.fromkeys(name for source in registered_sources().values() for name in source.reads))
+    return ", ".join(dict.fromkeys(name for source in registered_sources().values() for name in source.reads))

@@ -63,7 +63,30 @@ def test_the_model_has_a_broken_config(model, dev, tmp_path, out):
 
 
 def test_the_component_is_missing(model, dev, out):
-    refuses(calib("fit", model, dev, out, "-C", "nope"), "has no component 'nope'; it has: tok2vec, tagger")
+    wanted = "no component 'nope'; of those that it has, calib can read: tagger, morphologizer, senter, trainable_lemmatizer. Name one"
+    refuses(calib("fit", model, dev, out, "-C", "nope"), wanted)
+
+
+def test_the_pipeline_has_no_tagger(ner_model, entity_dev, tmp_path, out):
+    nlp = spacy.load(ner_model, exclude=["tagger"])
+    nlp.add_pipe("spancat", name="untrained")
+    nlp.to_disk(tmp_path / "untagged")
+    refuses(
+        calib("fit", tmp_path / "untagged", entity_dev, out),
+        "has no component 'tagger'; of those that it has, calib can read: ner.",
+    )
+
+
+def test_nothing_in_the_pipeline_can_be_calibrated(dev, tmp_path, out):
+    nlp = spacy.blank("xx")
+    nlp.to_disk(tmp_path / "empty")
+    refuses(
+        calib("fit", tmp_path / "empty", dev, out),
+        "and calib can read none of those that it has (no components); it reads: tagger,",
+    )
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "ruled")
+    refuses(calib("fit", tmp_path / "ruled", dev, out), "calib can read none of those that it has (sentencizer)")
 
 
 def test_the_component_is_the_empty_string(model, dev, out):
@@ -73,8 +96,10 @@ def test_the_component_is_the_empty_string(model, dev, out):
 @pytest.mark.parametrize("factory", ["sentencizer", "attribute_ruler", "entity_ruler"])
 def test_the_component_cannot_be_trained(factory, changed_model, dev, out):
     path = changed_model(lambda nlp: nlp.add_pipe(factory))
-    refuses(calib("fit", path, dev, out, "-C", factory), f"Component '{factory}' (")
-    refuses(calib("fit", path, dev, out, "-C", factory), "cannot be calibrated; calib reads: tagger, morphologizer")
+    outcome = calib("fit", path, dev, out, "-C", factory)
+    refuses(outcome, f"Component '{factory}' (")
+    refuses(outcome, "cannot be calibrated; calib reads: tagger, morphologizer")
+    refuses(outcome, "in this pipeline: tagger, morphologizer, senter, trainable_lemmatizer.")
 
 
 def test_the_component_is_trained_but_has_no_softmax_head(model, dev, out):
@@ -674,7 +699,7 @@ def test_the_recognizer_has_labels_but_no_weights(changed_model, dev, out):
 @pytest.mark.parametrize("options", [[], ["--second-pass"], ["--granularity", "biluo"]])
 def test_the_recognizer_is_missing(options, ner_model, entity_dev, out):
     outcome = calib("fit", ner_model, entity_dev, out, "-C", "entities", *options)
-    refuses(outcome, "has no component 'entities'; it has: tok2vec, tagger, ner")
+    refuses(outcome, "has no component 'entities'; of those that it has, calib can read: tagger, ner.")
 
 
 def with_ruler(nlp, factory="entity_ruler", **config):

@@ -67,13 +67,14 @@ def with_inline_recognizer(nlp: Language, model: str, name: str, unreadable: Seq
 def add_calib(nlp: Language, name: str, settings: dict[str, Any]) -> Calibrator:
     """Put a new calib pipe directly after the component that it reads; an older one for the same component makes way.
 
-    RAISES C021: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
+    RAISES C317, C318: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
     """
     from ...pipe.component import Calibrator
+    from ...sources.find import no_component
 
     component = settings["source"].get("component", "")
     if component and component not in nlp.component_names:
-        raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "no components")
+        raise no_component(nlp, component)
     if name in nlp.component_names:
         older = nlp.get_pipe(name)
         if not isinstance(older, Calibrator) or older.source.component != component:
