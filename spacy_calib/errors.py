@@ -145,6 +145,15 @@ _MESSAGES = {
     "C243": "The windows in {path} were given twice and would count double; name each file once.",
     # Sources
     "C200": "Component '{component}' is claimed by several sources: {sources}; name the one to read it as \"@calib_sources\" of the pipe's source.",
+    "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file given with --code, or name "
+    "another one in the source (score).",
+    "C282": "The score at {where} of {what} is {given}, but a number in [0, 1] is wanted, or None where there is none; let the component write that, or a function of the source "
+    "(score) make it.",
+    "C283": "There are {given} scores at {where}, but {wanted} in the document that begins {text!r} are wanted; write one for each, None where there is none.",
+    "C284": "The source knows none of the labels with a score at {where} ({found}; it knows {known}); name the labels that the component gives, or leave out labels.",
+    "C285": "Nothing in the fit data has a score at {where}, so there is nothing to learn; check the component that leaves the scores, and the settings of the source.",
+    "C286": "What {where} gave is {given}, but pairs (span, score) are wanted, of spans of the Doc that it got; mend the function.",
+    "C287": "The setting {setting} weighs the labels of a token against each other, but {where} has the score of one label alone; leave {setting} out.",
     # Adaptation
     "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",
     "C217": "The pipeline has no fitted calib pipe for component '{component}'; its pipes calibrate: {available}. Name one of them with --component.",
@@ -166,6 +175,7 @@ WARNINGS = {
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained, or replaced, since '{name}' was fitted: the maps belong to other weights, and its scores are not calibrated; fit it again.",
+    "CW19": "[CW19] The source of pipe '{name}' does not know the labels {labels}: what has a score under them gets no calibrated one.",
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
 }

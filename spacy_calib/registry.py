@@ -13,6 +13,7 @@ registry: Any = util.registry
 # registry.create would use thinc's namespace, and with it another entry point group.
 _NAMES = (
     "calib_sources",
+    "calib_scores",
     "calib_groupings",
     "calib_scalings",
     "calib_recalibrators",

@@ -148,13 +148,15 @@ class LogitScores:
 class SparseScores:
     """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
 
-    spans (Spans | None): See Scores.
+    spans (Spans | None): See Scores. absent (float): What `at` gives of an entry that is not there: NaN where only some labels of a token
+        have a score, and nothing is said of the others.
     """
 
-    def __init__(self, marginals: Marginals, spans: Spans | None = None):
+    def __init__(self, marginals: Marginals, spans: Spans | None = None, absent: float = 0.0):
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens
         self.spans = spans
+        self.absent = absent
 
     def above(self, threshold: float) -> Marginals:
         return self.marginals.take(np.flatnonzero(self.marginals.scores >= threshold))
@@ -162,7 +164,7 @@ class SparseScores:
     def at(self, rows: Ints, columns: Ints) -> Floats:
         entries = zip(self.marginals.rows.tolist(), self.marginals.tags.tolist(), strict=True)
         score_of = dict(zip(entries, self.marginals.scores.tolist(), strict=True))
-        return np.array([score_of.get(key, 0.0) for key in zip(rows.tolist(), columns.tolist(), strict=True)])
+        return np.array([score_of.get(key, self.absent) for key in zip(rows.tolist(), columns.tolist(), strict=True)])
 
 
 def stack(parts: Sequence[Marginals]) -> Marginals:

@@ -183,7 +183,13 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
         """
-        self.learned = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
+        source = with_map(self.source, None)
+        kept = source.kept_labels()
+        try:
+            self.learned = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
+        except BaseException:
+            source.restore_labels(kept)
+            raise
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:

@@ -122,7 +122,7 @@ class Learned:
 
 def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> PipeState:
     """What a pipe learns from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta."""
-    gathered = gather(pipe, examples, arguments)
+    gathered = gather(pipe, learn_labels(pipe, examples), arguments)
     plan = choose(gathered)
     learned = learn(gathered, plan)
     state = PipeState(
@@ -140,6 +140,21 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
         shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
         set_performance(gathered.nlp, pipe.attr, shown)
     return state
+
+
+def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Example]:
+    """Show the predicted Docs to a source that learns its labels; the examples again.
+
+    RAISES C281 to C286: what is read there.
+    """
+    if not pipe.source.learns_labels:
+        return examples
+    held = list(examples)
+    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)[1]
+    unknown = pipe.source.learn_labels(component, [example.predicted for example in held])
+    if unknown:
+        pipe.warn("CW19", labels=", ".join(unknown))
+    return held
 
 
 def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
@@ -188,15 +203,25 @@ def _with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[E
 
 
 def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
-    """Scores below it take no part in a fit. RAISES C072: a setting that is about the one right tag of a token."""
-    if annotation.overlapping:
+    """Scores below it take no part in a fit.
+
+    RAISES C072: a setting that is about the one right tag of a token. C287: one that needs the scores of all its tags.
+    """
+    if not _of_one_tag(settings, annotation):
         for name in ("scaling", "sets", "normalize"):
-            if getattr(settings, name):
+            if getattr(settings, name) and annotation.overlapping:
                 raise calib_error("C072", setting=name, layer=annotation.gold.name)
+            if getattr(settings, name):
+                raise calib_error("C287", setting=name, where=settings.source.component or "the source")
         return settings.threshold
     if settings.selection is not None:
         return min(settings.threshold, settings.selection.lowest)
     return lowest_score(settings.threshold, settings.scaling)
+
+
+def _of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
+    """Whether a token has one right tag, and scores of all that it may be."""
+    return settings.source.distributions and not annotation.overlapping
 
 
 def choose(gathered: Gathered) -> Plan:
@@ -213,7 +238,7 @@ def choose(gathered: Gathered) -> Plan:
 def _chosen(gathered: Gathered) -> Chosen:
     settings, tokens = gathered.settings, gathered.tokens
     if settings.selection is not None:
-        return settings.selection(tokens, gathered.groups, not gathered.annotation.overlapping)
+        return settings.selection(tokens, gathered.groups, _of_one_tag(settings, gathered.annotation))
     scaling = None if settings.scaling is None else settings.scaling.clone()
     scaled = tokens.pairs.scores if scaling is None else scaling.cross_fit(tokens.pairs, tokens.documents, tokens.n_tags)
     return Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)

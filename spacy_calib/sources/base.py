@@ -37,14 +37,19 @@ class Source(ABC):
     component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
     alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
     user_data_key (str): Key of `Doc.user_data` where an array is read that has a row for each token; "" for none.
+    distributions (bool): Whether the scores of a token say something of each label, so that a scaling may weigh them against each other;
+        False where a token has the score of one label and nothing is known of the others.
     sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
+    learns_labels (bool): Whether a fit shows it its Docs first, see `learn_labels`.
     keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     component: str = ""
     alone: tuple[str, ...] = ()
+    distributions: bool = True
     keeps_span_scores: bool = False
+    learns_labels: bool = False
     sets_labels: bool = False
     user_data_key: str = ""
 
@@ -80,6 +85,13 @@ class Source(ABC):
         RETURNS (bool): Whether they were other ones.
         """
         return False
+
+    def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
+        """Take the labels from the Docs of a fit, where neither the settings nor the component name them. Asked where `learns_labels`.
+
+        RETURNS (tuple[str, ...]): Labels on the Docs that have a score and are not known.
+        """
+        raise NotImplementedError
 
     def is_trained(self, pipe: Any) -> bool:
         """Whether the component has labels and weights."""

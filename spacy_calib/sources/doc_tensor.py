@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..errors import calib_error
 from ..pairs.marginals import DenseScores
 from ..types import ROUNDING
 from .base import Source, to_numpy
+from .setting_labels import differ_in_dollars, distinct_labels
 
 # A row of half-precision probabilities may miss 1 by this.
 _ROUNDED = 0.01
@@ -33,12 +33,7 @@ class DocTensorSource(Source):
     sets_labels = True
 
     def __init__(self, labels: Sequence[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
-        if not labels or len(set(labels)) != len(labels):
-            raise calib_error("C001", name="labels", wanted="a list of distinct labels, one per column", given=list(labels))
-        for label in labels:
-            if "${" in label:
-                raise calib_error("C111", label=label)
-        self._labels = tuple(labels)
+        self._labels = distinct_labels(labels, "a list of distinct labels, one per column")
         self._annotation = get_annotation(layer)
         self.key = key
         self.subprobabilities = subprobabilities
@@ -50,7 +45,7 @@ class DocTensorSource(Source):
 
     def restore_labels(self, saved: Sequence[str]) -> bool:
         """See Source."""
-        if tuple(saved) == self._labels or [_single(label) for label in saved] != [_single(label) for label in self._labels]:
+        if not differ_in_dollars(saved, self._labels):
             return False
         self._labels = tuple(saved)
         return True
@@ -87,11 +82,6 @@ class DocTensorSource(Source):
         if (sums > 1 + _ROUNDED).any() or (not self.subprobabilities and (sums < 1 - _ROUNDED).any()):
             raise calib_error("C166", where=self._where, low=f"{sums.min():.3g}", high=f"{sums.max():.3g}")
         return DenseScores(np.clip(whole, 0.0, 1.0))
-
-
-def _single(label: str) -> str:
-    """Every run of dollar signs as one: each time that spaCy writes a config it doubles them, and it never halves them again."""
-    return re.sub(r"\$+", "$", label)
 
 
 def make_doc_tensor_source(

@@ -55,12 +55,13 @@ class MappedScores:
         return Marginals(rows, tags, merged[enough], self.n_tokens)
 
     def at(self, rows: Ints, columns: Ints) -> Floats:
-        merged = np.zeros(len(rows))
+        merged = np.full(len(rows), np.nan)
         for new in np.unique(columns).tolist():
             own = np.flatnonzero(columns == new)
             for old in np.flatnonzero(self._column == new).tolist():
                 found = self._scores.at(rows[own], np.full(len(own), old))
-                merged[own] = np.maximum(merged[own], found) if self._highest else merged[own] + found
+                with_known = np.fmax(merged[own], found) if self._highest else merged[own] + np.nan_to_num(found)
+                merged[own] = np.where(np.isnan(merged[own]), found, with_known)
         return np.minimum(merged, 1.0)
 
 
@@ -76,11 +77,19 @@ class MappedSource(Source):
         self.table = dict(table)
         self.alone = inner.alone
         self.keeps_span_scores = inner.keeps_span_scores
+        self.learns_labels = inner.learns_labels
         self.user_data_key = inner.user_data_key
 
     @property
     def component(self) -> str:  # type: ignore[override]
         return self.inner.component
+
+    @property
+    def distributions(self) -> bool:  # type: ignore[override]
+        return self.inner.distributions
+
+    def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
+        return self.inner.learn_labels(pipe, docs)
 
     def supports(self, pipe: Any) -> bool:
         return self.inner.supports(pipe)
@@ -184,6 +193,6 @@ def check_labels(source: Source, pipe: Any, table: LabelMap) -> None:
     """RAISES C165: the map names a label that the component does not have. C163: its labels cannot be mapped."""
     with_map(source, table).annotation(pipe)
     known = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
-    for label in table:
+    for label in table if known else ():  # else they are learned
         if label not in known:
             raise calib_error("C165", label=label, component=source.component, known=shorter(known))

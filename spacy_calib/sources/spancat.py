@@ -14,6 +14,8 @@ from ..doc.annotations import Annotation, SpanAnnotation, span_scores
 from ..pairs.marginals import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
 from .base import Source, to_numpy
+from .scored_spans import ScoredSpans
+from .span_scores import write_in_group
 
 
 class SpancatSource(Source):
@@ -76,11 +78,8 @@ class SpancatSource(Source):
         return spans.own
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """`attrs["<attr>_scores"]` of the span group, beside `attrs["scores"]`: one per span, NaN where it has none."""
-        if pipe.key in doc.spans:
-            group = doc.spans[pipe.key]
-            found = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
-            group.attrs[f"{attr}_scores"] = np.array(found, dtype=np.float64)
+        """See `write_in_group`: beside `attrs["scores"]`."""
+        write_in_group(doc, pipe.key, attr, scores)
 
 
 def _why_missing(doc: Doc, key: str) -> str:
@@ -100,17 +99,10 @@ def _read(doc: Doc, key: str, column: dict[str, int]) -> tuple[Marginals, Spans]
     table = np.array(given, dtype=np.intp).reshape(-1, 3)
     own = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
     known = table[:, 2] >= 0
-    table, own = table[known], own[known]
-    best = np.zeros((len(doc), 1 + len(column)))
-    for (start, end, label), score in zip(table.tolist(), own.tolist(), strict=True):
-        np.maximum(best[start:end, 1 + label], score, out=best[start:end, 1 + label])
-    best[:, 0] = 1.0 - best[:, 1:].max(axis=1, initial=0.0)
-    rows, columns = np.nonzero(best)
-    marginals = Marginals(rows, columns, best[rows, columns], len(doc))
-    lengths = table[:, 1] - table[:, 0]
-    tokens = np.repeat(table[:, 0] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-    token_scores = best[tokens, 1 + np.repeat(table[:, 2], lengths)]
-    return marginals, Spans(table[:, 0], table[:, 1], table[:, 2], token_scores, own, np.ones(len(own), dtype=bool))
+    starts, ends, labels = table[known].T
+    return ScoredSpans(starts, ends, labels, own[known], np.ones(len(starts), dtype=bool)).read(
+        len(doc), len(column), outside=True
+    )
 
 
 def make_spancat_source(component: str = "spancat") -> SpancatSource:

@@ -1,0 +1,143 @@
+"""What the sources of other people's scores share: a component left them on the Doc, under a name that the settings tell."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..errors import calib_error
+from ..types import OUTSIDE
+from .base import Source
+from .setting_labels import differ_in_dollars, distinct_labels
+
+# Begins the name of an extension attribute, as in `span._.score`.
+EXTENSION = "_."
+# A probability that was computed in single precision may pass 1 by this.
+_SINGLE = 1e-6
+# Of what is no score a message shows so many characters.
+_SHOWN = 40
+
+
+class LeftScoresSource(Source):
+    """Reads scores that any component left. Its labels are those of the settings, else those that the component names (`labels`, as spaCy's
+    components have them), else those that are met with a score in the fit data.
+
+    component (str): Name of the component that leaves the scores; "" for Docs that have them when they come to the pipe, and for whatever
+        the components before it leave.
+    labels (Sequence[str] | None): Labels of the settings.
+    """
+
+    learns_labels = True
+
+    def __init__(self, component: str, labels: Sequence[str] | None):
+        self.component = component
+        self._given = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
+        self._learned: tuple[str, ...] = ()
+
+    def supports(self, pipe: Any) -> bool:
+        return True
+
+    def kind(self, pipe: Any) -> str:
+        """Components that are functions are told apart by their names."""
+        return getattr(pipe, "__qualname__", type(pipe).__name__)
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return ""
+
+    def reads_output(self, pipe: Any) -> bool:
+        return True
+
+    def is_trained(self, pipe: Any) -> bool:
+        """Nothing is known of what a component needs; its labels may be learned."""
+        return True
+
+    # Labels
+
+    def own_labels(self, pipe: Any) -> tuple[str, ...]:
+        """The labels without "O"; () where they are learned and nothing was fitted yet."""
+        known = self._given or _labels_of(pipe) or self._learned
+        return tuple(label for label in known if label != OUTSIDE)
+
+    def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
+        """See Source. RAISES C284: none of the labels with a score is known. C285: nothing has a score."""
+        readable = [doc for doc, why in zip(docs, self.missing_input(docs), strict=True) if not why]
+        if not readable:
+            return ()  # why, says the fit
+        found = sorted(self.scored_labels(readable))
+        known = self.own_labels(pipe) if self._given or _labels_of(pipe) else tuple(found)
+        if not found:
+            raise calib_error("C285", where=self.where)
+        if not set(found) & set(known):
+            raise calib_error("C284", where=self.where, found=", ".join(found), known=", ".join(known))
+        self._learned = known
+        return tuple(label for label in found if label not in known)
+
+    def kept_labels(self) -> tuple[str, ...]:
+        """See Source."""
+        return self._given or self._learned
+
+    def restore_labels(self, saved: Sequence[str]) -> bool:
+        """See Source; labels that were learned do not stand in the config, and stay out of it."""
+        if self._given is None:
+            self._learned = tuple(saved)
+            return False
+        if not differ_in_dollars(saved, self._given):
+            return False
+        self._given = tuple(saved)
+        return True
+
+    # What is on the Doc
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """Where the scores stand, as messages name it."""
+
+    @abstractmethod
+    def missing_input(self, docs: Sequence[Doc]) -> list[str]:
+        """Why each Doc has nothing to read, "" if it has."""
+
+    @abstractmethod
+    def scored_labels(self, docs: Sequence[Doc]) -> set[str]:
+        """The labels that have a score on Docs that can be read."""
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        if not self.own_labels(pipe):
+            return ["its labels are learned by the fit; fit it, or name them in the source (labels)"] * len(docs)
+        return ["" if not len(doc) else why for doc, why in zip(docs, self.missing_input(docs), strict=True)]
+
+
+def _labels_of(pipe: Any) -> tuple[str, ...]:
+    """The labels that a component names as spaCy's do; () where it names none."""
+    named = getattr(pipe, "labels", ())
+    is_list = isinstance(named, (list, tuple)) and all(isinstance(label, str) for label in named)
+    return tuple(named) if is_list and len(set(named)) == len(named) else ()
+
+
+def check_extension(owner: type, name: str) -> None:
+    """RAISES C281: Doc, Span or Token (owner) has no extension of this name."""
+    if not owner.has_extension(name):  # type: ignore[attr-defined]
+        raise calib_error("C281", owner=owner.__name__, name=name)
+
+
+def as_score(value: Any, where: str, what: str) -> float:
+    """A score as a number; NaN for None, which says that there is none.
+
+    value (Any): A number, of Python, numpy or torch. where, what (str): Where it stands and of what it is, for the message.
+    RAISES C282: no number, NaN, or one that is not in [0, 1].
+    """
+    if value is None:
+        return math.nan
+    number = value
+    if hasattr(value, "item"):
+        with contextlib.suppress(Exception):  # an array of several numbers is none
+            number = value.item()
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not -_SINGLE <= number <= 1 + _SINGLE:
+        raise calib_error("C282", where=where, given=repr(number)[:_SHOWN], what=what)
+    return min(1.0, max(0.0, float(number)))

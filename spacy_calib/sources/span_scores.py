@@ -1,0 +1,193 @@
+"""Scores that a component left with spans: in the attributes of their group, in an extension of each, or where a function finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc, Span
+
+from ..doc.annotations import SPANS_PREFIX, Annotation, get_annotation
+from ..errors import calib_error
+from ..pairs.marginals import SparseScores, stack
+from ..types import Floats, Spans, stack_spans
+from .base import to_numpy
+from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
+from .scored_spans import ScoredSpans
+
+# Doc -> its spans, each with its score.
+ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
+
+
+class SpanScoresSource(LeftScoresSource):
+    """Reads the one score that each span has.
+
+    The score of a label at a token is the highest of a span with the label that covers it. A span without a score (None), and one with a
+    label that is not known, gets none; nothing is said of other labels, nor of "O", unless `outside` is set.
+
+    component, labels: See LeftScoresSource.
+    spans_key (str): Key of `doc.spans`; "" for `doc.ents`. Gold stands in the same place of gold Docs.
+    score (str | Callable | None): "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`, or a
+        function (doc) -> pairs (span, score), where spans that do not stand on the Doc are candidates. None means "scores" for
+        `doc.spans`, and "_.score" for `doc.ents`.
+    outside (bool): Whether a token has a score for "O" too: the rest to 1 of the highest one, which is 1 outside of all spans.
+    RAISES C001: an attribute of `doc.ents`, which has none. C001, C111: see `distinct_labels`.
+    """
+
+    alone = ("O",)
+
+    def __init__(
+        self,
+        component: str = "",
+        spans_key: str = "",
+        score: str | ScoresOf | None = None,
+        labels: Sequence[str] | None = None,
+        outside: bool = False,
+    ):
+        super().__init__(component, labels)
+        self.spans_key = spans_key
+        self.score = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
+        if not spans_key and isinstance(self.score, str) and not self.score.startswith(EXTENSION):
+            wanted = (
+                "'_.NAME' (an extension of spans) for doc.ents, or beside a spans_key the name of an attribute of its group"
+            )
+            raise calib_error("C001", name="score", wanted=wanted, given=repr(score))
+        self.outside = outside
+        self.keeps_span_scores = bool(spans_key)
+
+    @property
+    def distributions(self) -> bool:  # type: ignore[override]
+        """See Source."""
+        return self.outside
+
+    def annotation(self, pipe: Any = None) -> Annotation:
+        return get_annotation(f"{SPANS_PREFIX}{self.spans_key}" if self.spans_key else "ner")
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        own = self.own_labels(pipe)
+        return (*self.alone, *own) if own else ()
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return self.own_labels(pipe)
+
+    # What is on the Doc
+
+    @property
+    def where(self) -> str:
+        if not isinstance(self.score, str):
+            return f"the function {getattr(self.score, '__name__', type(self.score).__name__)}"
+        return f"span.{self.score}" if self._is_extension else f"doc.spans['{self.spans_key}'].attrs['{self.score}']"
+
+    @property
+    def _is_extension(self) -> bool:
+        return isinstance(self.score, str) and self.score.startswith(EXTENSION)
+
+    def missing_input(self, docs: Sequence[Doc]) -> list[str]:
+        if self._is_extension:
+            check_extension(Span, str(self.score).removeprefix(EXTENSION))
+        return [self._why_missing(doc) for doc in docs]
+
+    def _why_missing(self, doc: Doc) -> str:
+        if not self.spans_key:
+            return "" if doc.has_annotation("ENT_IOB") else "doc.ents was not set; run the component that sets it first"
+        if self.spans_key not in doc.spans:
+            return f"doc.spans has no key '{self.spans_key}'; run the component that sets it first"
+        group = doc.spans[self.spans_key]
+        if len(group) and not self.annotation().spans_on(doc):
+            return f"tokens were merged or split since doc.spans['{self.spans_key}'] was set"
+        in_group = isinstance(self.score, str) and not self._is_extension
+        return f"there is nothing at {self.where}" if in_group and len(group) and self.score not in group.attrs else ""
+
+    def scored(self, doc: Doc) -> list[tuple[Span, float]]:
+        """The spans that have a score.
+
+        RAISES C281: no such extension. C282: a score that is no number in [0, 1]. C283: not as many scores as spans. C286: a function
+        that gives something else than spans with scores.
+        """
+        if not isinstance(self.score, str):
+            given = _pairs_of(self.score, doc, self.where)
+        elif self._is_extension:
+            name = self.score.removeprefix(EXTENSION)
+            given = [(span, span._.get(name)) for span in self.annotation().spans_on(doc)]
+        else:
+            given = self._in_group(doc)
+        scores = [as_score(value, self.where, f"the span {span.text[:40]!r}") for span, value in given]
+        return [(span, score) for (span, _), score in zip(given, scores, strict=True) if not np.isnan(score)]
+
+    def _in_group(self, doc: Doc) -> list[tuple[Span, Any]]:
+        """The spans of the group with what its attribute holds for each."""
+        spans, values = self.annotation().spans_on(doc), doc.spans[self.spans_key].attrs.get(str(self.score), ())
+        if not isinstance(values, (list, tuple)) and hasattr(values, "tolist"):
+            values = to_numpy(values).reshape(-1).tolist()
+        n_values = len(values) if isinstance(values, (list, tuple)) else 1
+        if n_values != len(spans):
+            raise calib_error("C283", where=self.where, given=n_values, wanted=len(spans), text=doc.text[:40])
+        return list(zip(spans, values, strict=True))
+
+    def scored_labels(self, docs: Sequence[Doc]) -> set[str]:
+        return {span.label_ for doc in docs for span, _ in self.scored(doc)}
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
+        """RAISES C281 to C283, C286: see `scored`."""
+        column = {label: i for i, label in enumerate(self.own_labels(pipe))}
+        read = [self._columns(doc, column).read(len(doc), len(column), self.outside) for doc in docs]
+        spans = stack_spans([spans for _, spans in read], [len(doc) for doc in docs])
+        return SparseScores(stack([marginals for marginals, _ in read]), spans, 0.0 if self.outside else np.nan)
+
+    def _columns(self, doc: Doc, column: Mapping[str, int]) -> ScoredSpans:
+        """Spans with labels that are not known are left out."""
+        on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
+        rows = [
+            (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc)
+            for span, score in self.scored(doc)
+            if span.label_ in column
+        ]
+        table = np.array([row[:3] for row in rows], dtype=np.intp).reshape(-1, 3)
+        own, chosen = np.array([row[3] for row in rows], dtype=np.float64), np.array([row[4] for row in rows], dtype=bool)
+        return ScoredSpans(table[:, 0], table[:, 1], table[:, 2], own, chosen)
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return spans.own
+
+    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+        """See `write_in_group`."""
+        write_in_group(doc, self.spans_key, attr, scores)
+
+
+def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]]:
+    """RAISES C286: it gives something else than pairs of a span of the Doc and a score."""
+    given = function(doc)
+    try:
+        pairs = [(span, score) for span, score in given]
+    except (TypeError, ValueError):
+        raise calib_error("C286", where=where, given=repr(given)[:40]) from None
+    for span, _ in pairs:
+        if not isinstance(span, Span) or span.doc is not doc or not len(span):
+            raise calib_error("C286", where=where, given=repr(span)[:40])
+    return pairs
+
+
+def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
+    """`attrs["<attr>_scores"]` of a span group: a calibrated score for each span, NaN where it has none.
+
+    scores: (start, end, label) -> calibrated probability.
+    """
+    if key in doc.spans:
+        group = doc.spans[key]
+        found = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
+        group.attrs[f"{attr}_scores"] = np.array(found, dtype=np.float64)
+
+
+def make_span_scores_source(
+    component: str = "",
+    spans_key: str = "",
+    score: str | Callable[..., Any] | None = None,
+    labels: list[str] | None = None,
+    outside: bool = False,
+) -> SpanScoresSource:
+    """Registered as spacy-calib.SpanScores.v1. See SpanScoresSource.
+
+    score: In a config a string, or a block with a function of the registry calib_scores that makes one.
+    """
+    return SpanScoresSource(component, spans_key, score, labels, outside)

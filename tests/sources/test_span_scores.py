@@ -1,0 +1,381 @@
+"""Scores that any component left with spans: read where they stand, calibrated, and refused in words where they are none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_calib.errors import CalibError
+from spacy_calib.registry import registry
+from spacy_calib.sources.span_scores import SpanScoresSource
+from tests.sources.test_spancat import KEY, TEXT, examples_for, run_categorizer, train, with_calib
+
+GROUPING = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
+SOURCE = {"@calib_sources": "spacy-calib.SpanScores.v1"}
+LABELS = ("LOC", "PER")
+
+
+@pytest.fixture
+def conf() -> Iterator[None]:
+    """The extension `span._.conf`, as somebody's component registers it."""
+    Span.set_extension("conf", default=None, force=True)
+    yield
+    Span.remove_extension("conf")
+
+
+def span_examples(n: int, seed: int, key: str = "", write: bool = True, label: str = "PER") -> list[Example]:
+    """Names whose scores are too high: right as often as the square of the score says. With span._.conf, or attrs where there is a key."""
+    rng = np.random.default_rng(seed)
+    vocab = spacy.blank("xx").vocab
+    examples = []
+    for _ in range(n):
+        words = ["Ann", "met", "Bob", "Hill", "in", "Rome"]
+        predicted, gold = Doc(vocab, words=words), Doc(vocab, words=words)
+        spans = [Span(predicted, 0, 1, label), Span(predicted, 2, 4, label), Span(predicted, 5, 6, "LOC")]
+        scores = rng.uniform(0.3, 1.0, len(spans))
+        right = [span for span, score in zip(spans, scores, strict=True) if rng.random() < score**2]
+        put(predicted, spans, key)
+        put(gold, [Span(gold, span.start, span.end, span.label_) for span in right], key)
+        if key and write:
+            predicted.spans[key].attrs["scores"] = scores.tolist()
+        elif write:
+            for span, score in zip(predicted.ents, scores, strict=True):
+                span._.conf = float(score)
+        examples.append(Example(predicted, gold))
+    return examples
+
+
+def put(doc: Doc, spans: list[Span], key: str) -> None:
+    if key:
+        doc.spans[key] = spans
+    else:
+        doc.set_ents(spans, default="outside")
+
+
+def pipe_for(**settings) -> tuple[Language, object]:
+    nlp = spacy.blank("xx")
+    return nlp, nlp.add_pipe("calib", config={"source": {**SOURCE, **settings}, "grouping": GROUPING})
+
+
+def fitted(examples: list[Example], **settings):
+    nlp, calib = pipe_for(**settings)
+    calib.fit(examples)
+    return nlp, calib
+
+
+# The same as the direct way
+
+
+@pytest.fixture(scope="module", params=["spancat", "spancat_singlelabel"])
+def both_ways(request):
+    """Docs through a span categorizer whose scores are read by its own source, and as anybody's scores (with and without O)."""
+    trained = train(request.param)
+    nlp = with_calib(trained)
+    direct = nlp.get_pipe("calib")
+    others = {
+        attr: nlp.add_pipe("calib", attr, config={"attr": attr, "grouping": GROUPING, "source": {**SOURCE, **settings}})
+        for attr, settings in {
+            "whole": {"component": "spancat", "spans_key": KEY, "outside": True},
+            "bare": {"component": "spancat", "spans_key": KEY},
+        }.items()
+    }
+    examples = examples_for(nlp, 80, seed=2)
+    with nlp.select_pipes(enable=["spancat"]):
+        run_categorizer(nlp, examples) if "calib" in nlp.pipe_names else None
+        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
+            example.predicted = doc
+    for calib in (direct, *others.values()):
+        calib.fit(examples)
+    return list(nlp.pipe([TEXT, "red dog", "."]))
+
+
+def test_spans_have_the_scores_of_the_direct_way(both_ways):
+    spans = [span for doc in both_ways for span in doc.spans[KEY]]
+    assert len(spans) > 3
+    for span in spans:
+        for attr in ("whole", "bare"):
+            assert abs(getattr(span._, f"{attr}_score") - span._.calib_score) < 1e-12
+            assert getattr(span._, f"{attr}_raw") == span._.calib_raw
+    for doc in both_ways:
+        assert doc.spans[KEY].attrs["bare_scores"] == pytest.approx(doc.spans[KEY].attrs["calib_scores"], abs=1e-12)
+
+
+def test_tokens_have_them_too_where_outside_is_scored(both_ways):
+    for token in (token for doc in both_ways for token in doc):
+        assert abs(token._.whole_score - token._.calib_score) < 1e-12
+
+
+def test_without_it_nothing_is_said_of_tokens_outside_of_spans(both_ways):
+    outside = [t for doc in both_ways for t in doc if not any(s.start <= t.i < s.end for s in doc.spans[KEY])]
+    inside = [t for doc in both_ways for t in doc if t not in outside]
+    assert outside
+    assert all(token._.bare_score is None and token._.bare_scores == {} for token in outside)
+    assert all("O" not in token._.bare_scores and token._.bare_raw == token._.calib_raw for token in inside)
+
+
+# Where scores may stand
+
+
+def function_of(key: str):
+    """A registered function's, which reads a key of the user data."""
+    return lambda doc: doc.user_data[key]
+
+
+@pytest.mark.parametrize("key", ["", "x"])
+def test_learned_from_spans_that_have_one_score_each(conf, key):
+    settings = {"spans_key": key} if key else {"score": "_.conf"}
+    nlp, calib = fitted(span_examples(150, 0, key), **settings)
+    doc = calib(span_examples(1, 1, key)[0].predicted)
+    spans = list(doc.spans[key] if key else doc.ents)
+    given = doc.spans[key].attrs["scores"] if key else [span._.conf for span in spans]
+    assert [span._.calib_raw for span in spans] == given
+    # Right as often as the square says.
+    assert [span._.calib_score for span in spans] == pytest.approx([score**2 for score in given], abs=0.12)
+    assert calib.labels == ("O", *LABELS)
+    assert calib.fit_info.spans.labels == list(LABELS)
+    # Inside of a span its tokens have its score for its label; outside there is none.
+    assert [token._.calib_raw for token in doc] == [given[0], None, given[1], given[1], None, given[2]]
+    assert [set(token._.calib_scores) for token in doc] == [{"PER"}, set(), {"PER"}, {"PER"}, set(), {"LOC"}]
+
+
+def test_what_was_learned_survives_bytes(conf):
+    nlp, calib = fitted(span_examples(60, 0), score="_.conf")
+    doc = span_examples(1, 1)[0].predicted
+    before = [span._.calib_score for span in calib(doc).ents]
+    again = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    loaded = again.get_pipe("calib")
+    assert loaded.labels == loaded.source.labels(None) == ("O", *LABELS)
+    assert again.config["components"]["calib"]["source"]["labels"] is None
+    assert [span._.calib_score for span in loaded(doc).ents] == before
+    assert loaded.to_bytes() == calib.to_bytes()
+
+
+def test_a_registered_function_finds_spans_and_scores(register):
+    def scores(doc):
+        return [(span, 0.01 * int(span.kb_id_)) for span in doc.ents] + [(Span(doc, 4, 6, "LOC"), 0.25)]
+
+    register("calib_scores", "mine.Percent.v1", lambda: scores)
+    examples = span_examples(80, 0, write=False)
+    rng = np.random.default_rng(3)
+    for example in examples:
+        example.predicted.set_ents(
+            [Span(example.predicted, s.start, s.end, s.label, kb_id=str(rng.integers(30, 99))) for s in example.predicted.ents]
+        )
+    nlp, calib = fitted(examples, score={"@calib_scores": "mine.Percent.v1"})
+    doc = calib(examples[0].predicted)
+    assert [span._.calib_raw for span in doc.ents] == pytest.approx([0.01 * int(span.kb_id_) for span in doc.ents])
+    # What does not stand on the Doc is a candidate.
+    (candidate,) = doc._.calib.candidates
+    assert (candidate.start, candidate.end, candidate.label, candidate.raw) == (4, 6, "LOC", 0.25)
+    assert Span(doc, 4, 6, "LOC")._.calib_score is None
+    assert calib.fit_info.spans.candidates == 80
+    again = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("calib")
+    assert again.source.score is scores
+
+
+def test_a_span_without_a_score_gets_none(conf):
+    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    doc = span_examples(1, 1)[0].predicted
+    doc.ents[1]._.conf = None
+    calib(doc)
+    assert [span._.calib_score is None for span in doc.ents] == [False, True, False]
+    assert [token._.calib_score is None for token in doc] == [False, True, True, True, True, False]
+    # In a group too, where the best span of the token is another one.
+    _, calib = fitted(span_examples(60, 0, "x"), spans_key="x")
+    doc = span_examples(1, 1, "x")[0].predicted
+    doc.spans["x"] = [Span(doc, 2, 4, "PER"), Span(doc, 3, 4, "LOC")]
+    doc.spans["x"].attrs["scores"] = [None, 0.5]
+    calib(doc)
+    assert [span._.calib_raw for span in doc.spans["x"]] == [None, 0.5]
+    assert (doc[2]._.calib_score, doc[3]._.calib_score) == (None, None)  # they carry PER
+    assert list(doc[3]._.calib_scores) == ["LOC"]
+    assert np.isnan(doc.spans["x"].attrs["calib_scores"]).tolist() == [True, False]
+
+
+def test_docs_that_cannot_be_read_get_none_and_a_reason(conf):
+    _, calib = fitted(span_examples(60, 0, "x"), spans_key="x")
+    vocab = spacy.blank("xx").vocab
+    bare, other = Doc(vocab, words=["Ann"]), Doc(vocab, words=["Ann"])
+    other.spans["x"] = [other[:1]]
+    for doc, why in ((bare, "doc.spans has no key 'x'"), (other, r"nothing at doc.spans\['x'\].attrs\['scores'\]")):
+        with pytest.warns(UserWarning, match=rf"\[CW02\].*{why}"):
+            calib(doc)
+        assert doc._.calib is None
+    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    with pytest.warns(UserWarning, match=r"\[CW02\].*doc.ents was not set"):
+        calib(Doc(vocab, words=["Ann"]))
+
+
+def test_no_spans_are_no_fault(conf):
+    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    doc = Doc(spacy.blank("xx").vocab, words=["Ann"], ents=["O"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calib(doc)
+    assert doc._.calib.ents == ()
+    assert doc[0]._.calib_score is None
+
+
+# Labels
+
+
+def test_labels_of_the_settings_come_before_those_of_the_component_and_these_before_learned_ones(conf):
+    class Names:
+        labels = ("PER", "ORG", "LOC")
+
+    assert SpanScoresSource().labels(None) == ()
+    assert SpanScoresSource(labels=["PER"]).labels(Names()) == ("O", "PER")
+    assert SpanScoresSource().labels(Names()) == ("O", "PER", "ORG", "LOC")
+    learned = SpanScoresSource(score="_.conf")
+    docs = [example.predicted for example in span_examples(3, 0)]
+    assert learned.learn_labels(None, docs) == ()
+    assert learned.labels(None) == ("O", *LABELS)
+    assert SpanScoresSource(score="_.conf", labels=["PER"]).learn_labels(None, docs) == ("LOC",)
+
+
+def test_a_label_that_is_not_known_is_said_and_gets_none(conf):
+    nlp, calib = pipe_for(score="_.conf", labels=["PER"])
+    with pytest.warns(UserWarning, match=r"\[CW19\].*'calib'.*labels LOC"):
+        calib.fit(span_examples(60, 0))
+    assert [span._.calib_score is None for span in calib(span_examples(1, 1)[0].predicted).ents] == [False, False, True]
+
+
+def test_a_fit_that_fails_leaves_the_labels_as_they_were(conf):
+    nlp, calib = fitted(span_examples(60, 0), score="_.conf")
+    doc = span_examples(1, 1)[0].predicted
+    before = [span._.calib_score for span in calib(doc).ents]
+    others = span_examples(60, 0, label="ORG")
+    for example in others:
+        example.reference.set_ents([], default="missing")
+    with pytest.raises(CalibError, match=r"\[C030\]"):
+        calib.fit(others)
+    assert calib.source.labels(None) == ("O", *LABELS)
+    assert [span._.calib_score for span in calib(doc).ents] == before
+
+
+def test_not_fitted_it_says_that_labels_are_learned(conf):
+    nlp, calib = pipe_for(score="_.conf")
+    calib.warn.said.add("CW01{}")
+    with pytest.warns(UserWarning, match=r"\[CW02\].*its labels are learned by the fit"):
+        doc = calib(span_examples(1, 0)[0].predicted)
+    assert doc._.calib is None
+
+
+def test_a_map_of_labels(conf):
+    """Two labels with one counterpart: a span keeps its score where only one of them has one at its tokens."""
+    from spacy_calib.sources.mapped import with_map
+
+    nlp, calib = pipe_for(score="_.conf", outside=False)
+    calib.source = with_map(calib.source, {"PER": "NAME", "LOC": "NAME"})
+    examples = span_examples(80, 0)
+    for example in examples:
+        example.reference.set_ents([Span(example.reference, s.start, s.end, "NAME") for s in example.reference.ents])
+    calib.fit(examples)
+    doc = calib(span_examples(1, 1)[0].predicted)
+    assert [span._.calib_raw for span in doc.ents] == [span._.conf for span in doc.ents]
+    assert all(0 < span._.calib_score < span._.calib_raw for span in doc.ents)
+    assert calib.labels == ("O", "NAME")
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [(1.5, "1.5"), (-0.1, "-0.1"), (float("nan"), "nan"), (np.float32("inf"), "inf"), ("high", "'high'"), (True, "True"), ([0.5, 0.1], r"\[0.5, 0.1\]")],
+)  # fmt: skip
+def test_what_is_no_probability_is_refused(conf, given, shown):
+    sentence = (
+        rf"^\[C282\] The score at .*conf.* of the span 'Bob Hill' is {shown}, but a number in \[0, 1\] is wanted, or None"
+    )
+    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    doc = span_examples(1, 1)[0].predicted
+    doc.ents[1]._.conf = given
+    with pytest.raises(CalibError, match=sentence):
+        calib(doc)
+    doc = span_examples(1, 1, "x")[0].predicted
+    doc.spans["x"].attrs["conf"] = [0.5, given, 0.7]
+    with pytest.raises(CalibError, match=sentence):
+        SpanScoresSource(spans_key="x", score="conf", labels=["PER"]).read(None, [doc])
+
+
+def test_single_precision_may_pass_one():
+    doc = span_examples(1, 1, "x")[0].predicted
+    doc.spans["x"].attrs["scores"] = np.array([1.0000001, 0.5, -1e-8], dtype=np.float32)
+    assert SpanScoresSource(spans_key="x", labels=LABELS).read(None, [doc]).spans.own.tolist() == [1.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("values", [[0.5, 0.5], np.array([0.5] * 4), [], 0.5])
+def test_as_many_scores_as_spans_are_wanted(values):
+    doc = span_examples(1, 1, "x")[0].predicted
+    doc.spans["x"].attrs["scores"] = values
+    n = np.size(values)
+    with pytest.raises(
+        CalibError, match=rf"^\[C283\] There are {n} scores at doc.spans.*, but 3 in the document .*'Ann met Bob"
+    ):
+        SpanScoresSource(spans_key="x", labels=LABELS).read(None, [doc])
+
+
+def test_an_extension_that_does_not_exist():
+    nlp, calib = pipe_for(score="_.nothing")
+    with pytest.raises(CalibError, match=r"^\[C281\] The extension Span._.nothing does not exist; register it \(Span.set_ext"):
+        calib.fit(span_examples(10, 0, write=False))
+
+
+def test_entities_have_no_attributes():
+    with pytest.raises(CalibError, match=r"\[C001\] score must be '_.NAME'.*'scores' was given"):
+        SpanScoresSource(score="scores")
+
+
+@pytest.mark.parametrize("given", [None, [0.5], [("Ann", 0.5)], 3])
+def test_a_function_that_gives_no_pairs(given):
+    def scores(doc):
+        return given
+
+    doc = span_examples(1, 1, write=False)[0].predicted
+    with pytest.raises(CalibError, match=r"^\[C286\] What the function scores gave is .*, but pairs \(span, score\)"):
+        SpanScoresSource(score=scores, labels=LABELS).read(None, [doc])
+
+
+def test_labels_that_are_not_those_of_the_component(conf):
+    nlp, calib = pipe_for(score="_.conf", labels=["PERSON", "GPE"])
+    with pytest.raises(CalibError, match=r"^\[C284\] The source knows none .*\(LOC, PER; it knows PERSON, GPE\)"):
+        calib.fit(span_examples(10, 0))
+
+
+def test_a_component_that_left_nothing(conf):
+    nlp, calib = pipe_for(score="_.conf")
+    with pytest.raises(CalibError, match=r"^\[C285\] Nothing in the fit data has a score at span._.conf, so there is nothing"):
+        calib.fit(span_examples(10, 0, write=False))
+
+
+@pytest.mark.parametrize("setting", ["scaling", "sets", "normalize"])
+def test_settings_that_weigh_labels_are_refused(conf, setting):
+    made = {
+        "scaling": {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"},
+        "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1"},
+        "normalize": True,
+    }
+    nlp = spacy.blank("xx")
+    calib = nlp.add_pipe("calib", config={"source": {**SOURCE, "score": "_.conf"}, setting: made[setting]})
+    with pytest.raises(CalibError, match=rf"^\[C287\] The setting {setting} weighs .* leave {setting} out"):
+        calib.fit(span_examples(30, 0))
+
+
+def test_a_pipeline_of_functions_is_told_apart_by_their_names(conf):
+    nlp = spacy.blank("xx")
+
+    @Language.component("guess_names")
+    def guess_names(doc: Doc) -> Doc:
+        return doc
+
+    nlp.add_pipe("guess_names")
+    assert SpanScoresSource("guess_names").kind(nlp.get_pipe("guess_names")).endswith("guess_names")
+    assert registry.resolve({"source": {**SOURCE, "component": "guess_names"}})["source"].reads_output(None)
