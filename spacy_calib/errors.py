@@ -32,7 +32,7 @@ _MESSAGES = {
     "C007": "Choosing a method by cross-validation needs at least 2 documents with pairs, but {n} was given; name a --method, or give more documents.",
     "C070": "The grouping {name} looks at scores, not only at tags; call its with_pairs(pairs), and what that gives with labels and counts.",
     "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
-    "C072": "The setting {setting} is about the one right label of a token, but of {layer} a token may have several; leave {setting} out.",
+    "C072": "The setting {setting} is about the one right label of a {unit}, but of {layer} a {unit} may have several; leave {setting} out.",
     "C185": "The short name {short!r} in the registry {registry} must belong to one entry, but {first} and {second} both have it; give one of their classes another `short`, or none.",
     # Context
     "C201": "The feature {given!r} of the context is not registered; registered are: {known}. If it is your own, give its file with --code.",
@@ -71,6 +71,11 @@ _MESSAGES = {
     "C031": "None of the {n_tags} gold labels in the data ({unknown}) is known to component '{component}', which knows {known}; check that the data and the model use "
     "the same tagset, or tell what its labels are called in the data (--map {map}).",
     "C151": "Component '{component}' knows none of the labels in the gold, so there is nothing to judge: the gold has {gold}; the component knows {known}. Give gold with the component's labels, or fit with --map.",
+    "C261": "The gold Doc that begins {text!r} has several categories with the highest value ({given}), but the categories of this component exclude each other; give each Doc one, or train a textcat_multilabel.",
+    "C262": "The categories of component '{component}' in doc.cats have {given} on the Doc that begins {text!r}, but probabilities lie in [0, 1]; leave doc.cats as the component set it.",
+    "C263": "None of the gold categories in the data ({unknown}) is one of component '{component}', which knows {known}; check that the data and the model use the same categories, or tell what "
+    "its labels are called in the data (--map LABEL=GOLD).",
+    "C264": "The setting {setting} looks at tokens, but component '{component}' gives probabilities of whole documents; leave {setting} out.",
     "C032": "No document in the data could be scored by component '{component}': {why}.",
     "C033": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for ner).",
     "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",

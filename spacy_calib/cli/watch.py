@@ -192,6 +192,7 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
 
     RETURNS (dict | None): How much of them the fit has seen, see `seen_by`. RAISES C075: no token got a score. C242: a text has no date.
     """
+    from ..doc.annotations import get_annotation
     from ..doc.collect import ORIGIN
     from ..doc.texts import TextWatch
     from .shared.examples import run_pipes
@@ -205,7 +206,7 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
     done = run_pipes(
         nlp, texts.over(examples), pipes_to_run(nlp, pipe), silent=run.silent, what="Watching", n_process=run.n_process
     )
-    for example in keep_one(done, first):
+    for example in keep_one(done, first, get_annotation(pipe.fit_info.layer)):
         when = None
         if run.date is not None:
             when = _date(example.reference.user_data[ORIGIN], run.data, run.date, str(monitor.window))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pairs.documents import DOCUMENT
+from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.judged import JudgedPairs
 from ..types import Floats, Ints, Pairs
 
@@ -44,10 +44,12 @@ class ScoredSpans:
 class ScoredCorpus:
     """n tokens of some Docs, their m scores above the threshold, and their spans.
 
+    Where labels are of whole documents, each of these is a row as a token is, and a sentence of its own.
+
     names (tuple[str, ...]): The labels that were met.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs looked at, with or without tokens.
     doc_documents (Ints | None): Number of the document of the source that each Doc is a part of, from 0, shape (n_docs,); None where each
-        is one by itself. unit (str): What such a document is, see `documents`.
+        is one by itself. unit (str): What such a document is, see `documents`. row_unit (str): What a row is, "token" or "document".
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
     labels (Ints): The label that it carries, as a place in names; -1 where none.
@@ -81,6 +83,7 @@ class ScoredCorpus:
     origins: tuple[dict[str, Any], ...] = ()
     doc_documents: Ints | None = None
     unit: str = DOCUMENT
+    row_unit: str = TOKEN
 
     def __len__(self) -> int:
         return len(self.docs)

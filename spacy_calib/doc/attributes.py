@@ -1,7 +1,8 @@
 """The attributes that users read. Nothing is stored under these names: each is a getter, which looks into what calib pipes wrote on the
 Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set; Span._.<attr>_score, _raw, _accept; Doc._.<attr>.
+Token._.<attr>_score, _raw, _scores, _interval, _set; Span._.<attr>_score, _raw, _accept; Doc._.<attr>, and where documents have categories
+Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
 from ..errors import calib_error
+from ..pairs.documents import TOKEN, counted
 from ..types import Floats, Ints
-from .annotations import get_annotation
+from .annotations import get_annotation, plain_name
 from .names import check_attr
-from .rows import SpanValues, TokenValues, claimed_rows, find_row, find_span, held_spans
+from .rows import ParsedBlock, SpanValues, TokenValues, claimed_rows, document_block, find_row, find_span, held_spans
 
 DEFAULT_ATTR = "calib"
 
@@ -75,6 +77,60 @@ def token_scores(token: Token, attr: str) -> dict[str, float] | None:
     return None if found is None else found[0].scores_of(found[1])
 
 
+def _of_document(doc: Doc, attr: str) -> ParsedBlock | None:
+    """What a pipe wrote of a Doc as a whole."""
+    block = document_block(doc, attr)
+    return None if block is None else ParsedBlock(0, block)
+
+
+def doc_values(doc: Doc, attr: str) -> TokenValues | None:
+    """The values of the category that the Doc has in `doc.cats` now, the likeliest one: None where that has no value (see `token_values`)."""
+    parsed = _of_document(doc, attr)
+    label = "" if parsed is None else parsed.annotation.label_at(doc, 0)
+    return parsed.values_of(0, label) if parsed is not None and label else None
+
+
+def doc_score(doc: Doc, attr: str) -> float | None:
+    """Doc._.<attr>_score: calibrated probability that the likeliest category of `doc.cats` is right, in [0, 1]."""
+    values = doc_values(doc, attr)
+    return None if values is None else values.calibrated
+
+
+def doc_raw(doc: Doc, attr: str) -> float | None:
+    """Doc._.<attr>_raw: the probability before calibration, in [0, 1]."""
+    values = doc_values(doc, attr)
+    return None if values is None else values.raw
+
+
+def doc_interval(doc: Doc, attr: str) -> tuple[float, float] | None:
+    """Doc._.<attr>_interval: as `token_interval`."""
+    values = doc_values(doc, attr)
+    return None if values is None else values.interval
+
+
+def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
+    """Doc._.<attr>_cats: category -> calibrated probability, highest first, those above the threshold; None without values."""
+    parsed = _of_document(doc, attr)
+    return None if parsed is None else parsed.scores_of(0)
+
+
+def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
+    """Doc._.<attr>_cats_raw: the same before calibration, in the same order."""
+    parsed = _of_document(doc, attr)
+    return None if parsed is None else parsed.raw_of(0)
+
+
+def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
+    """Doc._.<attr>_set: the categories that hold the right one with the probability that the pipe's `sets` promise; see `token_set`."""
+    parsed = _of_document(doc, attr)
+    return None if parsed is None else parsed.set_of(0)
+
+
+def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
+    """The values of the label that a unit of a Doc now carries. unit (str): "token" or "document"."""
+    return token_values(doc[row], attr) if unit == TOKEN else doc_values(doc, attr)
+
+
 def span_values(span: Span, attr: str) -> SpanValues | None:
     """What the pipe wrote of a span that stood on the Doc when it ran; None for any other span, and where the text there is another by now."""
     if not len(span):
@@ -123,12 +179,12 @@ class DocCalib(dict):
     """Read-only view of a Doc's scores, sparse: one entry per token and tag above the threshold. As a dict it holds the same as plain
     data, for `Doc.to_json(underscore=["calib"])`: "layer", "rows", "tags", "raw", "calibrated", "ents" and "candidates".
 
-    rows (Ints): Token index of each entry, ascending. tags (NDArray[object]): Its tag.
+    rows (Ints): Token index of each entry, ascending; 0 where they are of the whole Doc. tags (NDArray[object]): Its tag.
     raw, calibrated (Floats): Its probability before and after calibration.
     columns (Ints): The tag's column in the labels of the source, -1 where the block does not keep it.
     layer (str): Which annotation the tags are of. On a Doc that was joined from Docs with scores of different annotations it is that of the
         most tokens; the others have no values here.
-    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,).
+    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); of a document shape (1,).
     ents (tuple[ScoredSpan, ...]): The entities (or categorized spans) that stand on the Doc and have a score, in the order of the text.
     candidates (tuple[ScoredSpan, ...]): Those that the beam held but did not choose, likeliest first.
     """
@@ -157,10 +213,16 @@ class DocCalib(dict):
     def __repr__(self) -> str:
         """Short: what is scored, not the scores."""
         spans = f", {len(self.ents)} entities" if self.ents else ""
-        return f"<DocCalib: {int(self.scored.sum())} of {len(self.scored)} tokens scored ({self.layer}), {len(self)} entries{spans}>"
+        units = counted(self.unit, len(self.scored))
+        return f"<DocCalib: {int(self.scored.sum())} of {units} scored ({plain_name(self.layer)}), {len(self)} entries{spans}>"
+
+    @property
+    def unit(self) -> str:
+        """What a row is of: "token" or "document"."""
+        return get_annotation(self.layer).unit
 
     def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
-        """An array (n_tokens, len(labels)); 0 for what is below the threshold, NaN in the rows of tokens without values.
+        """An array (n_tokens, len(labels)), of a document (1, len(labels)); 0 for what is below the threshold, NaN in the rows of units without values.
 
         labels (list[str]): The columns wanted; tags that it leaves out are dropped.
         """
@@ -173,11 +235,16 @@ class DocCalib(dict):
 
 
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:
-    """Doc._.<attr>: the scores of all tokens as arrays; None where the Doc has no block."""
-    place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
-    matches = claimed_rows(
-        doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1], lambda layer: get_annotation(layer).hashes(doc)
-    )
+    """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None where the Doc has no block."""
+    document = document_block(doc, attr)
+    if document is not None:
+        n_units, row = 1, np.zeros(1, dtype=np.intp)
+        matches = [(document, row, row)]
+    else:
+        n_units, place = len(doc), doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
+        matches = claimed_rows(
+            doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1], lambda layer: get_annotation(layer).hashes(doc)
+        )
     if not matches:
         return None
     # Tags and entity types under one prefix, on Docs of two pipelines that were joined, are not one annotation: that of the most tokens is shown.
@@ -186,7 +253,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         held[block["layer"]] += len(tokens)
     layer = max(held, key=held.__getitem__)
     matches = [match for match in matches if match[0]["layer"] == layer]
-    scored = np.zeros(len(doc), dtype=bool)
+    scored = np.zeros(n_units, dtype=bool)
     parts: list[tuple[Any, ...]] = []
     for block, tokens, rows in matches:
         lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
@@ -238,6 +305,14 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "set": token_set,
     },
     Span: {"score": span_score, "raw": span_raw, "accept": span_accept},
+    Doc: {
+        "score": doc_score,
+        "raw": doc_raw,
+        "cats": doc_cats,
+        "cats_raw": doc_cats_raw,
+        "interval": doc_interval,
+        "set": doc_set,
+    },
 }
 
 

@@ -1,6 +1,6 @@
-"""The label that each token carries and its scores, of many Docs at once: what is counted of them. Blocks are read as they are, in one go.
+"""The label that each token or document carries and its scores, of many Docs at once: what is counted of them. Blocks are read as they are, in one go.
 
-A Doc that was cut, joined or read from a file, or whose words changed since, is read token by token, as its attributes are.
+A Doc that was cut, joined or read from a file, or whose words changed since, is read unit by unit, as its attributes are.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from spacy.attrs import IS_SPACE, ORTH
+from spacy.attrs import IS_SPACE
 from spacy.tokens import Doc
 
+from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
-from .annotations import get_annotation, is_space, label_hashes
-from .attributes import doc_view, token_values
+from .annotations import get_annotation, label_hashes
+from .attributes import doc_view, unit_values
 from .blocks import Block, held_blocks
 
-_WORDS = [ORTH, IS_SPACE]
 # What is read of a block: nothing by which a word could be told.
 _COLUMNS = ("tags", "tag", "indptr", "carried", "raw", "calibrated", "column", "extra")
 
 
 class Carried(NamedTuple):
-    """The n tokens of one Doc or more that carry a label with a score and are not white space, and the m spans on them.
+    """The n units (tokens, or documents) of one Doc or more that carry a label with a score and are not white space, and the m spans on them.
 
-    documents (Ints): Number of each token's Doc, ascending. columns (Ints): Place of its label among those of the source, -1 for another
+    documents (Ints): Number of each unit's Doc, ascending. columns (Ints): Place of its label among those of the source, -1 for another
     one. raw, calibrated (Floats): Its scores. span_raw, span_calibrated (Floats): Those of the spans.
     """
 
@@ -55,15 +55,16 @@ class CarriedReader:
         if not held:
             return _NOTHING
         key, block = held[0]
-        if len(held) == 1 and key[2] == 0 and "carried" in block and len(block["orth"]) == len(doc):
-            words, vocab = doc.to_array(_WORDS), cast(Any, doc.vocab)
-            if words[:, 0].tobytes() == block["orth"].tobytes():
-                # The flag is set by the language of a vocab; one that no Language made has none.
+        if len(held) == 1 and key[2] == 0 and "carried" in block:
+            annotation = get_annotation(block["layer"])
+            if annotation.places(doc)[:, 1].tobytes() == block["orth"].tobytes():
                 kept = {name: block[name] for name in _COLUMNS if name in block}
                 if "spans" in block:
                     kept["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}
-                return {**kept, "space": words[:, 1] if IS_SPACE in vocab.lex_attr_getters else is_space(doc)}
-        return self._by_tokens(doc)
+                # The flag is set by the language of a vocab; one that no Language made has none.
+                flagged = annotation.unit == TOKEN and IS_SPACE in cast(Any, doc.vocab).lex_attr_getters
+                return {**kept, "space": doc.to_array([IS_SPACE]) if flagged else annotation.blank(doc)}
+        return self._by_units(doc)
 
     def read(self, prepared: Sequence[Carried | Block]) -> Carried:
         """Of all these Docs."""
@@ -121,15 +122,15 @@ class CarriedReader:
             known = label_hashes(tags).astype(np.uint32).tolist()
         return np.array(known, dtype=np.uint32)
 
-    def _by_tokens(self, doc: Doc) -> Carried:
+    def _by_units(self, doc: Doc) -> Carried:
         view = doc_view(doc, self.attr)
         if view is None:
             return _NOTHING
         annotation, found = get_annotation(view.layer), []
-        for i in np.flatnonzero(view.scored & ~is_space(doc)).tolist():
-            values = token_values(doc[i], self.attr)
+        for i in np.flatnonzero(view.scored & ~annotation.blank(doc)).tolist():
+            values = unit_values(doc, i, self.attr, annotation.unit)
             if values is not None:
-                found.append((self._columns.get(annotation.label(doc[i]), -1), values.raw, values.calibrated))
+                found.append((self._columns.get(annotation.label_at(doc, i), -1), values.raw, values.calibrated))
         columns, raw, calibrated = (np.array(column) for column in zip(*found, strict=True)) if found else _NOTHING[1:4]
         spans = np.array([(span.raw, span.score) for span in view.ents]).reshape(-1, 2)
         return Carried(np.zeros(len(raw), dtype=np.intp), columns.astype(np.intp), raw, calibrated, spans[:, 0], spans[:, 1])

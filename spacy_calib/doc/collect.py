@@ -1,6 +1,7 @@
 """Docs that a calib pipe has scored -> a scored corpus.
 
-The Docs themselves are let go, so that a corpus of any length is held in a few dozen bytes a token.
+The Docs themselves are let go, so that a corpus of any length is held in a few dozen bytes a token. Where a document has one label, it is a row
+as a token is: its text is the word.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.scored import UNKNOWN, ScoredCorpus, ScoredSpans
-from ..pairs.documents import DocumentNumbers
+from ..pairs.documents import TOKEN, DocumentNumbers
 from ..types import Floats, Ints
 from .annotations import Annotation, Hashes, label_hashes
-from .attributes import DocCalib, doc_view, token_values
+from .attributes import DocCalib, doc_view, unit_values
 from .events import span_hits
 from .reading import document_of
 
@@ -43,11 +44,11 @@ class _Names:
         return np.array([self.number(str(name)) for name in found], dtype=np.intp)[inverse.reshape(-1)]
 
     def of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
-        """-1 for the hash 0 (no label). doc (Doc): Where these labels stand. in_doc (Hashes): The label hash of each of its tokens."""
+        """-1 for the hash 0 (no label). doc (Doc): Where these labels stand. in_doc (Hashes): The label hash of each of its units."""
         found, inverse = np.unique(hashes, return_inverse=True)
         for key in found[found != 0].tolist():
             if key not in self._of_hash:
-                name = annotation.label(doc[int(np.flatnonzero(in_doc == np.uint64(key))[0])])
+                name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
                 self._of_hash[key] = self.number(name)
         return np.array([self._of_hash.get(key, -1) for key in found.tolist()], dtype=np.intp)[inverse.reshape(-1)]
 
@@ -80,17 +81,17 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
     spans: list[_Columns] = []
     origins: list[dict[str, Any]] = []
     documents, doc_documents = DocumentNumbers(), []
-    n_tokens = 0
+    n_rows = 0
     for number, example in enumerate(examples):
         view = doc_view(example.predicted, attr)
         gold = annotation.aligned_gold(example)
         found = {} if view is None else _scores_of(view, example, annotation, gold, names, len(labels))
         tokens.append(_tokens_of(number, example, view, attr, annotation, gold, found, names))
         if found:
-            scores.append({**found, "rows": found["rows"] + n_tokens})
+            scores.append({**found, "rows": found["rows"] + n_rows})
         if view is not None and view.ents:
             spans.append(_spans_of(number, example, view, annotation, names))
-        n_tokens += len(example.predicted)
+        n_rows += annotation.n_units(example.predicted)
         doc_documents.append(documents.number(document_of(example)))
         origins.append(example.reference.user_data.get(ORIGIN, {}))
     return ScoredCorpus(
@@ -100,6 +101,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
         origins=tuple(origins) if any(origins) else (),
         doc_documents=np.array(doc_documents, dtype=np.intp),
         unit=documents.unit,
+        row_unit=annotation.unit,
         **_joined(tokens, _TOKENS),
         **_joined(scores, _SCORES),
     )
@@ -126,14 +128,15 @@ def _tokens_of(
     doc, reference = example.predicted, example.reference
     carried = annotation.hashes(doc)
     labels = names.of_hashes(carried, annotation, doc, carried)
-    raw, calibrated = _carried_scores(doc, view, attr, scores, labels)
-    known = (gold != 0) & (carried != 0)
-    right = np.where(known, annotation.is_gold(example, np.arange(len(doc)), carried), UNKNOWN)
+    raw, calibrated = _carried_scores(doc, view, attr, annotation.unit, scores, labels)
+    rows, whole = np.arange(len(carried)), annotation.unit != TOKEN
+    known = (carried != 0) & annotation.is_known(example, rows, carried)
+    right = np.where(known, annotation.is_gold(example, rows, carried), UNKNOWN)
     return {
-        "docs": np.full(len(doc), number),
-        "words": np.array([*(token.text for token in doc), None], dtype=object)[:-1],
-        "spaces": doc.to_array(["SPACY"]).reshape(-1),
-        "starts": _sentence_starts(doc, reference),
+        "docs": np.full(len(rows), number),
+        "words": np.array([*annotation.texts(doc), None], dtype=object)[:-1],
+        "spaces": np.zeros(len(rows), dtype=bool) if whole else doc.to_array(["SPACY"]).reshape(-1),
+        "starts": np.ones(len(rows), dtype=bool) if whole else _sentence_starts(doc, reference),
         "labels": labels,
         "raw": raw,
         "calibrated": calibrated,
@@ -148,7 +151,8 @@ def _scores_of(
     """n_labels (int): Of the source; they are the first names, so that the place of any other tag than a lemma is its column."""
     tags, local = np.unique(view.tags.astype(str), return_inverse=True)
     hashes = label_hashes(tags.tolist())[local.reshape(-1)]
-    hits = np.where(gold[view.rows] != 0, annotation.is_gold(example, view.rows, hashes), UNKNOWN)
+    known = annotation.is_known(example, view.rows, hashes)
+    hits = np.where(known, annotation.is_gold(example, view.rows, hashes), UNKNOWN)
     places = names.of_strings(view.tags)
     return {
         "rows": view.rows,
@@ -160,9 +164,11 @@ def _scores_of(
     }
 
 
-def _carried_scores(doc: Doc, view: DocCalib | None, attr: str, scores: _Columns, labels: Ints) -> tuple[Floats, Floats]:
-    """(raw, calibrated) of the label that each token carries, NaN where it has none."""
-    raw, calibrated = np.full(len(doc), np.nan), np.full(len(doc), np.nan)
+def _carried_scores(
+    doc: Doc, view: DocCalib | None, attr: str, unit: str, scores: _Columns, labels: Ints
+) -> tuple[Floats, Floats]:
+    """(raw, calibrated) of the label that each unit carries, NaN where it has none."""
+    raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:
         return raw, calibrated
     own = np.flatnonzero(scores["tags"] == labels[scores["rows"]])
@@ -170,7 +176,7 @@ def _carried_scores(doc: Doc, view: DocCalib | None, attr: str, scores: _Columns
     calibrated[scores["rows"][own]] = scores["tag_calibrated"][own]
     below_threshold = view.scored & np.isnan(raw) & (labels >= 0)
     for i in np.flatnonzero(below_threshold).tolist():
-        values = token_values(doc[i], attr)
+        values = unit_values(doc, i, attr, unit)
         if values is not None:
             raw[i], calibrated[i] = values.raw, values.calibrated
     return raw, calibrated

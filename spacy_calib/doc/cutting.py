@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
+from ..errors import CalibError
+from ..pairs.documents import TOKEN
+from .annotations import get_annotation
 from .blocks import Block, add_block, delete_blocks
+from .rows import is_whole
 
 
 def cut(doc: Doc, start: int, end: int) -> Doc:
     """Some tokens of a Doc as a Doc of their own, with annotation, span groups, and their part of the user data.
 
     Of the user data it keeps what belongs to the whole Doc, to these tokens, and to spans of them. Of blocks (what calib pipes wrote on
-    the Doc, see `blocks`), and of arrays with a row for each token, it keeps the rows of these tokens.
+    the Doc, see `blocks`), and of arrays with a row for each token, it keeps the rows of these tokens; what they say of the whole Doc is left out.
     """
     part = doc[start:end].as_doc(copy_user_data=True)
     _cut_user_data(doc, part, start, end)
@@ -38,25 +43,35 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
     part (Doc): Cut from the Doc by spaCy, which copies all user data and only moves their offsets, so that they count from the part's
         beginning: what stood before it is now below 0.
     """
-    length = len(part.text)
+    length, text = len(part.text), get_string_id(part.text)
     blocks: dict[str, list[Block]] = {}
     for key, value in list(part.user_data.items()):
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if _is_block(value):
-                blocks.setdefault(key[1][1:], []).append(cut_block(value, key[2], length))
+                held = blocks.setdefault(key[1][1:], [])
+                if _has_token_rows(value) or is_whole(value, key[2], text):
+                    held.append(cut_block(value, key[2], length))
             elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
                 del part.user_data[key]
         elif getattr(value, "ndim", 0) >= 2 and len(value) == len(doc):
             part.user_data[key] = value[start:end].copy()
-    for attr, held in blocks.items():
+    for attr, kept in blocks.items():
         delete_blocks(part.user_data, attr)
-        for block in held:
+        for block in kept:
             if len(block["start"]):
                 add_block(part.user_data, attr, block)
 
 
 def _is_block(value: Any) -> bool:
     return isinstance(value, dict) and {"version", "start", "orth", "indptr"} <= value.keys()
+
+
+def _has_token_rows(block: Block) -> bool:
+    """Whether a part of a Doc takes along its rows; those of whole documents stay behind."""
+    try:
+        return get_annotation(block["layer"]).unit == TOKEN
+    except (CalibError, KeyError):  # of another version
+        return True
 
 
 def cut_block(block: Block, start: int, length: int) -> Block:

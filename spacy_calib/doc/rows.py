@@ -3,6 +3,9 @@
 A row belongs to a token if start and word agree and there is more to say for it: the token carries the label that the block was written
 for and stands beside the token of the row before or behind (or at an end of the Doc), or both of these stand where they stood. (Rows that a
 cut left over may by chance lie on equal words of a Doc that is joined behind it.) A token that two blocks claim has none.
+
+The row of a whole document belongs to a Doc that begins where the block does and has the same text; a token never finds it, although the text
+of a Doc may be one word.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
+from ..pairs.documents import TOKEN
 from .annotations import get_annotation
 from .blocks import REMEMBERED, Block, UserData, sound_blocks
 
@@ -93,7 +97,7 @@ def _intervals(held: Block) -> list[LowHigh] | None:
 
 
 class ParsedBlock:
-    """The tokens of a block as Python lists, which are several times as fast as arrays to read one item from."""
+    """The units of a block as Python lists, which are several times as fast as arrays to read one item from."""
 
     __slots__ = (
         "annotation", "calibrated", "carried", "extra", "in_set", "indptr", "intervals", "orth", "out_of_reach", "raw", "row_of_start",
@@ -148,15 +152,20 @@ class ParsedBlock:
         """Label -> calibrated probability, highest first; equal ones by raw score."""
         return {self.tags[self.tag[i]]: self.calibrated[i] for i in self._best_first(row)}
 
+    def raw_of(self, row: int) -> dict[str, float]:
+        """The same before calibration, in the same order."""
+        return {self.tags[self.tag[i]]: self.raw[i] for i in self._best_first(row)}
+
 
 class _Held:
     """What the user data of a Doc hold for an attribute.
 
     user_data, size: Whose, and how many entries they had. blocks: (key, block, spans) of each sound block.
-    parsed (list[ParsedBlock] | None): The tokens of each, made when the first one is read.
+    tokens, documents: (key, block) of those whose rows are tokens, and of those whose one row is a document.
+    parsed (list[ParsedBlock] | None): The blocks of tokens, made when the first one is read.
     """
 
-    __slots__ = ("blocks", "parsed", "size", "user_data")
+    __slots__ = ("blocks", "documents", "parsed", "size", "tokens", "user_data")
 
     def __init__(self, user_data: UserData, attr: str):
         self.user_data, self.size = user_data, len(user_data)
@@ -164,6 +173,10 @@ class _Held:
         for key, block in sound_blocks(user_data, attr):
             with contextlib.suppress(Exception):  # spans that somebody made up may be anything
                 self.blocks.append((key, block, parse_spans(block.get("spans"), key[2])))
+        self.tokens: list[tuple[Any, Block]] = []
+        self.documents: list[tuple[Any, Block]] = []
+        for key, block, _ in self.blocks:
+            (self.tokens if get_annotation(block["layer"]).unit == TOKEN else self.documents).append((key, block))
         self.parsed: list[ParsedBlock] | None = None
 
 
@@ -187,7 +200,7 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
     doc, i = token.doc, token.i
     held = _held_in(doc.user_data, attr)
     if held.parsed is None:
-        held.parsed = [ParsedBlock(key[2], block) for key, block, _ in held.blocks]
+        held.parsed = [ParsedBlock(key[2], block) for key, block in held.tokens]
     start, orth, claim = token.idx, token.orth, None
     for parsed in held.parsed:
         row = parsed.row_of_start.get(start)
@@ -196,6 +209,19 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
                 return None
             claim = parsed, row
     return claim if claim is not None and _is_own(*claim, token, doc, i) else None
+
+
+def document_block(doc: Doc, attr: str) -> Block | None:
+    """The block whose row is this Doc as a whole; None where no block or more than one claims it."""
+    held = _held_in(doc.user_data, attr).documents
+    text = get_string_id(doc.text) if held else 0
+    claims = [block for key, block in held if is_whole(block, key[2], text)]
+    return claims[0] if len(claims) == 1 else None
+
+
+def is_whole(block: Block, start: int, text: int) -> bool:
+    """Whether the row of a block that now begins at this character is a Doc with this text (its hash)."""
+    return len(block["start"]) == 1 and int(block["start"][0]) + start == 0 and int(block["orth"][0]) == text
 
 
 def _is_own(parsed: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> bool:
@@ -221,7 +247,7 @@ def claimed_rows(
     """
     matches = []
     claims = np.zeros(len(starts), dtype=np.intp)
-    for key, block, _ in _held_in(user_data, attr).blocks:
+    for key, block in _held_in(user_data, attr).tokens:
         at = block["start"].astype(np.int64) + key[2]
         rows = np.minimum(np.searchsorted(at, starts), max(0, len(at) - 1))
         own = (at[rows] == starts) & (block["orth"][rows] == orths) if len(at) else np.zeros(len(starts), dtype=bool)

@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated, CalibratedEntries
 from ..types import Floats, Ints, Spans
+from .annotations import get_annotation
 from .blocks import BLOCK_VERSION, Block
 
 
@@ -52,7 +53,7 @@ class CalibratedBatch:
 
     calibrated (Calibrated): The entries above the threshold, of all their tokens. extra (CarriedLabels): Labels below it.
     layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
-    carried (NDArray[uint64]): Hash of the label that each token carries, 0 for none.
+    carried (NDArray[uint64]): Hash of the label that each unit (token, document) carries, 0 for none.
     spans (CalibratedSpans | None): None for a source of token labels alone.
     """
 
@@ -92,7 +93,8 @@ def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. All sums are done once for the whole batch; only the slicing is done per Doc."""
     marginals, extra = batch.calibrated.marginals, batch.extra
-    token_bounds = np.cumsum([0, *map(len, docs)])
+    annotation = get_annotation(batch.layer)
+    token_bounds = np.cumsum([0, *map(annotation.n_units, docs)])
     indptr = marginals.indptr
     entry_bounds = indptr[token_bounds]
     extra_bounds = np.searchsorted(extra.rows, token_bounds).tolist()
@@ -101,7 +103,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     begins = entry_bounds.tolist()
     blocks = []
     for i, doc in enumerate(docs):
-        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+        place = annotation.places(doc)
         first, end, begin = bounds[i], bounds[i + 1], begins[i]
         block: Block = {
             "version": BLOCK_VERSION,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
+# What a source gives a row of probabilities for: a token, or a document (DOCUMENT).
+TOKEN = "token"
 # What a text may be a part of, from the best known to the least.
 DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
 

@@ -19,7 +19,7 @@ from ..calibration.token_fit import TokenData
 from ..calibration.tokens import silent_tokens
 from ..context.fit import FitWords
 from ..context.words import Words
-from ..doc.annotations import Annotation, Hashes, is_space, label_hashes
+from ..doc.annotations import Annotation, Hashes, label_hashes
 from ..doc.events import span_hits
 from ..doc.gold import gold_columns
 from ..doc.reading import document_of
@@ -37,7 +37,7 @@ _BATCH = 128
 class FitData:
     """What the examples gave.
 
-    pairs (Pairs): Those that reach the lowest score asked for; rows are tokens. documents (Ints): The document of each pair.
+    pairs (Pairs): Those that reach the lowest score asked for; rows are tokens (or documents, where each has one row). documents (Ints): The document of each pair.
     gold (Ints): Column of each token's gold label: -1 where the component does not know the label, -2 where there is no gold.
     counts (Counter): Gold frequency of each label. n_docs (int): Documents with scores. unit (str): What they are, see `DocumentNumbers`.
     n_unknown (int): Tokens whose gold label the component does not know. n_gold (int): Tokens with gold.
@@ -112,12 +112,13 @@ class _Tokens:
     """The tokens of a batch, or of all: what the source and the gold say of them.
 
     marginals (Marginals): Entries above the lowest score. hits (NDArray[bool]): Whether the label of each entry is a gold one.
-    gold (Ints): Column of each token's gold label, as in FitData; -2 also where the source gives no score. unjudged (NDArray[bool]):
+    known (NDArray[bool]): Whether the gold says so. gold (Ints): Column of each token's gold label, as in FitData; -2 also where the source gives no score. unjudged (NDArray[bool]):
         Whether a token could have gold and has none. documents (Ints): The document of each token.
     """
 
     marginals: Marginals
     hits: NDArray[np.bool_]
+    known: NDArray[np.bool_]
     gold: Ints
     unjudged: NDArray[np.bool_]
     documents: Ints
@@ -127,6 +128,7 @@ class _Tokens:
         return cls(
             stack([part.marginals for part in parts]),
             _joined((part.hits for part in parts), bool),
+            _joined((part.known for part in parts), bool),
             _joined((part.gold for part in parts), np.intp),
             _joined((part.unjudged for part in parts), bool),
             _joined((part.documents for part in parts), np.intp),
@@ -169,7 +171,7 @@ class _Reader:
 
     def read(self, batch: Sequence[Example]) -> _Part | None:
         """None where no Doc of the batch can be read."""
-        given = [eg for eg in batch if len(eg.predicted)]
+        given = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         self.counts.update(self.source.count(self.pipe, (eg.reference for eg in given)))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in given))
         reasons = self.source.missing(self.pipe, [eg.predicted for eg in given])
@@ -187,7 +189,7 @@ class _Reader:
     def _tokens(self, examples: Sequence[Example], scores: Scores, documents: Ints) -> _Tokens:
         marginals = scores.above(self.lowest)
         wanted = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
-        gold = gold_columns(marginals, wanted, self.labels)
+        gold = gold_columns(marginals, wanted, (*self.labels, *self.annotation.none))
         self.confusions.update(confusions(marginals, gold.columns, wanted))
         self.n_gold += gold.n_gold
         self.n_unknown += gold.n_unknown
@@ -198,9 +200,9 @@ class _Reader:
         columns[unscored] = -2
         unjudged = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
         unjudged[unscored] = False
-        hits = _hits_of(self.annotation, examples, marginals, gold.columns, self.labels)
-        of_token = np.repeat(documents, [len(eg.predicted) for eg in examples])
-        return _Tokens(replace(marginals, names=None), hits, columns, unjudged, of_token)
+        hits, known = _hits_of(self.annotation, examples, marginals, columns, self.labels)
+        of_token = np.repeat(documents, [self.annotation.n_units(eg.predicted) for eg in examples])
+        return _Tokens(replace(marginals, names=None), hits, known, columns, unjudged, of_token)
 
     def _spans(self, examples: Sequence[Example], spans: Spans, documents: Ints) -> _FoundSpans:
         hits = hits_of_spans(self.annotation, examples, spans, self.source.span_labels(self.pipe), self.event)
@@ -213,7 +215,7 @@ class _Reader:
         tokens = _Tokens.joined([part.tokens for part in parts])
         found = [part.spans for part in parts if part.spans is not None]
         every = tokens.marginals
-        has_gold = np.flatnonzero(tokens.gold[every.rows] != -2)
+        has_gold = np.flatnonzero(tokens.known)
         rows = every.rows[has_gold]
         unjudged = np.flatnonzero(tokens.unjudged[every.rows])
         no_hits = np.zeros(len(unjudged), dtype=bool)
@@ -270,24 +272,28 @@ def _named(found: Mapping[tuple[int, int], int], labels: Sequence[str], gold: It
 
 
 def _may_have_gold(doc: Doc, annotation: Annotation) -> NDArray[np.bool_]:
-    """Tokens that are not white space, and not before the first one that may carry a label."""
-    return ~is_space(doc) & (np.arange(len(doc)) >= annotation.first)
+    """Units that are not white space, and not before the first one that may carry a label."""
+    return ~annotation.blank(doc) & (np.arange(annotation.n_units(doc)) >= annotation.first)
 
 
 def _hits_of(
     annotation: Annotation, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
-) -> NDArray[np.bool_]:
-    """Whether each entry's tag is a gold one; the tokens of the examples follow one another."""
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(whether each entry's tag is a gold one, whether the gold says so); the units of the examples follow one another. gold (Ints): Column
+    of each unit's gold label, -2 for one that takes no part.
+    """
+    judged = gold[marginals.rows] != -2
     if not annotation.overlapping:
-        return gold[marginals.rows] == marginals.tags
+        return gold[marginals.rows] == marginals.tags, judged
     hashes = label_hashes(labels)[marginals.tags]
-    starts = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
+    starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])
     bounds = np.searchsorted(marginals.rows, starts)
-    hits = [
-        annotation.is_gold(eg, marginals.rows[first:last] - start, hashes[first:last])
+    parts = [
+        (eg, marginals.rows[first:last] - start, hashes[first:last])
         for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
     ]
-    return np.concatenate(hits)
+    hits, known = (np.concatenate([ask(*part) for part in parts]) for ask in (annotation.is_gold, annotation.is_known))
+    return hits, known & judged
 
 
 def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:

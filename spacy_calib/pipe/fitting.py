@@ -28,6 +28,7 @@ from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..expect.seen import SeenTexts, TextUnits
+from ..pairs.documents import TOKEN
 from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
@@ -43,6 +44,7 @@ from .state import PipeState
 
 if TYPE_CHECKING:
     from ..context.familiarity import WordCounts
+    from ..context.tokens import TokenContext
     from .component import Calibrator
 
 _HERE = "the fit data"
@@ -90,6 +92,11 @@ class Gathered:
     texts: TextUnits
     tokens: TokenData
     counts: Mapping[str, int]
+
+    @property
+    def context(self) -> TokenContext | None:
+        """The prototype of the context; None without one, and for labels of documents, at which it does not look."""
+        return self.settings.context if self.annotation.unit == TOKEN else None
 
     @property
     def seen(self) -> SeenTexts:
@@ -160,14 +167,15 @@ def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Exam
 def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
     """Read the examples.
 
-    RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
+    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
     """
     first, examples = _with_first(examples)
     nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     source = pipe.source
     annotation = source.annotation(component)
     watch = TextWatch(annotation)
-    context = pipe.context or pipe.tokens.context
+    check_context(pipe, annotation)
+    context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else None
     read_words = None if context is None else partial(words_of, functions=context.functions, first=annotation.first)
     data = collect_fit_data(source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event, read_words)
     name = source.component or "the source"
@@ -185,6 +193,12 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
         tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments)),
         counts=dict(data.counts if arguments.tag_counts is None else arguments.tag_counts),
     )
+
+
+def check_context(settings: PipeSettings, annotation: Annotation) -> None:
+    """RAISES C264: a context is asked for that could not look at what is calibrated."""
+    if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
+        raise calib_error("C264", setting="context", component=settings.source.component or "the source")
 
 
 def _fit_words(data: FitData, arguments: FitArguments) -> FitWords | None:
@@ -210,7 +224,7 @@ def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
     if not _of_one_tag(settings, annotation):
         for name in ("scaling", "sets", "normalize"):
             if getattr(settings, name) and annotation.overlapping:
-                raise calib_error("C072", setting=name, layer=annotation.gold.name)
+                raise calib_error("C072", setting=name, layer=annotation.gold.name, unit=annotation.unit)
             if getattr(settings, name):
                 raise calib_error("C287", setting=name, where=settings.source.component or "the source")
         return settings.threshold
@@ -248,8 +262,8 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
     """Fit the maps. RAISES C003, C006, C007: too few pairs."""
     settings, data, tokens = gathered.settings, gathered.data, gathered.tokens
     learn_context = None
-    if settings.context is not None:
-        learn_context = partial(fit_token_context, settings.context, overlapping=gathered.annotation.overlapping)
+    if gathered.context is not None:
+        learn_context = partial(fit_token_context, gathered.context, overlapping=gathered.annotation.overlapping)
     fitted = fit_tokens(
         tokens,
         plan.chosen,

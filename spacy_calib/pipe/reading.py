@@ -33,7 +33,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Readable:
-    """The Docs with input and annotation, by their place in the batch, and the hash of the label that each of their tokens carries.
+    """The Docs with input and annotation, by their place in the batch, and the hash of the label that each of their units (tokens) carries.
 
     reasons (list[str]): Why others could not be read. Docs without tokens are not named.
     """
@@ -50,11 +50,11 @@ def readable(source: Source, found: Found, name: str, annotation: Annotation, do
     blocker = source.obstacle(found.nlp, name, found.component)
     reasons = [blocker] * len(docs) if blocker else source.missing(found.component, docs)
     for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
-        if len(doc) <= annotation.first:
+        if annotation.n_units(doc) <= annotation.first:
             continue
         carried = annotation.hashes(doc)
         if not why and not carried.any() and not source.sets_labels:
-            why = f"no token carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
+            why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
         if why:
             readable.reasons.append(why)
             continue

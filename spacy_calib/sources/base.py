@@ -30,6 +30,17 @@ def to_numpy(array: Any) -> NDArray[Any]:
     return np.asarray(array)
 
 
+def has_weights(pipe: Any) -> bool:
+    """Whether all weights of a component's model are there."""
+    return all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+
+
+def all_finite(pipe: Any) -> bool:
+    """Whether no weight of a component's model is NaN or infinite."""
+    weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
+    return all(bool(np.isfinite(to_numpy(one)).all()) for one in weights)
+
+
 class Source(ABC):
     """Reads the marginals of Docs. Holds settings only: the component is looked up by the pipe and handed in.
 
@@ -107,7 +118,7 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """The probabilities of all tokens of Docs that are not missing anything and hold at least one token together."""
+        """The probabilities of all units (tokens) of Docs that are not missing anything and hold at least one token together."""
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         """Why the pipe `name` cannot read the component where the two stand in the pipeline; "" if it can."""

@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
+from ..pairs.documents import TOKEN
 from ..pairs.marginals import DenseScores
 from ..types import ROUNDING
 from .base import Source, to_numpy
@@ -35,6 +36,8 @@ class DocTensorSource(Source):
     def __init__(self, labels: Sequence[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
         self._labels = distinct_labels(labels, "a list of distinct labels, one per column")
         self._annotation = get_annotation(layer)
+        if self._annotation.unit != TOKEN:
+            raise calib_error("C001", name="layer", wanted="an annotation of tokens", given=repr(layer))
         self.key = key
         self.subprobabilities = subprobabilities
         self.user_data_key = "" if key == "tensor" else key

@@ -21,7 +21,7 @@ from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.marginals import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
-from .base import Source, to_numpy
+from .base import Source, has_weights, to_numpy
 from .listeners import missing_input
 
 # Subclasses first: a Morphologizer is a Tagger too.
@@ -61,8 +61,7 @@ class SoftmaxSource(Source):
         return tuple(pipe.labels)
 
     def is_trained(self, pipe: Any) -> bool:
-        weights = (node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
-        return bool(pipe.labels) and all(weights)
+        return bool(pipe.labels) and has_weights(pipe)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return missing_input(pipe, docs)

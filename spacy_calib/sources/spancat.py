@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from ..doc.annotations import Annotation, SpanAnnotation, span_scores
 from ..pairs.marginals import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
-from .base import Source, to_numpy
+from .base import Source, all_finite, has_weights
 from .scored_spans import ScoredSpans
 from .span_scores import write_in_group
 
@@ -50,12 +50,10 @@ class SpancatSource(Source):
         return ("O", *pipe.labels)
 
     def is_trained(self, pipe: Any) -> bool:
-        return bool(pipe.labels) and all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+        return bool(pipe.labels) and has_weights(pipe)
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        return all(
-            bool(np.isfinite(to_numpy(node.get_param(name))).all()) for node in pipe.model.walk() for name in node.param_names
-        )
+        return all_finite(pipe)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return ""

@@ -17,6 +17,7 @@ from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.find import find_component, registered_sources, source_for
 from spacy_calib.sources.span_scores import SpanScoresSource
+from tests.categories import revive_categorizer
 from tests.conftest import revive
 from tests.sources.ner import trained_once
 from tests.sources.test_spancat import KEY, train
@@ -33,6 +34,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("spacy-calib.Ner.v1", {"granularity": "biluo"}, "ner"),
     ("spacy-calib.Ner.v1", {"granularity": "biluo", "beam_width": 4, "beam_density": 0.01}, "calib_ner"),
     *(("spacy-calib.Spancat.v1", {}, name) for name in ("spancat", "spancat_singlelabel")),
+    *(("spacy-calib.Textcat.v1", {}, name) for name in ("textcat", "textcat_multilabel")),
     ("spacy-calib.DocTensor.v1", OF_TENSOR, ""),
     ("spacy-calib.DocTensor.v1", {**OF_TENSOR, "key": "probs", "subprobabilities": True}, ""),
     ("spacy-calib.SpanScores.v1", OF_GROUP, "spancat"),
@@ -56,7 +58,13 @@ def config_of(case) -> dict[str, Any]:
 
 
 def component_of(factory: str) -> str:
-    return "ner" if factory.endswith("ner") else "spancat" if factory.startswith("spancat") else factory
+    return (
+        "ner"
+        if factory.endswith("ner")
+        else factory.partition("_")[0]
+        if factory.startswith(("spancat", "textcat"))
+        else factory
+    )
 
 
 def make(case) -> Source:
@@ -72,6 +80,10 @@ def world(case, nlp) -> tuple[Language, Source, Any]:
         nlp = trained_once(factory)
     elif factory.startswith("spancat"):
         nlp = revive(train(factory))
+    elif factory.startswith("textcat"):
+        nlp = revive_categorizer(factory)
+        if factory != "textcat":
+            nlp.rename_pipe(factory, "textcat")
     return nlp, make(case), nlp.get_pipe(component_of(factory)) if factory else None
 
 
@@ -105,7 +117,8 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     assert source.missing(pipe, [docs[0], docs[2]]) == ["", ""]
     scores = source.read(pipe, docs)
     marginals = scores.above(0.0)
-    assert scores.n_tokens == marginals.n_tokens == sum(len(doc) for doc in docs)
+    n_units = source.annotation(pipe).n_units
+    assert scores.n_tokens == marginals.n_tokens == sum(map(n_units, docs))
     assert set(marginals.rows.tolist()) == set(range(scores.n_tokens)) or not source.distributions
     assert marginals.tags.min() >= 0
     assert marginals.tags.max() < len(labels)
@@ -225,7 +238,7 @@ def test_a_source_from_outside_goes_before_ours(registered_outside):
     assert source_for(nlp.add_pipe("tagger")) == "another.Sentences.v1"
     assert source_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
     assert source_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
-    with pytest.raises(CalibError, match="C022.*'tagger' .Tagger.* spancat_singlelabel, sentencizer"):
+    with pytest.raises(CalibError, match="C022.*'tagger' .Tagger.* spancat_singlelabel, .*sentencizer"):
         find_component(nlp, make(("spacy-calib.Spancat.v1", {"component": "tagger"}, "tagger")), "", ())
 
 

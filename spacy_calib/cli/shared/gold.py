@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import calib_error
-from ...pairs.unknown_gold import UnknownGold
+from ...pairs.unknown_gold import UnknownGold, shorter
 from ...types import OUTSIDE
 from .screen import shorten, warn
 
@@ -30,11 +30,11 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
 
     annotation = get_annotation(pipe.fit_info.layer)
     source = pipe.lookup.component()
-    doc = next((doc for doc in docs if len(doc) > annotation.first), None)
+    doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.first), None)
     if doc is None:
-        return "they hold no tokens that it could score"
+        return f"they hold no {annotation.unit}s that it could score"
     found = pipe.source.obstacle(nlp, pipe.name, source) or pipe.source.missing(source, [doc])[0]
-    return found or f"no token carries a {annotation.gold.name} annotation"
+    return found or f"no {annotation.unit} carries a {annotation.gold.name} annotation"
 
 
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
@@ -58,7 +58,7 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in done)
     labels = pipe.lookup.labels()
-    known = label_hashes(labels)
+    known = label_hashes((*labels, *annotation.none))
     found: Counter[tuple[int, int]] = Counter()
     for example in done:
         wanted = annotation.aligned_gold(example)
@@ -70,13 +70,15 @@ def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bo
 
 def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
     """Compare the gold labels of a scored corpus with those of the component. RAISES C151: see `check_gold`."""
+    from ...doc.annotations import get_annotation
+
     named = np.flatnonzero(corpus.gold >= 0)
     names = (*corpus.names, "")  # the place -1 is that of no label
     pairs = Counter(zip(corpus.labels[named].tolist(), corpus.gold[named].tolist(), strict=True))
     gold: Counter[str] = Counter()
     for (_, wanted), n in pairs.items():
         gold[names[wanted]] += n
-    labels = set(pipe.lookup.labels())
+    labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).none}
     found = Counter({(names[said], names[wanted]): n for (said, wanted), n in pairs.items() if names[wanted] not in labels})
     check_gold(pipe, gold, found, silent)
 
@@ -101,10 +103,17 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Asked before the pipeline runs. RAISES C030: no example has gold of the annotation that the pipe calibrates."""
+    """Asked before the pipeline runs. RAISES C030: no example has gold of the annotation that the pipe calibrates. C263: it has categories of
+    another scheme alone.
+    """
     annotation = pipe.source.annotation(pipe.lookup.component())
-    if not any(annotation.gold_hashes(example.reference).any() for example in examples):
-        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")
+    references = [example.reference for example in examples]
+    if any(annotation.gold_hashes(doc).any() for doc in references):
+        return
+    component, foreign = pipe.source.component or "the source", annotation.foreign(references)
+    if foreign:
+        raise calib_error("C263", component=component, unknown=shorter(foreign), known=shorter(pipe.lookup.labels()))
+    raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str) -> str:

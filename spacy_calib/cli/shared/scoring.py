@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...corpus.scored import ScoredCorpus
+    from ...doc.annotations import Annotation
     from ...pipe.component import Calibrator
 
 
@@ -51,15 +52,16 @@ def score(
     names = pipes_to_run(nlp, pipe, sentences)
     done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
     first: list[Doc] = []
-    corpus = scored_corpus(keep_one(done, first), pipe.attr, get_annotation(pipe.fit_info.layer), pipe.lookup.labels())
+    annotation = get_annotation(pipe.fit_info.layer)
+    corpus = scored_corpus(keep_one(done, first, annotation), pipe.attr, annotation, pipe.lookup.labels())
     if not corpus.counted.any():
         raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs, why=why_silent(nlp, pipe, first))
     return corpus
 
 
-def keep_one(examples: Iterable[Example], kept: list[Doc]) -> Iterator[Example]:
-    """Pass the examples on, and put the first predicted Doc of two tokens or more into `kept`."""
+def keep_one(examples: Iterable[Example], kept: list[Doc], annotation: Annotation) -> Iterator[Example]:
+    """Pass the examples on, and put the first predicted Doc that the pipe ought to have scored into `kept`."""
     for example in examples:
-        if not kept and len(example.predicted) > 1:
+        if not kept and annotation.n_units(example.predicted) > annotation.first:
             kept.append(example.predicted)
         yield example

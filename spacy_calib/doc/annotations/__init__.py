@@ -1,6 +1,6 @@
-"""The annotations of a Doc: which label a token carries, in the predicted and in the gold Doc.
+"""The annotations of a Doc: which label a token or the whole Doc carries, in the predicted and in the gold Doc.
 
-The name of an annotation ("tag", "ner", "spans:sc") is called `layer` in configs, in what is saved, and in `DocCalib`.
+The name of an annotation ("tag", "ner", "spans:sc", "cats") is called `layer` in configs, in what is saved, and in `DocCalib`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from functools import cache
 
 from ...errors import calib_error
 from .base import Annotation, Hashes, columns_of, is_space, label_hashes
+from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
 from .mapped import MAPPED, MappedAnnotation, named_map
 from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
 from .tokens import AttributeAnnotation, MorphAnnotation, PosAnnotation, SentAnnotation
@@ -35,6 +36,8 @@ def get_annotation(name: str) -> Annotation:
         return _mapped(name)
     if name.startswith(SPANS_PREFIX):
         return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
+    if (cats := named_cats(name)) is not None:
+        return cats
     if name not in ANNOTATIONS:
         raise calib_error("C001", name="layer", wanted=f"one of {', '.join(sorted(ANNOTATIONS))}", given=repr(name))
     return ANNOTATIONS[name]
@@ -47,14 +50,17 @@ def _mapped(name: str) -> MappedAnnotation:
 
 
 def plain_name(name: str) -> str:
-    """The name of an annotation without its map of labels."""
-    return name.partition(MAPPED)[0]
+    """The name of an annotation without its map of labels and its list of categories."""
+    inner = name.partition(MAPPED)[0]
+    return inner.partition(" ")[0] if inner.startswith(CATS) else inner
 
 
 __all__ = [
     "ANNOTATIONS",
     "SPANS_PREFIX",
     "Annotation",
+    "CatsAnnotation",
+    "DocumentAnnotation",
     "Hashes",
     "MappedAnnotation",
     "SpanAnnotation",

@@ -1,4 +1,7 @@
-"""The contract of an annotation, and labels as spaCy's string hashes (uint64), 0 where a token carries none: they are the same in every vocab."""
+"""The contract of an annotation, and labels as spaCy's string hashes (uint64), 0 where a unit carries none: they are the same in every vocab.
+
+A *unit* is what carries a label: a token here, a whole document in `cats`.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +16,65 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
+from ...pairs.documents import TOKEN
+
 Hashes = NDArray[np.uint64]
 
 
 class Annotation(ABC):
-    """One kind of label that tokens carry.
+    """One kind of label that the units of a Doc carry.
 
     name (str): How config and saved blocks call it.
-    overlapping (bool): Whether a token may have several gold labels.
-    first (int): The first token of a Doc that may carry a label.
+    unit (str): What carries a label, "token" or "document".
+    overlapping (bool): Whether a unit may have several gold labels. none (tuple[str, ...]): What stands for the gold of a unit that is
+        known to have no label at all; () where there is no such unit.
+    first (int): The first unit of a Doc that may carry a label.
     """
 
     name: str
+    unit: str = TOKEN
     overlapping: bool = False
+    none: tuple[str, ...] = ()
     first: int = 0
+
+    # Units
+
+    def n_units(self, doc: Doc) -> int:
+        """How many units a Doc has: rows of probabilities, of labels, of gold."""
+        return len(doc)
+
+    def places(self, doc: Doc) -> Hashes:
+        """First character and hash of the text of each unit, shape (n_units, 2)."""
+        return doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+
+    def texts(self, doc: Doc) -> list[str]:
+        """The text of each unit."""
+        return [token.text for token in doc]
+
+    def blank(self, doc: Doc) -> NDArray[np.bool_]:
+        """Whether each unit is white space alone."""
+        return is_space(doc)
+
+    # Labels
 
     @abstractmethod
     def hashes(self, doc: Doc) -> Hashes:
-        """The hash of each token's label, 0 where it carries none; shape (len(doc),)."""
+        """The hash of each unit's label, 0 where it carries none; shape (n_units,)."""
 
     @abstractmethod
     def label(self, token: Token) -> str:
         """The label that the token carries, "" where it carries none."""
+
+    def label_at(self, doc: Doc, row: int) -> str:
+        """The same of a unit of a Doc."""
+        return self.label(doc[row])
 
     def gold_hashes(self, doc: Doc) -> Hashes:
         """The same for a gold Doc, 0 where the annotation is missing."""
         return self.hashes(doc)
 
     def aligned_gold(self, example: Example) -> Hashes:
-        """The gold hash of each predicted token: 0 for missing gold, for white space, and where the predicted token does not align with
+        """The gold hash of each predicted unit. Of tokens: 0 for missing gold, for white space, and where the predicted token does not align with
         exactly one gold token, as in spaCy's own token scorers.
         """
         doc, alignment = example.predicted, example.alignment.x2y
@@ -54,15 +87,23 @@ class Annotation(ABC):
         return gold
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Whether labels are right for predicted tokens.
+        """Whether labels are right for predicted units.
 
-        rows: Tokens of the predicted Doc. hashes (Hashes): Hash of a label for each.
+        rows: Units of the predicted Doc. hashes (Hashes): Hash of a label for each.
         """
         return self.aligned_gold(example)[rows] == hashes
+
+    def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Whether the gold says anything of these labels at these units; the arguments are those of `is_gold`."""
+        return self.aligned_gold(example)[rows] != 0
 
     @property
     def gold(self) -> Annotation:
         """The annotation of the gold Docs, which may have labels of another scheme."""
+        return self
+
+    def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
+        """The annotation of Docs whose labels are the counterparts of these, "" for none."""
         return self
 
     # Spans, for annotations that have them
@@ -79,12 +120,16 @@ class Annotation(ABC):
         """The hash of the gold label that a predicted span's is right with."""
         return label
 
+    def foreign(self, docs: Iterable[Doc]) -> list[str]:
+        """Gold labels of the kind of these that take no part, since they belong to another component or scheme."""
+        return []
+
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
         """Gold frequency of the span labels."""
         return Counter(span.label_ for doc in docs for span in self.spans_on(doc))
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Gold frequency of each label; tokens without one do not count."""
+        """Gold frequency of each label; units without one do not count."""
         counts: Counter[int] = Counter()
         strings = None
         for doc in docs:

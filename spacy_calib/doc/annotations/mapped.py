@@ -23,7 +23,7 @@ _ENTITIES = ("ner", "biluo")
 
 
 class MappedAnnotation(Annotation):
-    """What tokens of a predicted Doc carry, mapped; the gold is as it is.
+    """What the units of a predicted Doc carry, mapped; the gold is as it is.
 
     inner (Annotation): The labels of the component. table (LabelMap): Its label -> the gold's, "" for one without counterpart.
     """
@@ -32,15 +32,27 @@ class MappedAnnotation(Annotation):
         self.inner = inner
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
-        self.overlapping = inner.overlapping
-        self.first = inner.first
+        self.unit, self.overlapping, self.none, self.first = inner.unit, inner.overlapping, inner.none, inner.first
         self.prefixed = inner.name == "biluo"
         self._dropped = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
+        self._gold = inner.in_scheme(self.counterpart)
         self._spans = {get_string_id(label): get_string_id(other) if other else 0 for label, other in self.table.items()}
 
     @property
     def gold(self) -> Annotation:
-        return self.inner
+        return self._gold.gold
+
+    def n_units(self, doc: Doc) -> int:
+        return self.inner.n_units(doc)
+
+    def places(self, doc: Doc) -> Hashes:
+        return self.inner.places(doc)
+
+    def texts(self, doc: Doc) -> list[str]:
+        return self.inner.texts(doc)
+
+    def blank(self, doc: Doc) -> NDArray[np.bool_]:
+        return self.inner.blank(doc)
 
     def counterpart(self, label: str) -> str:
         """The mapped label; "" where it has none and nothing stands for it."""
@@ -48,21 +60,27 @@ class MappedAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         found, first, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
-        tokens = zip(found.tolist(), first.tolist(), strict=True)
-        names = [self.counterpart(self.inner.label(doc[i])) if key else "" for key, i in tokens]
+        units = zip(found.tolist(), first.tolist(), strict=True)
+        names = [self.label_at(doc, i) if key else "" for key, i in units]
         return np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)[inverse.reshape(-1)]
 
     def label(self, token: Token) -> str:
         return self.counterpart(self.inner.label(token))
 
+    def label_at(self, doc: Doc, row: int) -> str:
+        return self.counterpart(self.inner.label_at(doc, row))
+
     def gold_hashes(self, doc: Doc) -> Hashes:
-        return self.inner.gold_hashes(doc)
+        return self._gold.gold_hashes(doc)
 
     def aligned_gold(self, example: Example) -> Hashes:
-        return self.inner.aligned_gold(example)
+        return self._gold.aligned_gold(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        return self.inner.is_gold(example, rows, hashes)
+        return self._gold.is_gold(example, rows, hashes)
+
+    def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        return self._gold.is_known(example, rows, hashes)
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return self.inner.spans_on(doc)
@@ -73,13 +91,16 @@ class MappedAnnotation(Annotation):
     def gold_span_label(self, label: int) -> int:
         return self._spans.get(label, label)
 
+    def foreign(self, docs: Iterable[Doc]) -> list[str]:
+        return self._gold.foreign(docs)
+
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
         """By the labels of the component: the frequency of the counterpart."""
         gold = self.inner.count_spans(docs)
         return Counter({**gold, **{label: gold[other] for label, other in self.table.items()}})
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
-        return self.inner.count(docs)
+        return self._gold.count(docs)
 
 
 def named_map(name: str) -> tuple[str, LabelMap]:
