@@ -1,0 +1,56 @@
+"""What users read of a document that has categories: getters of Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, which `attributes` registers."""
+
+from __future__ import annotations
+
+from spacy.tokens import Doc
+
+from .rows import ParsedBlock, TokenValues, document_block
+
+
+def _of_document(doc: Doc, attr: str) -> ParsedBlock | None:
+    """What a pipe wrote of a Doc as a whole."""
+    block = document_block(doc, attr)
+    return None if block is None else ParsedBlock(0, block)
+
+
+def doc_values(doc: Doc, attr: str) -> TokenValues | None:
+    """The values of the category that the Doc has in `doc.cats` now, the likeliest one: None where that has no value (see `token_values`)."""
+    parsed = _of_document(doc, attr)
+    label = "" if parsed is None else parsed.annotation.label_at(doc, 0)
+    return parsed.values_of(0, label) if parsed is not None and label else None
+
+
+def doc_score(doc: Doc, attr: str) -> float | None:
+    """Doc._.<attr>_score: calibrated probability that the likeliest category of `doc.cats` is right, in [0, 1]."""
+    values = doc_values(doc, attr)
+    return None if values is None else values.calibrated
+
+
+def doc_raw(doc: Doc, attr: str) -> float | None:
+    """Doc._.<attr>_raw: the probability before calibration, in [0, 1]."""
+    values = doc_values(doc, attr)
+    return None if values is None else values.raw
+
+
+def doc_interval(doc: Doc, attr: str) -> tuple[float, float] | None:
+    """Doc._.<attr>_interval: as `token_interval`."""
+    values = doc_values(doc, attr)
+    return None if values is None else values.interval
+
+
+def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
+    """Doc._.<attr>_cats: category -> calibrated probability, highest first, those above the threshold; None without values."""
+    parsed = _of_document(doc, attr)
+    return None if parsed is None else parsed.scores_of(0)
+
+
+def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
+    """Doc._.<attr>_cats_raw: the same before calibration, in the same order."""
+    parsed = _of_document(doc, attr)
+    return None if parsed is None else parsed.raw_of(0)
+
+
+def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
+    """Doc._.<attr>_set: the categories that hold the right one with the probability that the pipe's `sets` promise; see `token_set`."""
+    parsed = _of_document(doc, attr)
+    return None if parsed is None else parsed.set_of(0)
