@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
+from ..schema import flag, listed, maybe, number, optional, record, text, whole
 from ..types import Grouping, Groups
 from .candidates import NOTHING, Candidate, ScaledScores, select_method
 from .grouping.one_vs_rest import one_group_per_tag
@@ -18,6 +19,20 @@ from .scaling import Scaling
 from .sufficiency import too_few_to_choose
 from .tag_offsets import TagOffsets
 from .token_fit import Chosen, TokenData
+
+# The saved form of the table of what a selection chose from.
+_TRIAL = record(
+    {
+        "candidate": text, "scaling": text, "groups": maybe(whole(1)), "method": text, "pooled": flag, "loss": number(),
+        "difference": number(), "error": number(), "size": whole(),
+    }
+)  # fmt: skip
+SELECTION = record(
+    {
+        "chosen": text, "too_few": optional(text, ""), "dropped": optional(whole(), 0), "folds": whole(), "pairs": whole(),
+        "documents": whole(), "trials": listed(_TRIAL),
+    }
+)  # fmt: skip
 
 
 class Selector:

@@ -60,7 +60,7 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     error raw and calibrated, over all tags and by group, with the noise floor
     (what exactly true scores would show) and 95 % intervals by document.
 
-    RETURNS (dict): By pipe name, see `report.tables.calibration_table`; "entities" holds the same for whole entities.
+    RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities.
     RAISES CalibError: every fault of the input.
     """
     from ..doc.annotations import plain_name
@@ -90,10 +90,10 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     done (list[Example]): Their predicted Docs have passed the pipe. RAISES C005: more bins were asked for than there are pairs.
     """
+    from ..metrics.table import calibration_table
     from ..pipe.registered import metrics
     from ..pipe.scorer import corpus_of, scorer_like
     from ..report.never_right import never_right
-    from ..report.tables import calibration_table
 
     assert pipe.groups is not None
     scorer, known = scorer_like(pipe.scorer, bins, groups), metrics()

@@ -121,7 +121,7 @@ def plot(run: PlotOptions) -> dict[str, Any]:
     expect over time, from windows that `calib watch` wrote.
 
     RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `expect.seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
-        in `report.tables.ErrorRow`), "files": name -> the file written. Of windows: "pipe", "attr", "pictures" (rows as in `report.over_time.windows_of`), "files".
+        in `metrics.table.ErrorRow`), "files": name -> the file written. Of windows: "pipe", "attr", "pictures" (rows as in `report.over_time.windows_of`), "files".
     RAISES CalibError: every fault of the input.
     """
     from ..pipe.scorer import scorer_like
@@ -243,8 +243,8 @@ def picture_numbers(
     what: str = "tag",
 ) -> dict[str, list[Any]]:
     """Picture -> its panels, or the rows of the error table. what (str): How the pictures call a label."""
+    from ..metrics.table import calibration_table
     from ..report.plot_data import coverage_curves, group_panels, reliability_panel, tag_panels, top_panel
-    from ..report.tables import calibration_table
 
     pairs, calibrated = judged.pairs, judged.calibrated
     numbers: dict[str, list[Any]] = {}

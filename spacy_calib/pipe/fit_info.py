@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..calibration.adaptation.fitting import ADAPTED
+from ..calibration.auto import SELECTION
 from ..calibration.sufficiency import HeldOut
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
@@ -16,18 +17,6 @@ _ROW = record(
     {
         "group": text, "tags": whole(), "share": _SHARE, "pairs": whole(), "hits": whole(), "raw": _SHARE, "calibrated": _SHARE,
         "fallback": text,
-    }
-)  # fmt: skip
-_TRIAL = record(
-    {
-        "candidate": text, "scaling": text, "groups": maybe(whole(1)), "method": text, "pooled": flag, "loss": number(),
-        "difference": number(), "error": number(), "size": whole(),
-    }
-)  # fmt: skip
-_SELECTION = record(
-    {
-        "chosen": text, "too_few": optional(text, ""), "dropped": optional(whole(), 0), "folds": whole(), "pairs": whole(),
-        "documents": whole(), "trials": listed(_TRIAL),
     }
 )  # fmt: skip
 _SCALING = record(
@@ -97,7 +86,7 @@ FIT_INFO = record(
         "context": optional(maybe(_CONTEXT)),
         "intervals": optional(flag, False),
         "sets": optional(maybe(_SETS)),
-        "selection": optional(maybe(_SELECTION)),
+        "selection": optional(maybe(SELECTION)),
         "table": listed(_ROW),
         "held_out": optional(maybe(_HELD_OUT)),
         "spans": optional(maybe(_SPANS)),

@@ -16,11 +16,11 @@ from spacy.training import Example
 
 from ..about import __version__
 from ..calibration.grouping.alone import group_beside, informed
+from ..calibration.plan import Plan, lowest_taken, make_plan
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
-from ..calibration.token_fit import Chosen, TokenData, TokenFit, fit_tokens
-from ..calibration.tokens import lowest_score
+from ..calibration.token_fit import TokenData, TokenFit, fit_tokens
 from ..context.fit import FitWords, TokenContextFit, fit_span_context, fit_token_context
 from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch
@@ -105,15 +105,6 @@ class Gathered:
     def groups(self, grouping: Grouping) -> Groups:
         source = self.settings.source
         return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How tokens are calibrated: the steps (Chosen), the groups of the maps, and those by which scores are promised and judged (Groups)."""
-
-    chosen: Chosen
-    groups: Groups
-    judged_by: Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,9 +219,7 @@ def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
             if getattr(settings, name):
                 raise calib_error("C287", setting=name, where=settings.source.component or "the source")
         return settings.threshold
-    if settings.selection is not None:
-        return min(settings.threshold, settings.selection.lowest)
-    return lowest_score(settings.threshold, settings.scaling)
+    return lowest_taken(settings)
 
 
 def _of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
@@ -240,22 +229,9 @@ def _of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
 
 def choose(gathered: Gathered) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
-    settings, chosen = gathered.settings, _chosen(gathered)
-    pairs = chosen.pairs_of(gathered.tokens)
+    settings = gathered.settings
     names = [settings.source.frequency_label(label) for label in gathered.labels]
-    groups = judged_by = gathered.groups(informed(chosen.grouping, pairs, names))
-    if settings.selection is not None:
-        judged_by = gathered.groups(informed(settings.grouping, pairs, names))
-    return Plan(chosen, groups, judged_by)
-
-
-def _chosen(gathered: Gathered) -> Chosen:
-    settings, tokens = gathered.settings, gathered.tokens
-    if settings.selection is not None:
-        return settings.selection(tokens, gathered.groups, _of_one_tag(settings, gathered.annotation))
-    scaling = None if settings.scaling is None else settings.scaling.clone()
-    scaled = tokens.pairs.scores if scaling is None else scaling.cross_fit(tokens.pairs, tokens.documents, tokens.n_tags)
-    return Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)
+    return make_plan(settings, gathered.tokens, names, gathered.groups, _of_one_tag(settings, gathered.annotation))
 
 
 def learn(gathered: Gathered, plan: Plan) -> Learned:

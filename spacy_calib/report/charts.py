@@ -59,7 +59,7 @@ def _config() -> dict[str, Any]:
 def specifications(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """ "diagram", "scores" and "coverage", whose data the page fills in, and "errors".
 
-    rows (Sequence): "errors" of `report.tables.calibration_table`. RAISES C080: see `load_altair`.
+    rows (Sequence): "errors" of `metrics.table.calibration_table`. RAISES C080: see `load_altair`.
     """
     return {"diagram": diagram(), "scores": score_bars(), "coverage": coverage_chart(), "errors": error_chart(rows)}
 

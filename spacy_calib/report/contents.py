@@ -12,6 +12,7 @@ from ..metrics.decomposition import decompose
 from ..metrics.error_interval import error_interval, mean_gmce_interval
 from ..metrics.metric import listed, losses, title_of
 from ..metrics.resampling import resample_means
+from ..metrics.table import calibration_table
 from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
 from ..pairs.documents import by_unit, counted
@@ -19,7 +20,6 @@ from ..types import Floats, Ints
 from .judged import JudgedView, in_context
 from .never_right import never_right
 from .plot_data import bins_for, coverage_curves, reliability_curve
-from .tables import calibration_table
 from .tag_rows import tag_rows, worst_tags
 from .verdict import noun_of, verdict
 
@@ -40,7 +40,7 @@ def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, 
     judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `expect.seen.SeenShare`; None where
         not known), and what else is to be kept about the pipe.
     RETURNS (dict): facts, and "unit", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see
-        `report.tables.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",
+        `metrics.table.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",
         "decomposition", "errors".
     """
     pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups

@@ -207,6 +207,6 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
 
 
 def error_marks(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of a calibration table (`report.tables.ErrorRow`) that have an error, with the name that a picture gives them."""
+    """The rows of a calibration table (`metrics.table.ErrorRow`) that have an error, with the name that a picture gives them."""
     names = {"all": "all (SMCE)", "mean": "mean (GMCE)"}
     return [{"name": names.get(row["group"], f"group {row['group']}"), **row} for row in rows if row["raw"] is not None]

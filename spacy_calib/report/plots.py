@@ -197,7 +197,7 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
 def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
     """Draw calibration error before and after, overall and by group (as Kranzlein et al. 2021, Figure 3, do).
 
-    rows (Sequence): "errors" of `report.tables.calibration_table`. Each gets a circle (raw), an arrow, a square (calibrated) with the 95 %
+    rows (Sequence): "errors" of `metrics.table.calibration_table`. Each gets a circle (raw), an arrow, a square (calibrated) with the 95 %
         interval of the true error, and the noise floor as a grey bar; rows without pairs are left out.
     ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """

@@ -127,7 +127,7 @@ def verdict(
 ) -> dict[str, Any]:
     """What the figures say.
 
-    table (dict): See `report.tables.calibration_table`. noun (str): What the component is called. seen (dict | None): See `expect.seen.SeenShare`.
+    table (dict): See `metrics.table.calibration_table`. noun (str): What the component is called. seen (dict | None): See `expect.seen.SeenShare`.
     never (Sequence): See `report.never_right`.
     RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more": further sentences, "warnings": sentences that no good figure
         takes back.

@@ -10,8 +10,8 @@ from spacy.training import Corpus
 
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.metrics.calibration_error import smce
+from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pipe.scorer import corpus_of
-from spacy_calib.report.tables import calibration_table
 from tests.cli.conftest import (
     SPANS_KEY,
     TAG_OF,

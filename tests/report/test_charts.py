@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from spacy_calib.errors import CalibError
+from spacy_calib.metrics.table import calibration_table
 from spacy_calib.report import charts
-from spacy_calib.report.tables import calibration_table
 from tests.report.made_up import judged_of, random_corpus
 
 pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")

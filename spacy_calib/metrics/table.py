@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics.calibration_error import calibration_error, ece, group_slices, mean_of
-from ..metrics.error_interval import error_interval, mean_gmce_interval
-from ..metrics.intervals import calibration_error_interval
-from ..metrics.metric import figure_of, listed, losses
-from ..metrics.noise_floor import mean_gmce_floor, noise_floor
-from ..metrics.proper import PROPER, accuracy
-from ..metrics.resampling import paired_difference
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
+from .calibration_error import calibration_error, ece, group_slices, mean_of
+from .error_interval import error_interval, mean_gmce_interval
+from .intervals import calibration_error_interval
+from .metric import figure_of, listed, losses
+from .noise_floor import mean_gmce_floor, noise_floor
+from .proper import PROPER, accuracy
+from .resampling import paired_difference
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,81 @@
+"""How tokens are to be calibrated: the steps that the settings name, or those that a selection chose, and the groups of the tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..types import Grouping, Groups
+from .auto import Selector
+from .grouping.alone import informed
+from .recalibrators import Recalibrator
+from .scaling import Scaling
+from .tag_offsets import TagOffsets
+from .token_fit import Chosen, TokenData
+from .tokens import lowest_score
+
+
+class StepSettings(Protocol):
+    """What is set of the steps: prototypes, which are not changed.
+
+    threshold (float): Marginals below it take no part. grouping (Grouping), recalibrator (Recalibrator), pooling (TagOffsets | None),
+    scaling (Scaling | None): Of the maps, and what stands before and after them. selection (Selector | None): Chooses these four instead.
+    """
+
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def grouping(self) -> Callable[..., Any]: ...
+    @property
+    def scaling(self) -> Scaling | None: ...
+    @property
+    def recalibrator(self) -> Recalibrator: ...
+    @property
+    def pooling(self) -> TagOffsets | None: ...
+    @property
+    def selection(self) -> Selector | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How tokens are calibrated: the steps (Chosen), the groups of the maps, and those by which scores are promised and judged (Groups)."""
+
+    chosen: Chosen
+    groups: Groups
+    judged_by: Groups
+
+
+def lowest_taken(settings: StepSettings) -> float:
+    """Scores below it take no part in a fit."""
+    if settings.selection is not None:
+        return min(settings.threshold, settings.selection.lowest)
+    return lowest_score(settings.threshold, settings.scaling)
+
+
+def make_plan(
+    settings: StepSettings,
+    data: TokenData,
+    names: Sequence[str],
+    group: Callable[[Grouping], Groups],
+    scalable: bool = True,
+) -> Plan:
+    """The steps of the settings, or what the selection chose, and the groups of the tags.
+
+    names (Sequence[str]): What groupings call the tag of each column. group (Callable): Groups the labels by a grouping.
+    scalable (bool): False where a token may have several labels, so that they cannot be scaled beside one another.
+    """
+    chosen = _chosen(settings, data, group, scalable)
+    pairs = chosen.pairs_of(data)
+    groups = judged_by = group(informed(chosen.grouping, pairs, names))
+    if settings.selection is not None:
+        judged_by = group(informed(settings.grouping, pairs, names))
+    return Plan(chosen, groups, judged_by)
+
+
+def _chosen(settings: StepSettings, data: TokenData, group: Callable[[Grouping], Groups], scalable: bool) -> Chosen:
+    if settings.selection is not None:
+        return settings.selection(data, group, scalable)
+    scaling = None if settings.scaling is None else settings.scaling.clone()
+    scaled = data.pairs.scores if scaling is None else scaling.cross_fit(data.pairs, data.documents, data.n_tags)
+    return Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)

@@ -1,0 +1,110 @@
+"""What was learned as bytes: msgpack with a format version and a checksum, never pickle; and parts made again from their saved form."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..schema import Misfit, registered
+
+# Registries whose things are saved by name, settings and learned arrays.
+KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts")
+
+
+class Unreadable(ValueError):
+    """The bytes are not whole, or of something else; `str()` says why."""
+
+
+class LaterVersion(ValueError):
+    """The bytes are of a later format version. given (int): Which."""
+
+    def __init__(self, given: int):
+        super().__init__(f"format version {given}")
+        self.given = given
+
+
+class NotInstalled(ValueError):
+    """A saved part has a name that nothing here answers to. given (str): The name."""
+
+    def __init__(self, given: str):
+        super().__init__(given)
+        self.given = given
+
+
+def pack(state: dict[str, Any], format: str, version: int) -> bytes:
+    """Plain data and numpy arrays as bytes. format (str), version (int): What `unpack` is to know them by."""
+    import srsly
+
+    body = srsly.msgpack_dumps(state)
+    return srsly.msgpack_dumps({"format": format, "version": version, "crc": zlib.crc32(body), "body": body})
+
+
+def unpack(data: bytes, format: str, version: int) -> Any:
+    """The state that `pack` wrote.
+
+    version (int): The latest that can be read. RAISES Unreadable: not such bytes, truncated or changed. LaterVersion: of a later format.
+    """
+    try:
+        outer = _read(data)
+        if outer["format"] != format:
+            raise ValueError(f"format {outer['format']!r}")
+        given, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]
+        if type(given) is not int or given < 1:
+            raise ValueError(f"format version {given!r}")
+    except Exception as error:
+        raise Unreadable(f"not a whole file of ours: {error}") from None
+    if given > version:
+        raise LaterVersion(given)
+    if zlib.crc32(body) != crc:
+        raise Unreadable("the checksum does not match")
+    try:
+        return _read(body)
+    except Exception as error:
+        raise Unreadable(f"not a whole file of ours: {error}") from None
+
+
+def _read(data: bytes) -> Any:
+    import srsly
+
+    with collector_kept():
+        return srsly.msgpack_loads(data)
+
+
+@contextlib.contextmanager
+def collector_kept() -> Iterator[None]:
+    """Leave the garbage collector as it was: srsly turns it off while it reads, and leaves it off where that fails."""
+    enabled = gc.isenabled()
+    try:
+        yield
+    finally:
+        (gc.enable if enabled else gc.disable)()
+
+
+def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., Any] | None]) -> Any:
+    """Rebuild a recalibrator, a pooling, a scaling, a context or sets from its `state()`.
+
+    find (Callable): (kind, name) -> what makes it from its settings; None where nothing has this name.
+    RAISES NotInstalled: a part, or one that it holds, is not found. Misfit: what is found does not take these settings, or what it learned.
+    """
+    kind = next((key for key in KINDS if key in state), None)
+    if kind is None:
+        raise Misfit("a part", "there by its registered name")
+    form = registered(kind)(state, kind)
+    make = find(kind, form[kind])
+    if make is None:
+        raise NotInstalled(form[kind])
+    # A part may hold another one of its own kind, as a prototype.
+    settings = {
+        key: make_part(value, find) if isinstance(value, dict) and kind in value else value
+        for key, value in form["settings"].items()
+    }
+    try:
+        made = make(**settings)
+    except NotInstalled:
+        raise
+    except Exception as error:  # whatever a registered function says of settings that it does not know
+        raise Misfit("settings", f"what {form[kind]} takes ({error})") from None
+    return made.load_learned(form["learned"])
