@@ -168,6 +168,14 @@ _MESSAGES = {
     "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
     # Report
     "C080": "The report needs Altair and vl-convert, which are not installed; run `pip install spacy-calib[report]`.",
+    # Arrays
+    "C293": "The method 'auto' chooses the {setting} by itself; leave {setting} out, or name a method.",
+    "C294": "There is no tag {given} among the classes; they are: {known}.",
+    "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
+    "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
+    "C297": "This calibrator has no {what}; fit it with {parameter}.",
+    "C298": "No calibrator can be read from {path} ({why}); give a file that `calib fit-scores` or TagCalibrator.to_disk wrote.",
+    "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
     # Pictures and text
     "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
     "C096": "The scores with the prefix '{attr}' are of tokens ({layer}), not of entities; render them with style='tokens'.",
@@ -183,6 +191,7 @@ WARNINGS = {
     "CW19": "[CW19] The source of pipe '{name}' does not know the labels {labels}: what has a score under them gets no calibrated one.",
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
+    "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }
 
 

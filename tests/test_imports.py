@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -167,6 +168,7 @@ def test_entry_point_modules_import_nothing_heavy():
     without, alone, ours = modules_after(
         "import spacy, spacy.cli", "import spacy_calib", "import spacy_calib.factory, spacy_calib.cli"
     )
+    assert "spacy_calib.doc.attributes" in alone  # it has registered with spaCy
     assert {"spacy_calib.factory", "spacy_calib.cli"} <= ours - alone
     assert not [name for name in alone if name.startswith("spacy_calib.") and ("cli" in name or "component" in name)]
     brought = {name.split(".")[0] for name in ours - without}
@@ -176,18 +178,14 @@ def test_entry_point_modules_import_nothing_heavy():
 
 
 def test_the_core_runs_without_spacy():
-    # The whole numerical core with two arrays in a process where spaCy cannot be imported. The package's __init__ is the shell's,
-    # so that a bare package stands in for it.
-    code = f"""
-import sys, types
+    # The whole numerical core with two arrays in a process where spaCy cannot be imported.
+    code = """
+import sys
 class Refuse:
     def find_spec(self, name, *_):
-        if name.split(".")[0] in ("spacy", "thinc", "catalogue", "torch"):
+        if name.split(".")[0] in ("spacy", "thinc", "torch"):
             raise ImportError(name)
 sys.meta_path.insert(0, Refuse())
-package = types.ModuleType("spacy_calib")
-package.__path__ = [{str(PACKAGE)!r}]
-sys.modules["spacy_calib"] = package
 import numpy as np
 from spacy_calib import metrics, types as nouns
 from spacy_calib.calibration import grouped
@@ -204,17 +202,40 @@ from spacy_calib.corpus.active import batch, priority
 from spacy_calib.analysis import studies, tag_pairs
 from spacy_calib.corpus.review import formats, ranking, tasks
 made = nouns.Pairs(np.arange(20), np.zeros(20, int), np.linspace(0, 1, 20), np.arange(20) > 9, 20)
-fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {{"A": 1}})).fit(made)
+fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {"A": 1})).fit(made)
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
-pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {{"A": 1}}), TagOffsets()).fit(made)
+pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {"A": 1}), TagOffsets()).fit(made)
 assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
-found = select_method(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {{"A": 1}}, n), {{"platt": Platt()}}, [1])
+found = select_method(made, np.arange(20) // 2, lambda n: tag_frequency_groups(["A"], {"A": 1}, n), {"platt": Platt()}, [1])
 assert found.chosen == Candidate(1, "platt", False)
-groups = group_beside(shared_group, ["O", "A"], {{"A": 1}}, ("O",))
+groups = group_beside(shared_group, ["O", "A"], {"A": 1}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)
 found_spans = nouns.Spans(rows, rows + 1, ones, rows / 40, rows / 40, yes)
 scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(found_spans, found_spans.own)
 found = thresholds.find_threshold(scores, rows > 3, rows, 0.5, 0.5)
-assert cutoffs.Cutoffs(0.5, 0.5, "all", {{"all": found.cutoff}}).accepts(scores, ones, ["O", "A"], groups).sum() == found.kept > 0
+assert cutoffs.Cutoffs(0.5, 0.5, "all", {"all": found.cutoff}).accepts(scores, ones, ["O", "A"], groups).sum() == found.kept > 0
+from spacy_calib import TagCalibrator
+calibrator = TagCalibrator("isotonic", sets=0.1).fit(np.eye(40)[:, :20] * 0.9, np.arange(40) % 20)
+assert TagCalibrator.from_bytes(calibrator.to_bytes()).predict(np.eye(20)).tolist() == list(range(20))
 """
     assert "spacy_calib.calibration.grouped" in modules_after(code)[0]
+
+
+def test_it_registers_with_spacy_as_soon_as_somebody_imports_that(monkeypatch, tmp_path):
+    # Another module of this name stands in for spaCy, which fails at first.
+    module = tmp_path / "spacy.py"
+    module.write_text("raise ImportError('not now')")
+    done: list[str] = []
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "spacy")
+    monkeypatch.setattr(spacy_calib, "_register_with_spacy", lambda: done.append(sys.modules["spacy"].__file__))
+    monkeypatch.setattr(sys, "meta_path", [spacy_calib._WhenSpacyComes(), *sys.meta_path])
+    for _ in range(2):
+        with pytest.raises(ImportError, match="not now"):
+            importlib.import_module("spacy")
+    assert not done
+    module.write_text("value = 1  # longer than before")
+    importlib.invalidate_caches()
+    assert importlib.import_module("spacy").value == 1
+    assert done == [str(module)]
+    assert not [one for one in sys.meta_path if isinstance(one, spacy_calib._WhenSpacyComes)]

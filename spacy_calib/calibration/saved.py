@@ -84,7 +84,7 @@ def collector_kept() -> Iterator[None]:
 
 
 def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., Any] | None]) -> Any:
-    """Rebuild a recalibrator, a pooling, a scaling, a context or sets from its `state()`.
+    """Rebuild a recalibrator, a pooling, a scaling, a context or sets from its `state()`; without what it learned, not fitted.
 
     find (Callable): (kind, name) -> what makes it from its settings; None where nothing has this name.
     RAISES NotInstalled: a part, or one that it holds, is not found. Misfit: what is found does not take these settings, or what it learned.
@@ -107,4 +107,4 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
         raise
     except Exception as error:  # whatever a registered function says of settings that it does not know
         raise Misfit("settings", f"what {form[kind]} takes ({error})") from None
-    return made.load_learned(form["learned"])
+    return made.load_learned(form["learned"]) if form["learned"] else made

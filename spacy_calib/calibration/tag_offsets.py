@@ -259,14 +259,17 @@ class TagOffsets:
         both = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
         return {name: None if np.isinf(value) else value for name, value in both.items()}
 
+    def settings(self) -> dict[str, Any]:
+        """What it is made with."""
+        return {"strength": self.strength, "group_strength": self.group_strength}
+
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
-        settings = {"strength": self.strength, "group_strength": self.group_strength}
         learned = {
             name: None if one is None else {"values": one.values, "strength": one.strength}
             for name, one in (("tags", self.tags_), ("groups", self.groups_))
         }
-        return {"@calib_poolings": self.registered, "settings": settings, "learned": learned}
+        return {"@calib_poolings": self.registered, "settings": self.settings(), "learned": learned}
 
     def load_learned(self, learned: dict[str, Any]) -> TagOffsets:
         """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""

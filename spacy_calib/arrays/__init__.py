@@ -1,0 +1,5 @@
+"""Calibration of probabilities that no spaCy pipeline gave: a scikit-learn estimator over arrays, and files of scores."""
+
+from .tag_calibrator import TagCalibrator
+
+__all__ = ["TagCalibrator"]

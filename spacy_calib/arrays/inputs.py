@@ -1,0 +1,190 @@
+"""Scores, labels and documents as people hold them in arrays -> the nouns of the core."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.token_fit import TokenData
+from ..errors import calib_error
+from ..pairs.build import leading, pair_up
+from ..pairs.marginals import DenseScores, Scores, SparseScores, from_sparse
+from ..pairs.unknown_gold import shorter
+from ..types import ROUNDING, Ints, Marginals
+
+
+def is_triple(P: Any) -> bool:
+    """Whether scores are given as (rows, tags, scores)."""
+    return isinstance(P, tuple) and len(P) == 3
+
+
+def check_probabilities(values: NDArray[Any]) -> None:
+    """RAISES C001: a score that is no number from 0 to 1."""
+    low, high = values.min(initial=0.0), values.max(initial=0.0)
+    if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # NaN fails this too
+        given = "NaN" if np.isnan(values).any() else f"a range of {low:g} to {high:g}"
+        raise calib_error("C001", name="P", wanted="numbers in [0, 1]", given=given)
+
+
+def dense_scores(array: NDArray[Any]) -> DenseScores:
+    """Of an array (units, tags). RAISES C001: no probabilities."""
+    check_probabilities(array)
+    return DenseScores(np.clip(array, 0.0, 1.0) if array.size and (array.min() < 0 or array.max() > 1) else array)
+
+
+def sparse_scores(matrix: Any) -> SparseScores:
+    """Of a scipy sparse matrix (units, tags); what it does not store is 0. RAISES C001: no probabilities."""
+    check_probabilities(matrix.data)
+    every = from_sparse(matrix, 0.0)
+    check_probabilities(every.scores)  # entries that are stored twice are added up
+    return SparseScores(Marginals(every.rows, every.tags, np.clip(every.scores, 0.0, 1.0), every.n_tokens))
+
+
+def triple_scores(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | None) -> SparseScores:
+    """Of (rows, tags, scores): the number of the unit, the tag and the score of each entry; what is not named is 0.
+
+    labels (Sequence): Of the columns; tags are labels, or columns. n_units (int | None): None for as many as the greatest row says.
+    RAISES C001: rows that are no numbers of units, no probabilities, or a unit with a tag twice. C002: lengths differ. C294: an unknown tag.
+    """
+    rows, tags, scores = (np.asarray(part) for part in P)
+    for name, array in (("row", rows), ("tag", tags)):
+        if array.shape != scores.shape or array.ndim != 1:
+            raise calib_error("C002", what="P", first=name, second="score", n_first=array.size, n_second=scores.size)
+    scores = scores.astype(np.float64)
+    check_probabilities(scores)
+    n = int(rows.max(initial=-1)) + 1 if n_units is None else n_units
+    if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n):
+        wanted = "numbers of units" if rows.dtype.kind not in "iu" else f"numbers of units from 0 to {n - 1}"
+        raise calib_error("C001", name="rows", wanted=wanted, given=f"{rows.min()} to {rows.max()}")
+    columns = columns_of(tags, labels)
+    unknown = np.flatnonzero(columns < 0)
+    if len(unknown):
+        raise calib_error("C294", given=repr(tags[unknown[0]].item()), known=", ".join(map(str, labels)))
+    order = np.lexsort((columns, rows))
+    rows, columns = rows[order].astype(np.intp), columns[order]
+    twice = np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
+    if len(twice):
+        what = f"{labels[columns[twice[0]]]!r} twice for unit {rows[twice[0]]}"
+        raise calib_error("C001", name="P", wanted="one score for each unit and tag", given=what)
+    return SparseScores(Marginals(rows, columns, np.clip(scores[order], 0.0, 1.0), n))
+
+
+def lookup_of(labels: Sequence[Any]) -> dict[Any, int]:
+    """Label -> column; also column -> column where no label is a number."""
+    by_label = {label: column for column, label in enumerate(labels)}
+    numbers = any(isinstance(label, (int, float)) for label in labels)
+    return by_label if numbers else {**{column: column for column in range(len(labels))}, **by_label}
+
+
+def columns_of(values: NDArray[Any], labels: Sequence[Any]) -> Ints:
+    """The column of each value, a label or a column; -1 for none."""
+    lookup = lookup_of(labels)
+    return np.array([lookup.get(value, -1) for value in values.tolist()], dtype=np.intp)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a gold label says that there is none: None, NaN (also that of pandas), or an empty text."""
+    return (
+        value is None or value == ""
+        if isinstance(value, (str, int, type(None)))
+        else type(value).__name__ == "NAType" or value != value
+    )
+
+
+def classes_of(y: NDArray[Any], n_tags: int) -> list[Any]:
+    """The label of each column where nobody names them: those of y in their order, if they are as many; else the columns' numbers.
+
+    RAISES C295: neither can be.
+    """
+    met = {value for value in y.tolist() if not is_missing(value)}
+    if len(met) == n_tags and len({type(value) for value in met}) == 1:
+        return sorted(met)
+    if all(isinstance(value, (int, float)) and 0 <= value < n_tags for value in met):
+        return list(range(n_tags))
+    raise calib_error("C295", n_labels=len(met), n_tags=n_tags)
+
+
+def classes_of_tags(tags: NDArray[Any]) -> list[Any]:
+    """The labels of tags that nobody names: themselves, sorted; of columns as many as the greatest one says."""
+    if tags.dtype.kind in "iu":
+        return list(range(int(tags.max(initial=-1)) + 1))
+    return sorted(set(tags.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """The gold of n units.
+
+    columns (Ints): Column of the gold label: -1 for a label that no column has, -2 where there is no gold; shape (n,).
+    counts (Counter): Gold frequency of each label, as text. unknown (Counter): Of those that no column has.
+    """
+
+    columns: Ints
+    counts: Counter[str]
+    unknown: Counter[str]
+
+    def unknown_words(self) -> dict[str, str]:
+        """What a sentence about unknown gold names."""
+        n = self.unknown.total()
+        names = [label for label, _ in self.unknown.most_common()]
+        return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorter(names)}
+
+
+def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
+    """RAISES C071: no unit has gold. C296: no gold label is one of the columns'."""
+    values = y.tolist()
+    lookup = lookup_of(labels)
+    columns = np.array([lookup[v] if v in lookup else -2 if is_missing(v) else -1 for v in values], dtype=np.intp)
+    known = np.bincount(columns[columns >= 0], minlength=len(labels))
+    counts = Counter({str(label): n for label, n in zip(labels, known.tolist(), strict=True) if n})
+    unknown = Counter(str(values[place]) for place in np.flatnonzero(columns == -1).tolist())
+    if not counts and not unknown:
+        raise calib_error("C071", what="TagCalibrator")
+    if not counts:
+        raise calib_error("C296", gold=shorter(list(unknown)), known=shorter([str(label) for label in labels]))
+    return Gold(columns, counts + unknown, unknown)
+
+
+def likeliest(marginals: Marginals, scores: NDArray[Any]) -> Ints:
+    """The column of the highest-scored entry of each unit, of equals the first; -1 for a unit without entries. scores: One per entry."""
+    found = np.full(marginals.n_tokens, -1, dtype=np.intp)
+    best = leading(marginals.rows, scores)
+    found[marginals.rows[best]] = marginals.tags[best]
+    return found
+
+
+def document_numbers(groups: Any, n_units: int) -> Ints:
+    """The document of each unit as a number, in the order in which they are met; None makes each unit one of its own.
+
+    RAISES C002: not one for each unit.
+    """
+    if groups is None:
+        return np.arange(n_units)
+    given = np.asarray(groups)
+    if given.shape != (n_units,):
+        raise calib_error("C002", what="TagCalibrator", first="unit", second="group", n_first=n_units, n_second=given.size)
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in given.tolist()], dtype=np.intp)
+
+
+def token_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, lowest: float) -> TokenData:
+    """What a calibration is fitted on; units of one document are put beside one another.
+
+    gold (Ints), documents (Ints): Of each unit. lowest (float): Entries below it are left out.
+    """
+    every = scores.above(lowest)
+    if (np.diff(documents) < 0).any():
+        order = np.argsort(documents, kind="stable")
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        rows = place[every.rows]
+        by_row = np.argsort(rows, kind="stable")
+        every = Marginals(rows[by_row], every.tags[by_row], every.scores[by_row], every.n_tokens)
+        gold, documents = gold[order], documents[order]
+    pairs = pair_up(every, gold)
+    return TokenData(pairs, gold, documents[pairs.rows], n_tags, threshold)

@@ -1,0 +1,109 @@
+"""The recalibrators, scalings and other parts of this package by their names, without a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from ..calibration.auto import Selector
+from ..calibration.grouping.tag_frequency import tag_frequency_groups
+from ..calibration.recalibrators import (
+    Beta,
+    HistogramBinning,
+    Identity,
+    IsotonicRegression,
+    Platt,
+    Recalibrator,
+    ScalingBinning,
+    Temperature,
+)
+from ..calibration.recalibrators.venn_abers import VennAbers
+from ..calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from ..calibration.sets import ConformalSets
+from ..calibration.tag_offsets import TagOffsets
+from ..errors import calib_error
+from ..pairs.bins import check_count
+from ..pairs.marginals import check_threshold
+from ..types import Grouping
+
+Part = TypeVar("Part", Recalibrator, Scaling)
+
+_RECALIBRATORS = (Beta, HistogramBinning, Identity, IsotonicRegression, Platt, ScalingBinning, Temperature, VennAbers)
+_SCALINGS = (MatrixScaling, TemperatureScaling, VectorScaling)
+# (kind, registered name) -> class, of all that a calibrator may be made of.
+_OURS: dict[tuple[str, str], Callable[..., Any]] = {
+    **{("@calib_recalibrators", one.registered): one for one in _RECALIBRATORS},
+    **{("@calib_scalings", one.registered): one for one in _SCALINGS},
+    ("@calib_poolings", TagOffsets.registered): TagOffsets,
+    ("@calib_sets", ConformalSets.registered): ConformalSets,
+}
+AUTO = "auto"
+
+
+def our_maker(kind: str, name: str) -> Callable[..., Any] | None:
+    """What makes a part of this package from its settings, see `make_part`; None where there is none of this name."""
+    return _OURS.get((kind, name))
+
+
+def recalibrators() -> dict[str, Recalibrator]:
+    """Short name -> prototype, those with the fewest free numbers first."""
+    made = [make() for make in _RECALIBRATORS]
+    return {one.short: one for one in sorted(made, key=lambda one: (one.n_parameters, one.short))}
+
+
+def scalings() -> dict[str, Scaling]:
+    """Short name -> prototype, those with the fewest numbers first."""
+    return {one.short: one for one in sorted((make() for make in _SCALINGS), key=lambda one: one.growth)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ArraySteps:
+    """The steps that an estimator's parameters ask for; a `StepSettings`, with what is promised of the scores beside it."""
+
+    threshold: float
+    grouping: Grouping
+    scaling: Scaling | None
+    recalibrator: Recalibrator
+    pooling: TagOffsets | None
+    selection: Selector | None
+    sets: ConformalSets | None
+
+
+def steps_of(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float, sets: Any) -> ArraySteps:
+    """The parameters as steps, see `TagCalibrator`.
+
+    RAISES C001: one out of range. C293: scaling or tag offsets beside the method "auto".
+    """
+    grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
+    pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
+    before = None if scaling is None else _named("scaling", scaling, scalings())
+    selection = None
+    if isinstance(method, str) and method == AUTO:
+        for name, given in (("scaling", before), ("tag_offsets", pooling)):
+            if given is not None:
+                raise calib_error("C293", setting=name)
+        tried = {name: one for name, one in recalibrators().items() if one.tried_by_auto}
+        selection = Selector(tried, {name: one for name, one in scalings().items() if one.tried_by_auto})
+        method = IsotonicRegression()
+    return ArraySteps(
+        threshold=check_threshold(threshold),
+        grouping=grouping,
+        scaling=before,
+        recalibrator=_named("method", method, recalibrators(), (AUTO,)),
+        pooling=pooling,
+        selection=selection,
+        sets=sets if sets is None or isinstance(sets, ConformalSets) else ConformalSets(sets, nonempty=True),
+    )
+
+
+def _named(setting: str, given: Any, known: Mapping[str, Part], others: tuple[str, ...] = ()) -> Part:
+    """A part by its short or registered name; or itself, not fitted. RAISES C001: none of this name."""
+    found = {**{one.registered: one for one in known.values()}, **known}
+    if isinstance(given, str) and given in found:
+        return found[given]
+    if not isinstance(given, (Recalibrator, Scaling)) or not isinstance(given, Recalibrator if others else Scaling):
+        kind = "a Recalibrator" if others else "a Scaling"
+        raise calib_error("C001", name=setting, wanted=f"one of {', '.join((*others, *known))}, or {kind}", given=repr(given))
+    return given.clone()  # type: ignore[return-value]

@@ -1,0 +1,299 @@
+"""The estimator: what it learns, what it gives, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+import spacy
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_calib import TagCalibrator
+from spacy_calib.arrays.tag_calibrator import _steps_of
+from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegression
+from spacy_calib.calibration.sets import ConformalSets
+from spacy_calib.calibration.tag_offsets import TagOffsets
+from spacy_calib.errors import CalibError
+from spacy_calib.pipe.registered import make_selector
+
+from .conftest import LABELS, Made
+
+
+def docs_of(made):
+    """The same scores on Docs: (predicted with the scores in user_data, gold), one for each document."""
+    nlp = spacy.blank("xx")
+    examples = []
+    for document in np.unique(made.documents):
+        own = made.documents == document
+        words = ["x"] * int(own.sum())
+        predicted = Doc(nlp.vocab, words=words, tags=[LABELS[i] for i in made.P[own].argmax(axis=1)])
+        predicted.user_data["probs"] = made.P[own]
+        examples.append(Example(predicted, Doc(nlp.vocab, words=words, tags=made.y[own].tolist())))
+    return nlp, examples
+
+
+@pytest.mark.parametrize(
+    ("parameters", "config"),
+    [
+        ({}, {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}),
+        (
+            {
+                "method": "platt",
+                "n_groups": 3,
+                "scaling": "vector",
+                "tag_offsets": True,
+                "normalize": "other",
+                "threshold": 0.02,
+            },
+            {
+                "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"},
+                "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3},
+                "scaling": {"@calib_scalings": "spacy-calib.VectorScaling.v1"},
+                "pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1"},
+                "normalize": "other",
+                "threshold": 0.02,
+            },
+        ),
+        (
+            {"method": IsotonicRegression(), "sets": ConformalSets(0.2, "group"), "intervals": True, "normalize": True},
+            {
+                "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "group"},
+                "intervals": True,
+                "normalize": True,
+            },
+        ),
+    ],
+    ids=["auto", "by hand", "promises"],
+)
+def test_it_gives_what_the_pipe_gives(made, parameters, config):
+    made = Made(made.P[:200], made.y[:200], made.documents[:200]) if not parameters else made  # too few to try all
+    nlp, examples = docs_of(made)
+    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "key": "probs"}
+    pipe = nlp.add_pipe("calib", config={"source": source, **config})
+    pipe.fit(examples)
+    docs = [pipe(eg.predicted) for eg in examples]
+    by_pipe = np.concatenate([doc._.calib.to_dense(LABELS) for doc in docs])
+
+    calibrator = TagCalibrator(**parameters).fit(made.P, made.y, groups=made.documents)
+    assert_allclose(calibrator.predict_proba(made.P), by_pipe, rtol=0, atol=1e-12)
+    assert calibrator.selection_.get("chosen") == (pipe.fit_info.selection or {}).get("chosen")
+    tokens = [token for doc in docs for token in doc]
+    if calibrator.intervals:
+        low, high = calibrator.predict_interval(made.P)
+        of_tag = np.arange(len(tokens)), made.P.argmax(axis=1)
+        wanted = np.array([token._.calib_interval for token in tokens])
+        assert_allclose(np.column_stack([low[of_tag], high[of_tag]]), wanted, rtol=0, atol=1e-12)
+    if calibrator.sets is not None:
+        held = calibrator.predict_set(made.P)
+        wanted = [set(LABELS if token._.calib_set is None else token._.calib_set) for token in tokens]
+        assert [{LABELS[i] for i in np.flatnonzero(row)} for row in held] == wanted
+
+
+def test_a_map_worked_out_by_hand():
+    # One bin, one group: of four scores two hit, so that each becomes .5.
+    P, y = [[0.9, 0.0], [0.8, 0.0], [0.0, 0.7], [0.0, 0.6]], ["a", "b", "b", "a"]
+    calibrator = TagCalibrator(HistogramBinning(1), n_groups=1).fit(P, y)
+    assert calibrator.predict_proba(P).tolist() == [[0.5, 0.0], [0.5, 0.0], [0.0, 0.5], [0.0, 0.5]]
+    assert calibrator.score(P, y) == pytest.approx(np.log(0.5))
+    assert calibrator.classes_.tolist() == ["a", "b"]
+
+
+def test_forms_of_scores_are_one(made):
+    parameters = {"method": "beta", "classes": LABELS, "sets": 0.1}
+    wanted = TagCalibrator(**parameters).fit(made.P, made.y, made.documents)
+    rows, columns = np.nonzero(made.P > 1e-4)
+    shuffled = np.random.default_rng(0).permutation(len(rows))
+    rows, columns = rows[shuffled], columns[shuffled]
+    by_name = (rows, np.array(LABELS)[columns], made.P[rows, columns])
+    by_column = (rows, columns, made.P[rows, columns])
+    for P in (made.P.tolist(), scipy.sparse.csr_matrix(made.P), scipy.sparse.coo_matrix(made.P), by_name, by_column):
+        calibrator = TagCalibrator(**parameters).fit(P, made.y, made.documents)
+        assert_allclose(calibrator.predict_proba(P), wanted.predict_proba(made.P), atol=1e-15)
+        assert_array_equal(calibrator.predict(P), wanted.predict(made.P))
+        assert_array_equal(calibrator.predict_set(P), wanted.predict_set(made.P))
+    assert scipy.sparse.issparse(calibrator.transform(by_name))
+    assert_allclose(calibrator.transform(by_name).toarray(), calibrator.transform(made.P))
+
+
+def test_auto_tries_what_the_pipe_tries():
+    ours, theirs = _steps_of(TagCalibrator()).selection, make_selector()
+    assert list(ours.methods) == list(theirs.methods) == ["temperature", "platt", "beta", "isotonic"]
+    assert list(ours.scalings) == list(theirs.scalings) == ["matrix"]
+    assert (ours.numbers, ours.n_folds) == (theirs.numbers, theirs.n_folds)
+
+
+def test_documents_need_not_follow_one_another(made):
+    # Scalings and sets are judged by folds of documents, so that they tell whether these were put together again.
+    turned = np.argsort(np.arange(600) % 50, kind="stable")  # the first unit of each document, the second of each ...
+    parameters = {"method": "platt", "scaling": "vector", "sets": 0.1}
+    wanted = TagCalibrator(**parameters).fit(made.P, made.y, made.documents)
+    found = TagCalibrator(**parameters).fit(made.P[turned], made.y[turned], made.documents[turned].astype(str))
+    assert_allclose(found.predict_proba(made.P), wanted.predict_proba(made.P), atol=1e-9)
+    assert_array_equal(found.predict_set(made.P), wanted.predict_set(made.P))
+
+
+def test_gold_may_be_missing_or_unknown(made):
+    y = made.y.astype(object)
+    y[:100] = [None, np.nan, "", "PRON"] * 25
+    calibrator = TagCalibrator("platt", classes=LABELS)
+    with pytest.warns(UserWarning, match=r"\[CW21\] 25 units \(4.8 %\) have a gold label that no column has \(PRON\)"):
+        calibrator.fit(made.P, y, made.documents)
+    assert calibrator.unknown_gold_ == {"PRON": 25}
+    report = calibrator.calibration_report(made.P, y, made.documents)
+    assert report["tokens"] == 525
+    assert TagCalibrator("platt", classes=LABELS).fit(made.P[100:], made.y[100:]).unknown_gold_ == {}
+
+
+def test_labels_may_be_columns_or_numbers(made):
+    columns = np.array([LABELS.index(label) for label in made.y])
+    wanted = TagCalibrator("platt").fit(made.P, made.y)
+    assert wanted.classes_.tolist() == LABELS
+    by_column = TagCalibrator("platt", classes=LABELS).fit(made.P, columns)
+    assert_array_equal(by_column.predict_proba(made.P), wanted.predict_proba(made.P))
+    numbers = TagCalibrator("platt", classes=[7, 3, 5, 9, 1]).fit(made.P, np.array([7, 3, 5, 9, 1])[columns])
+    assert_array_equal(numbers.predict(made.P), np.array([7, 3, 5, 9, 1])[wanted.predict_proba(made.P).argmax(axis=1)])
+    few = TagCalibrator("platt").fit(made.P[:3], np.array([0, 2, 2]))
+    assert few.classes_.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_tag_counts_make_the_groups(made):
+    counts = {"X": 1000, "ADV": 10, "NOUN": 1}
+    groups = TagCalibrator("platt", n_groups=2, classes=LABELS, tag_counts=counts).fit(made.P, made.y).groups_
+    assert groups.of_tag.tolist() == [1, 1, 1, 1, 0]
+
+
+def test_the_report_holds_the_figures_of_evaluate(made):
+    calibrator = TagCalibrator("isotonic").fit(made.P, made.y, made.documents)
+    report = calibrator.calibration_report(made.P, made.y, made.documents, n_bins=5)
+    assert report["by"] == {"unit": "document", "n": 12}
+    assert [row["group"] for row in report["errors"]] == ["all", "1", "2", "3", "4", "mean"]
+    overall = report["errors"][0]
+    assert overall["calibrated"] < overall["raw"]
+    assert overall["floor"] > 0
+    assert set(report["scores"]) == {"ece", "brier", "nll", "smece"}
+    assert report["scores"]["nll"]["calibrated"] == pytest.approx(-calibrator.score(made.P, made.y))
+    assert calibrator.calibration_report(made.P, made.y)["by"] == {"unit": "unit", "n": 600}
+    assert len(calibrator.calibration_report(made.P, made.y, n_groups=1)["errors"]) == 3
+
+
+def test_it_works_with_the_rest_of_scikit_learn(made):
+    search = GridSearchCV(TagCalibrator(), {"method": ["identity", "isotonic"]}, cv=GroupKFold(3))
+    search.fit(made.P, made.y, groups=made.documents)
+    assert search.best_params_ == {"method": "isotonic"}
+    softened = make_pipeline(FunctionTransformer(np.sqrt), TagCalibrator("platt", normalize=True)).fit(made.P, made.y)
+    assert_allclose(softened.predict_proba(made.P).sum(axis=1), 1)
+    copied = clone(TagCalibrator(HistogramBinning(3), tag_offsets=TagOffsets(2.0), sets=ConformalSets(0.2)))
+    assert copied.get_params()["method"].n_bins == 3
+    assert copied.get_params()["sets"].alpha == 0.2
+
+
+def test_data_frames_name_the_columns(made):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(made.P, columns=LABELS, index=np.arange(600) + 7)
+    calibrator = TagCalibrator("platt").fit(frame, pandas.Series(made.y)).set_output(transform="pandas")
+    assert calibrator.classes_.tolist() == LABELS
+    given = calibrator.transform(frame)
+    assert given.columns.tolist() == LABELS
+    assert given.index[0] == 7
+    with pytest.raises(ValueError, match="feature names"):
+        calibrator.predict_proba(frame[LABELS[::-1]])
+
+
+def test_where_no_score_reaches_the_threshold_the_likeliest_one_counts():
+    P = np.full((60, 200), 0.0049)
+    P[:, 3], P[:, 5] = 0.006, 0.02
+    y = [5, 6] * 30
+    calibrator = TagCalibrator("platt", classes=range(200)).fit(P, y)
+    P[0, 5] = 0.0
+    assert calibrator.predict(P[:2]).tolist() == [3, 5]
+    assert calibrator.predict_proba(P[:1]).sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("P", "sentence"),
+    [
+        ([[0.5, 1.5]], r"\[C001\] P must be numbers in \[0, 1\], but a range of 0 to 1.5 was given"),
+        ([[0.5, -0.1]], r"\[C001\] P must be numbers in \[0, 1\], but a range of -0.1 to 0.5"),
+        ([[0.5, np.nan]], r"\[C001\] P must be numbers in \[0, 1\], but NaN was given"),
+        ([[0.5, np.inf]], r"\[C001\] P must be numbers in \[0, 1\], but a range of 0 to inf"),
+        (
+            [[0.5, 0.4, 0.1]],
+            r"\[C001\] P must be an array of 2 columns, one for each of the classes, but one of shape \(1, 3\)",
+        ),
+        (scipy.sparse.csr_matrix([[0.5, 0.4, 0.1]]), r"\[C001\] P must be an array of 2 columns"),
+        (scipy.sparse.csr_matrix([[0.5, 1.4]]), r"\[C001\] P must be numbers in \[0, 1\]"),
+        (scipy.sparse.coo_matrix(([0.7, 0.7], ([0, 0], [1, 1])), (1, 2)), r"\[C001\] P must be numbers in \[0, 1\]"),
+        (scipy.sparse.csr_matrix([[0.5, 0.4]] * 3), r"\[C002\] TagCalibrator needs one unit for every label, but got 3 and 1"),
+        (([0], ["a"], [0.5, 0.5]), r"\[C002\] P needs one row for every score, but got 1 and 2"),
+        (([3], ["a"], [0.5]), r"\[C001\] rows must be numbers of units from 0 to 0, but 3 to 3"),
+        (([0.5], ["a"], [0.5]), r"\[C001\] rows must be numbers of units, but"),
+        (([0], ["q"], [0.5]), r"\[C294\] There is no tag 'q' among the classes; they are: a, b"),
+        (([0, 0], ["a", 0], [0.5, 0.5]), r"\[C294\]|\[C001\] P must be one score for each unit and tag"),
+        (([0, 0], ["a", "a"], [0.5, 0.5]), r"\[C001\] P must be one score for each unit and tag, but 'a' twice for unit 0"),
+        (np.zeros((0, 2)), "minimum of 1 is required"),
+        ([0.5, 0.5], "Expected 2D array"),
+    ],
+)
+def test_scores_that_are_none_are_refused_in_a_sentence(P, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TagCalibrator("identity", classes=["a", "b"]).fit(P, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("y", "groups", "sentence"),
+    [
+        (["q", "r"], None, r"\[C296\] None of the gold labels \(q, r\) is one of the classes, which are a, b"),
+        ([None, ""], None, r"\[C071\] Cannot fit TagCalibrator on no tokens with gold"),
+        (["a"], None, r"\[C002\] TagCalibrator needs one unit for every label, but got 2 and 1"),
+        (["a", "b"], ["d"], r"\[C002\] TagCalibrator needs one unit for every group, but got 2 and 1"),
+        ([0.5, 1.5], None, "Unknown label type"),
+        (None, None, "requires y"),
+    ],
+)
+def test_gold_that_is_none_is_refused_in_a_sentence(y, groups, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TagCalibrator("identity", classes=["a", "b"]).fit([[0.5, 0.5], [0.9, 0.1]], y, groups)
+
+
+def test_columns_without_names_are_refused():
+    with pytest.raises(CalibError, match=r"\[C295\] The columns have no names: y holds 2 labels for 3 columns; name"):
+        TagCalibrator("identity").fit([[0.5, 0.4, 0.1], [0.9, 0.1, 0.0]], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"method": "nope"}, r"\[C001\] method must be one of auto, identity, temperature, .*, or a Recalibrator, but 'nope'"),
+        ({"method": 3}, r"\[C001\] method"),
+        ({"scaling": "nope"}, r"\[C001\] scaling must be one of temperature, vector, matrix, or a Scaling, but 'nope'"),
+        ({"method": "auto", "scaling": "vector"}, r"\[C293\] The method 'auto' chooses the scaling by itself"),
+        ({"method": "auto", "tag_offsets": True}, r"\[C293\] The method 'auto' chooses the tag_offsets by itself"),
+        ({"n_groups": 0}, r"\[C001\] n_groups"),
+        ({"threshold": 1.0}, r"\[C001\] threshold"),
+        ({"normalize": "all"}, r"\[C001\] normalize"),
+        ({"sets": 2}, r"\[C001\] alpha"),
+        ({"classes": ["a", "a"]}, r"\[C001\] classes must be distinct labels"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(parameters, sentence):
+    with pytest.raises(CalibError, match=sentence):
+        TagCalibrator(**{"method": "identity", **parameters}).fit([[0.5, 0.5], [0.9, 0.1]], ["a", "b"])
+
+
+def test_what_was_not_fitted_cannot_be_asked(made):
+    with pytest.raises(NotFittedError):
+        TagCalibrator().predict_proba(made.P)
+    calibrator = TagCalibrator("identity").fit(made.P, made.y)
+    with pytest.raises(CalibError, match=r"\[C297\] This calibrator has no intervals; fit it with intervals=True"):
+        calibrator.predict_interval(made.P)
+    with pytest.raises(CalibError, match=r"\[C297\] This calibrator has no sets; fit it with sets=0.1"):
+        calibrator.predict_set(made.P)
+    with pytest.raises(CalibError, match=r"\[C003\]"):
+        calibrator.score(np.zeros((2, 5)), ["X", "ADV"])
