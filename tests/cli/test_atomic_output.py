@@ -1,18 +1,24 @@
 """The output of `spacy calib fit`: never half, never somebody else's folder, and the old one until the new one is whole."""
 
+import ctypes
 import errno
 import os
 import shutil
 import signal
 import subprocess
-import sys
+import time
 from pathlib import Path
 
 import pytest
 import spacy
 from spacy.language import Language
 
-from tests.cli.conftest import calib, quiet_environment, refuses
+from spacy_calib.cli.fit import fit
+from tests.cli.conftest import calib, refuses
+from tests.forked import fork
+
+# What is written is the same with any method.
+QUICK = ("--method", "isotonic", "--silent")
 
 
 def contents(folder):
@@ -39,7 +45,7 @@ def test_an_output_that_exists_stays_without_force(model, test_file, old, calibr
 
 def test_force_replaces_a_pipeline_whole(model, test_file, old):
     (old / "left_over.txt").write_text("from the old pipeline")
-    assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
+    assert calib("fit", model, test_file, old, "--force", *QUICK).code == 0
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert not (old / "left_over.txt").exists()
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
@@ -48,7 +54,7 @@ def test_force_replaces_a_pipeline_whole(model, test_file, old):
 def test_force_may_fill_an_empty_folder(model, test_file, tmp_path):
     (tmp_path / "empty").mkdir()
     refuses(calib("fit", model, test_file, tmp_path / "empty"), "exists already")
-    assert calib("fit", model, test_file, tmp_path / "empty", "--force", "--silent").code == 0
+    assert calib("fit", model, test_file, tmp_path / "empty", "--force", *QUICK).code == 0
     assert spacy.load(tmp_path / "empty").get_pipe("calib").fitted
 
 
@@ -81,7 +87,7 @@ def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):
 
 
 def test_force_may_replace_the_pipeline_that_is_read(model, test_file, old):
-    assert calib("fit", old, test_file, old, "--force", "--silent").code == 0
+    assert calib("fit", old, test_file, old, "--force", *QUICK).code == 0
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
     assert [file.name for file in old.parent.iterdir()] == ["old"]
 
@@ -95,7 +101,7 @@ def test_cut_offs_are_not_applied_when_their_file_cannot_be_written(calibrated_n
 
 
 def test_folders_above_the_output_are_made(model, test_file, tmp_path):
-    assert calib("fit", model, test_file, tmp_path / "a" / "b" / "out", "--silent").code == 0
+    assert calib("fit", model, test_file, tmp_path / "a" / "b" / "out", *QUICK).code == 0
     assert spacy.load(tmp_path / "a" / "b" / "out").get_pipe("calib").fitted
 
 
@@ -125,7 +131,7 @@ def test_a_name_that_is_too_long_is_refused(model, test_file, tmp_path):
 def test_an_output_through_a_link_replaces_what_the_link_names(model, test_file, old):
     link = old.parent / "link"
     link.symlink_to("old")
-    assert calib("fit", model, test_file, link, "--force", "--silent").code == 0
+    assert calib("fit", model, test_file, link, "--force", *QUICK).code == 0
     assert sorted(file.name for file in old.parent.iterdir()) == ["link", "old"]
     assert link.is_symlink()
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
@@ -134,7 +140,7 @@ def test_an_output_through_a_link_replaces_what_the_link_names(model, test_file,
 def test_the_output_may_be_the_empty_working_folder(model, test_file, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert calib("fit", model, test_file, ".", "--force", "--silent").code == 0
+    assert calib("fit", model, test_file, ".", "--force", *QUICK).code == 0
     assert spacy.load(tmp_path / "here").get_pipe("calib").fitted
     assert [file.name for file in tmp_path.iterdir()] == ["here"]
 
@@ -154,80 +160,66 @@ def test_a_disk_that_fills_up(options, model, test_file, old, calibrated, monkey
     is_alone_and_unchanged(old, calibrated)
 
 
-FULL_DISK = """
-import shutil, subprocess, sys
-from pathlib import Path
-model, data, disk = sys.argv[1:]
-subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", disk], check=True)
-print("mounted", flush=True)
-from tests.cli.conftest import calib
-from tests.cli.test_atomic_output import contents
-import spacy
-old = Path(disk) / "old"
-first = calib("fit", model, data, old, "--silent")
-before = contents(old)
-(Path(disk) / "filler").write_bytes(bytes(int(shutil.disk_usage(disk).free) - 65536))
-second = calib("fit", model, data, old, "--force")
-assert first.code == 0, first.text
-assert second.code == 1, second.text
-assert "No space left on device" in second.text, second.text
-assert "Traceback" not in second.printed
-assert sorted(path.name for path in Path(disk).iterdir()) == ["filler", "old"]
-assert contents(old) == before
-assert spacy.load(old)("the dog")[0]._.calib_score is not None
-print("old output intact", flush=True)
-"""
+NEW_MOUNTS = 0x00020000  # CLONE_NEWNS of sched.h
+FORBIDDEN = 77
+
+
+def small_disk(folder):
+    """Mount a small file system in a mount namespace of this process alone, with which it goes away."""
+    system = ctypes.CDLL(None)
+    if not hasattr(system, "unshare") or system.unshare(NEW_MOUNTS):
+        raise SystemExit(FORBIDDEN)
+    for mount in (["--make-rprivate", "/"], ["-t", "tmpfs", "-o", "size=1200k", "tmpfs", folder]):
+        if subprocess.run(["mount", *mount], stderr=subprocess.DEVNULL).returncode:
+            raise SystemExit(FORBIDDEN)
 
 
 def test_a_disk_that_is_really_full(model, test_file, tmp_path):
-    """A small file system in a mount namespace of its own, which goes away with the process."""
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        pytest.skip("there is no unshare command here")
-    (tmp_path / "disk").mkdir()
-    command = [unshare, "--mount", sys.executable, "-c", FULL_DISK, str(model), str(test_file), str(tmp_path / "disk")]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=quiet_environment()
-    )
-    if "mounted" not in done.stdout:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    def fill():
+        small_disk(disk)
+        old = disk / "old"
+        first = calib("fit", model, test_file, old, *QUICK)
+        before = contents(old)
+        (disk / "filler").write_bytes(bytes(int(shutil.disk_usage(disk).free) - 65536))
+        second = calib("fit", model, test_file, old, *QUICK, "--force")
+        assert first.code == 0, first.text
+        refuses(second, "No space left on device")
+        assert sorted(path.name for path in disk.iterdir()) == ["filler", "old"]
+        assert contents(old) == before
+        assert spacy.load(old)("the dog")[0]._.calib_score is not None
+
+    code, _, said = fork(fill).end()
+    if code == FORBIDDEN:
         pytest.skip("mounting a small file system is not allowed here")
-    assert "old output intact" in done.stdout, done.stdout
+    assert code == 0, said
+    assert list(disk.iterdir()) == []
 
 
-KILLED = """
-import sys, time
-from pathlib import Path
-from spacy.language import Language
+def test_a_run_that_is_killed_midway(model, test_file, old, calibrated, monkeypatch):
+    whole = Language.to_disk
 
-whole = Language.to_disk
+    def half(nlp, path, **kwargs):
+        whole(nlp, path, **kwargs)
+        (Path(path) / "meta.json").unlink()
+        os.write(1, b"half written\n")
+        time.sleep(600)
 
-def half(nlp, path, **kwargs):
-    whole(nlp, path, **kwargs)
-    (Path(path) / "meta.json").unlink()
-    print("half written", flush=True)
-    time.sleep(600)
-
-Language.to_disk = half
-from spacy_calib.cli.fit import fit
-fit(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), force=True)
-"""
-
-
-def test_a_run_that_is_killed_midway(model, test_file, old, calibrated):
-    command = [sys.executable, "-c", KILLED, str(model), str(test_file), str(old)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=quiet_environment())
+    with monkeypatch.context() as patch:
+        patch.setattr(Language, "to_disk", half)
+        child = fork(lambda: fit(str(model), test_file, old, method="isotonic", force=True))
     try:
-        assert process.stdout.readline().strip() == "half written"
+        assert child.out.readline().strip() == "half written"
     finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.end()[0] == -signal.SIGKILL
     assert contents(old) == contents(calibrated)
     assert spacy.load(old)("the dog")[0]._.calib_score is not None
     assert len(list(old.parent.iterdir())) == 2
     # What the dead run left goes with the next one.
-    assert calib("fit", model, test_file, old, "--force", "--silent").code == 0
+    assert calib("fit", model, test_file, old, "--force", *QUICK).code == 0
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
 

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from spacy_calib import CalibError
 from spacy_calib.cli.shared import atomic
 from spacy_calib.cli.shared.atomic import write_chunks, write_file, write_folder
 from spacy_calib.cli.shared.outputs import Output, check_files, check_folder, check_pipeline_folder, is_pipeline
+from tests.forked import fork
 
 
 def save_pipeline(folder, *components, meta=None):
@@ -177,13 +179,17 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
 
 
 def test_the_file_of_the_standard_output_is_written_where_that_stands(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from spacy_calib.cli.shared.atomic import write_file; print('before');"
-        "[write_file(Path(path), b'written\\n') for path in ('/dev/stdout', sys.argv[1])]; print('after')"
-    )
-    with (tmp_path / "x.txt").open("wb") as out:
-        subprocess.run([sys.executable, "-c", code, tmp_path / "x.txt"], stdout=out, check=True)
-    assert (tmp_path / "x.txt").read_text() == "before\nwritten\nwritten\nafter\n"
+    place = tmp_path / "x.txt"
+
+    def write():
+        os.dup2(os.open(place, os.O_WRONLY | os.O_CREAT), 1)
+        sys.stdout.write("before\n")
+        for path in (Path("/dev/stdout"), place):
+            write_file(path, b"written\n")
+        sys.stdout.write("after\n")
+
+    assert fork(write).end() == (0, "", "")
+    assert place.read_text() == "before\nwritten\nwritten\nafter\n"
 
 
 # Folders

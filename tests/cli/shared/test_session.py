@@ -5,18 +5,21 @@ import errno
 import io
 import os
 import signal
-import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 
 import pytest
+from spacy.cli._util import app
+from spacy.language import Language
 
 import spacy_calib.cli
 from spacy_calib import CalibError
 from spacy_calib.cli.shared.session import GuardedOutput, session
-from tests.cli.conftest import calib, quiet_environment, refuses
+from tests.cli.conftest import calib, refuses
+from tests.forked import fork
 
 EVIL = "\x1b]0;owned\x07"
 
@@ -55,76 +58,57 @@ def test_what_an_encoding_lacks_is_escaped():
     assert stream.buffer.getvalue() == b"1 \\xb7 2 \\udce9"
 
 
-# One process that has imported all and forks for each case; what has no standard output has None there, as Python starts without one.
-FORKED = """
-import os, sys
-import spacy
-from spacy.cli import setup_cli
-from spacy.util import registry
-
-registry.cli.get_all()
-spacy.blank("xx")
-
-def run(prepare):
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    prepare()
-    sys.argv = ["spacy", "calib", "info", model]
-    setup_cli()
-
 def full():
     os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
 
+
 def closed():
+    """What has no standard output has None there, as Python starts without one."""
     os.close(1)
-    sys.stdout = None
+    sys.stdout = sys.__stdout__ = None
+
 
 def unread():
     reader, writer = os.pipe()
     os.close(reader)
     os.dup2(writer, 1)
 
-model = sys.argv[1]
-print([run(full), run(closed), run(unread)])
-"""
-
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-def test_outputs_that_are_full_closed_or_no_longer_read(calibrated):
-    done = subprocess.run([sys.executable, "-c", FORKED, calibrated], capture_output=True, text=True, env=quiet_environment())
-    assert done.stdout.strip() == "[1, 1, 141]", done.stderr
-    assert "Cannot write to the standard output: No space left on device." in done.stderr
-    assert "Cannot write to the standard output: it is closed." in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 2  # no traceback, and nothing of the reader that went away
+@pytest.mark.parametrize(
+    ("prepare", "code", "lines"),
+    [
+        (full, 1, ["Cannot write to the standard output: No space left on device."]),
+        (closed, 1, ["Cannot write to the standard output: it is closed."]),
+        (unread, 141, []),
+    ],
+)
+def test_outputs_that_are_full_closed_or_no_longer_read(prepare, code, lines, calibrated):
+    def info():
+        prepare()
+        app(["calib", "info", str(calibrated)])
+
+    ended, _, said = fork(info).end()
+    assert ended == code, said
+    assert len(said.strip().splitlines()) == len(lines)  # no traceback, and nothing of the reader that went away
+    assert all(line in said for line in lines)
 
 
-TERMINATED = """
-import sys, time
-from pathlib import Path
-from spacy.language import Language
-from spacy.cli._util import app
-import spacy_calib.cli
-
-def half(nlp, path, **kwargs):
+def half_written(nlp, path, **kwargs):
     (Path(path) / "half").touch()
-    print("half written", flush=True)
+    os.write(1, b"half written\n")
     time.sleep(600)
 
-Language.to_disk = half
-app(["calib", "fit", *sys.argv[1:], "--silent"])
-"""
 
-
-def test_sigterm_removes_what_is_half_written(model, test_file, tmp_path):
-    command = [sys.executable, "-c", TERMINATED, model, test_file, tmp_path / "out"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=quiet_environment())
-    assert process.stdout.readline().strip() == "half written"
+def test_sigterm_removes_what_is_half_written(model, test_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(Language, "to_disk", half_written)
+    child = fork(lambda: app(["calib", "fit", str(model), str(test_file), str(tmp_path / "out"), "-m", "isotonic", "--silent"]))
+    assert child.out.readline().strip() == "half written"
     assert len(list(tmp_path.iterdir())) == 1
-    process.terminate()
-    printed = process.communicate(timeout=60)
-    assert process.returncode == 143
-    assert "Traceback" not in printed[1]
+    os.kill(child.pid, signal.SIGTERM)
+    code, _, said = child.end()
+    assert code == 143
+    assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []
 
 
