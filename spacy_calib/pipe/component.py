@@ -20,6 +20,7 @@ from ..doc.names import check_pipe_name
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
 from ..errors import calib_error
+from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import with_map
 from ..types import Groups
@@ -183,13 +184,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
         """
-        source = with_map(self.source, None)
-        kept = source.kept_labels()
-        try:
+        with labels_unless_it_fails(with_map(self.source, None)):
             self.learned = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
-        except BaseException:
-            source.restore_labels(kept)
-            raise
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:
@@ -223,11 +219,13 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     def _take(self, data: bytes, path: str) -> None:
         held = saved.read(data, name=self.name, path=path, normalize=self.normalize)
         source = with_map(self.source, held.info.label_map)
-        added = 0
-        if not held.fault and held.tokens.maps is not None:
-            added = check_loaded(self.lookup.home, source, held.component)
         inner = with_map(source, None)
-        if inner.restore_labels(held.kept_labels or held.labels):
+        added = 0
+        with labels_unless_it_fails(inner):
+            restored = inner.restore_labels(held.kept_labels or held.labels)
+            if not held.fault and held.tokens.maps is not None:
+                added = check_loaded(self.lookup.home, source, held.component)
+        if restored:
             self.lookup.home.restore_setting("source", "labels", list(inner.kept_labels()))
         self.source, self.learned = source, held
         if added:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -156,3 +157,14 @@ class Source(ABC):
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Gold frequency of the labels (and of gold labels that the component does not know)."""
         return self.annotation(pipe).count(docs)
+
+
+@contextlib.contextmanager
+def labels_unless_it_fails(source: Source) -> Iterator[None]:
+    """Take back what was learned of the labels where the rest of a fit, or of loading one, fails."""
+    kept = source.kept_labels()
+    try:
+        yield
+    except BaseException:
+        source.restore_labels(kept)
+        raise

@@ -157,6 +157,26 @@ def test_what_was_learned_survives_bytes(conf):
     assert loaded.to_bytes() == calib.to_bytes()
 
 
+def test_what_is_loaded_comes_with_its_labels(conf, register):
+    """The component stood there already when the state was read, and its labels were looked for before they were there."""
+    Language.component("nothing_of_its_own", func=lambda doc: doc)
+
+    def pipeline() -> Language:
+        nlp = spacy.blank("xx")
+        nlp.add_pipe("nothing_of_its_own")
+        nlp.add_pipe("calib", config={"source": {**SOURCE, "component": "nothing_of_its_own", "score": "_.conf"}})
+        return nlp
+
+    saved = []
+    for label in ("PER", "ORG"):
+        nlp = pipeline()
+        nlp.get_pipe("calib").fit(span_examples(60, 0, label=label))
+        saved.append(nlp.to_bytes())
+    nlp = pipeline()
+    for data, labels in zip(saved, (("O", "LOC", "PER"), ("O", "LOC", "ORG")), strict=True):
+        assert nlp.from_bytes(data).get_pipe("calib").labels == nlp.get_pipe("calib").source.labels(None) == labels
+
+
 def test_a_registered_function_finds_spans_and_scores(register):
     def scores(doc):
         return [(span, 0.01 * int(span.kb_id_)) for span in doc.ents] + [(Span(doc, 4, 6, "LOC"), 0.25)]
