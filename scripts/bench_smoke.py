@@ -48,6 +48,7 @@ RUNS = {
     "bench_rank.py": Run("{calibrated} --data {ewt_test} --repeat 1 --sentences 20", "A queue of"),
     "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
+    "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
@@ -166,6 +167,22 @@ def write_treebanks(folder: Path) -> None:
     (folder / "dante" / "__init__.py").touch()
 
 
+def write_polarity(folder: Path) -> None:
+    """data/sentence_polarity: snippets of a label and a text, of nouns and of words that one label has more often."""
+    rng = random.Random(8)
+    words = {"pos": ["fine", "warm", "clever", "funny"], "neg": ["dull", "cold", "empty", "loud"]}
+    (folder / "data" / "sentence_polarity").mkdir()
+    for split, n in {"train": 400, "dev": 200, "test": 200}.items():
+        lines = []
+        for _ in range(n):
+            label = rng.choice(("pos", "neg"))
+            own, other = words[label], words["neg" if label == "pos" else "pos"]
+            said = [rng.choice(own if rng.random() < 0.6 else other) for _ in range(3)]
+            lines.append(f"{label}\ta {' '.join(said)} {rng.choice(WORDS['NN'][2].split())} .")
+        path = folder / "data" / "sentence_polarity" / f"{split}.tsv.gz"
+        path.write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
 def write_entities(path: Path, n: int, seed: int) -> None:
     """Gold entities with the labels of the model."""
     from spacy.tokens import Doc, DocBin, Span
@@ -246,6 +263,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_treebanks(folder)
+        write_polarity(folder)
         os.environ.update({"SPACY_CALIB_DATA": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")})
         sys.path[:0] = [str(SCRIPTS), str(folder)]
         failed = smoke(names, folder)
