@@ -19,6 +19,7 @@ from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
+from .recall_cutoffs import RECALL_CUTOFFS, RecallCutoffs
 from .scaling import Scaling
 from .sets import ConformalSets
 
@@ -86,6 +87,7 @@ TOKENS: dict[str, Form | Optional] = {
     "intervals": optional(maybe(GROUPED)),
     "sets": optional(maybe(registered("@calib_sets"))),
     "adaptations": optional(maybe(ADAPTATIONS)),
+    "recall_cutoffs": optional(maybe(RECALL_CUTOFFS)),
 }
 
 
@@ -99,6 +101,7 @@ class TokenCalibration:
         right tag is none of them. other (Recalibrator | None): The map of that probability.
     intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which make scores true on new kinds of text.
+    recall_cutoffs (RecallCutoffs | None): The scores from which tokens are flagged. They belong to these maps: a new fit has none.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class TokenCalibration:
         intervals: GroupedVennAbers | None = None,
         sets: ConformalSets | None = None,
         adaptations: tuple[Adaptation, ...] = (),
+        recall_cutoffs: RecallCutoffs | None = None,
     ):
         self.maps = maps
         self.scaling = scaling
@@ -121,6 +125,7 @@ class TokenCalibration:
         self.intervals = intervals
         self.sets = sets
         self.adaptations = adaptations
+        self.recall_cutoffs = recall_cutoffs
 
     # Applying
 
@@ -237,7 +242,8 @@ class TokenCalibration:
         """Plain data and arrays: what `from_state` needs."""
         parts = ("maps", "scaling", "context", "other", "intervals", "sets")
         held = {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
-        return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
+        cutoffs = None if self.recall_cutoffs is None else self.recall_cutoffs.to_dict()
+        return {**held, "adaptations": [one.state() for one in self.adaptations] or None, "recall_cutoffs": cutoffs}
 
     @classmethod
     def from_state(
@@ -261,6 +267,7 @@ class TokenCalibration:
             intervals=part("intervals", GroupedVennAbers.from_state),
             sets=part("sets", load),
             adaptations=tuple(map(Adaptation.from_state, state["adaptations"] or ())),
+            recall_cutoffs=part("recall_cutoffs", RecallCutoffs.from_dict),
         )
         made._check_loaded()
         return made

@@ -1,4 +1,4 @@
-"""`spacy calib threshold`: the score cut-offs of entities that reach a precision."""
+"""`spacy calib threshold`: the score cut-offs of entities that reach a precision, or that bound what is missed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from .shared.options import Format
 from .shared.outputs import Output
 from .shared.results import deliver, write_json
 from .shared.run import Run
-from .shared.screen import msg, number, print_table
-from .shared.seen import seen_in, show_seen
+from .shared.screen import msg
+from .shared.seen import seen_in
+from .thresholds.precision import find_precision, show_precision
+from .thresholds.recall import entity_tokens, find_recall, show_recall
+from .thresholds.review import find_review, show_review
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ThresholdOptions(Run):
-    """The precision to reach, how surely, and where the cut-offs go."""
+    """The precision or the recall to reach, how surely, and where the cut-offs go."""
 
     needs_gold = True
 
@@ -37,9 +40,19 @@ class ThresholdOptions(Run):
         typer.Argument(metavar="DATA", help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"),
     ]
     _: KW_ONLY
-    precision: Annotated[float, typer.Option("--precision", "-p", help="Share of accepted entities that are to be right")]
+    precision: Annotated[
+        float | None, typer.Option("--precision", "-p", help="Share of accepted entities that are to be right")
+    ] = None
+    recall: Annotated[
+        float | None,
+        typer.Option(
+            "--recall", "-r", help="Share of the tokens of gold entities that are to be flagged; beside --precision: both"
+        ),
+    ] = None
     per: Annotated[str, choice(PER, "--per", help="One cut-off for all, or for each")] = "all"
-    confidence: Annotated[float, typer.Option("--confidence", help="How sure it must be that the precision is reached")] = 0.95
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="How sure it must be that the precision, or recall, is reached")
+    ] = 0.95
     attr: Annotated[
         str | None, typer.Option("--attr", help="The calib pipe with this prefix; else the first that scores entities")
     ] = None
@@ -49,8 +62,12 @@ class ThresholdOptions(Run):
     force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at --output, and a pipeline at --apply")] = False
 
     def check_options(self) -> None:
-        """RAISES C056: no precision, or no confidence."""
-        check_option("--precision", 0 < self.precision < 1, "between 0 and 1", self.precision)
+        """RAISES C307: neither precision nor recall. C056: one out of range, no confidence, or groups beside --recall."""
+        if self.precision is None and self.recall is None:
+            raise calib_error("C307")
+        for option, value in (("--precision", self.precision), ("--recall", self.recall)):
+            check_option(option, value is None or 0 < value < 1, "between 0 and 1", value)
+        check_option("--per", self.recall is None or self.per != "group", "all or label beside --recall", repr(self.per))
         check_confidence(self.confidence)
 
     def folder(self) -> Output | None:
@@ -59,40 +76,49 @@ class ThresholdOptions(Run):
 
 @command(
     ThresholdOptions,
-    does="Find the score above which entities are right as often as asked",
+    does="Find cut-offs: entities right as often as asked, or few missed",
     example="./calibrated test.spacy --precision 0.9",
 )
 def threshold(run: ThresholdOptions) -> dict[str, Any]:
     """
     Find the lowest score cut-offs at which accepted entities reach a precision
-    with the stated confidence. Best on gold that was not used for `calib fit`.
+    (--precision), or the highest at which no more tokens of entities are missed
+    than asked for (--recall), with the stated confidence; or both, which leaves
+    what is between them to be looked at. Best on gold that was not used for
+    `calib fit`.
 
-    RETURNS (dict): "pipe", "event", "precision", "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": for each key what it
-        keeps, see `calibration.thresholds.Threshold`; "seen": see `expect.seen.SeenShare`.
+    RETURNS (dict): "pipe", "attr", "by", "seen" (see `expect.seen.SeenShare`); for a precision "event", "precision", "confidence", "per",
+        "cutoffs": key -> cut-off or None, and "rows": for each key what it keeps, see `calibration.thresholds.Threshold`; for a recall
+        "misses": the same with "recall", see `corpus.missed.rows_of`; for both "review": see `corpus.missed.review_of`.
     RAISES CalibError: every fault of the input.
     """
-    from ..calibration.cutoffs import Cutoffs
+    import numpy as np
+
+    from ..pipe.scorer import corpus_of
     from .shared.atomic import write_folder
 
     nlp = run.begin()
     pipe = span_pipe(nlp, run.attr)
-    rows, seen, by = find_rows(nlp, pipe, run)
-    cutoffs = Cutoffs(run.precision, run.confidence, run.per, {row["key"]: row["cutoff"] for row in rows})
-    result = {
-        "pipe": pipe.name,
-        "attr": pipe.attr,
-        "event": pipe.event,
-        **cutoffs.to_dict(),
-        "by": by,
-        "seen": seen,
-        "rows": rows,
-    }
+    done = run.annotate(nlp, [pipe], what="Scoring entities")
+    corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
+    by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(corpus.spans.docs[corpus.spans.right >= 0])))}
+    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": seen_in(pipe, done)}
+    accepting = flagging = None
+    if run.precision is not None:
+        accepting, found = find_precision(pipe, corpus, run.precision, run.confidence, run.per)
+        result |= found
+    if run.recall is not None:
+        tokens = entity_tokens(pipe, done, corpus)
+        flagging, result["misses"] = find_recall(tokens, run.recall, run.confidence, run.per, run.data)
+        if accepting is not None:
+            result["review"] = find_review(pipe, corpus, tokens, accepting, flagging)
     if run.output is not None:
         write_json(run.output, result)
     if run.apply is not None:
-        pipe.spans.cutoffs = cutoffs
+        pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
+        pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
         write_folder(run.apply, lambda folder: nlp.to_disk(folder), run.force)
-    deliver(result, lambda: show_thresholds(result, run.apply), output=None, format=run.format, silent=run.silent)
+    deliver(result, lambda: show(result, run.apply), output=None, format=run.format, silent=run.silent)
     return result
 
 
@@ -112,77 +138,17 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     return with_spans[0]
 
 
-def find_rows(
-    nlp: Language, pipe: Calibrator, run: ThresholdOptions
-) -> tuple[list[dict[str, Any]], dict[str, Any] | None, dict[str, Any]]:
-    """(rows, seen, by): what the cut-off of each key keeps; how much of the data the fit has seen; "unit" and "n" of the documents, which the
-    bootstrap draws whole.
-
-    RAISES C030: the data has no gold entities. C151: the component knows none of their labels.
-    """
-    import numpy as np
-
-    from ..calibration.cutoffs import keys_of
-    from ..calibration.thresholds import find_thresholds
-    from ..pipe.scorer import corpus_of
-
-    done = run.annotate(nlp, [pipe], what="Scoring entities")
-    labels = pipe.lookup.span_labels()
-    judged = corpus_of(done, pipe.attr, pipe.lookup.labels()).span_pairs(labels)
-    assert pipe.spans.groups is not None
-    groups = pipe.spans.groups
-    keys = keys_of(run.per, judged.pairs.tags, labels, groups)
-    found = find_thresholds(judged.calibrated, judged.pairs.hits, judged.documents, keys, run.precision, run.confidence)
-    wanted = {"all": ["all"], "label": list(labels), "group": list(groups.names)}[run.per]
-    rows = []
-    for key in dict.fromkeys([*wanted, *found]):
-        one = found.get(key)
-        rows.append(
-            {"key": key, "cutoff": None, "entities": 0, "kept": 0, "share": None, "precision": None, "low": None, "high": None}
-            if one is None
-            else {
-                "key": key,
-                "cutoff": one.cutoff,
-                "entities": one.spans,
-                "kept": one.kept,
-                "share": one.share,
-                "precision": one.precision,
-                "low": one.low,
-                "high": one.high,
-            }
-        )
-    return rows, seen_in(pipe, done), {"unit": judged.unit, "n": len(np.unique(judged.documents))}
-
-
-def show_thresholds(result: dict[str, Any], apply: Path | None) -> None:
-    """Print the cut-offs."""
-    from ..pairs.documents import by_unit
-
-    percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
-    msg.divider(f"Cut-offs for a precision of {percent} (event: {result['event']})")
-    show_seen(result["seen"])
-    rows = [
-        (
-            row["key"] or "(no group)",
-            "not reached" if row["cutoff"] is None else number(row["cutoff"]),
-            f"{row['entities']:,}",
-            f"{row['kept']:,}",
-            number(None if row["share"] is None else 100 * row["share"], 1),
-            number(row["precision"]),
-            "-" if row["low"] is None else f"{number(row['low'])} to {number(row['high'])}",
-        )
-        for row in result["rows"]
-    ]
-    header = ("For", "Cut-off", "Entities", "Kept", "% kept", "Precision", "Elsewhere")
-    print_table(rows, header, ("l", *"rrrrrr"))
-    if all(row["cutoff"] is None for row in result["rows"]):
-        applied = "" if apply is None else f" The pipeline in {apply} accepts nothing."
-        msg.warn(f"No cut-off reaches {percent} with this confidence: ask for less, or give more gold.{applied}")
-        return
-    msg.text(
-        f"In texts of the same source ({by_unit(**result['by'])}) the entities kept are right at least {percent} of the time. Of all data sets on which this "
-        f"command may be run, that claim is true for {sure}, and so is the interval under Elsewhere: where the precision of as many "
-        "entities kept from others lies."
-    )
-    if apply is not None:
-        msg.good(f"The pipeline with these cut-offs (Span._.{result['attr']}_accept): {apply}")
+def show(result: dict[str, Any], apply: Path | None) -> None:
+    """Print what was found."""
+    attr = result["attr"]
+    names = []
+    if "precision" in result:
+        show_precision(result, apply)
+        names += [f"Span._.{attr}_accept"] * any(row["cutoff"] is not None for row in result["rows"])
+    if "misses" in result:
+        show_recall(result["misses"], None if "precision" in result else result["seen"], result["by"], apply)
+        names += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]
+    if "review" in result:
+        show_review(result["review"], result["precision"], result["misses"]["recall"], result["confidence"])
+    if apply is not None and names:
+        msg.good(f"The pipeline with these cut-offs ({', '.join(names)}): {apply}")

@@ -1,8 +1,8 @@
 """The attributes that users read. Nothing is stored under these names: each is a getter, which looks into what calib pipes wrote on the
 Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set; Span._.<attr>_score, _raw, _accept; Doc._.<attr>, and where documents have categories
-Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set.
+Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept; Doc._.<attr>, and where documents have
+categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set.
 """
 
 from __future__ import annotations
@@ -70,6 +70,17 @@ def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
     """
     found = find_row(token, attr)
     return None if found is None else found[0].set_of(found[1])
+
+
+def token_flag(token: Token, attr: str) -> bool | None:
+    """Token._.<attr>_flag: whether the token may be inside an entity, so that it must be looked at if no more entities are to be missed than
+    was asked for (`spacy calib threshold --recall`); also where the recognizer said O.
+
+    RETURNS: None where the pipe has no such cut-offs, and where the token has no values.
+    """
+    found = find_row(token, attr)
+    flag = -1 if found is None or found[0].flag is None else found[0].flag[found[1]]
+    return None if flag < 0 else bool(flag)
 
 
 def token_scores(token: Token, attr: str) -> dict[str, float] | None:
@@ -255,6 +266,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "scores": token_scores,
         "interval": token_interval,
         "set": token_set,
+        "flag": token_flag,
     },
     Span: {"score": span_score, "raw": span_raw, "accept": span_accept},
     Doc: {

@@ -100,7 +100,7 @@ class ParsedBlock:
     """The units of a block as Python lists, which are several times as fast as arrays to read one item from."""
 
     __slots__ = (
-        "annotation", "calibrated", "carried", "extra", "in_set", "indptr", "intervals", "orth", "out_of_reach", "raw", "row_of_start",
+        "annotation", "calibrated", "carried", "extra", "flag", "in_set", "indptr", "intervals", "orth", "out_of_reach", "raw", "row_of_start",
         "tag", "tags",
     )  # fmt: skip
 
@@ -117,6 +117,7 @@ class ParsedBlock:
         self.calibrated: list[float] = block["calibrated"].tolist()
         self.intervals = _intervals(block)
         self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
+        self.flag: list[int] | None = block["flag"].tolist() if "flag" in block else None
         self.out_of_reach: list[bool] = block["out_of_reach"].tolist() if "in_set" in block else []
         # Row -> label, raw, calibrated, interval of a label below the threshold.
         self.extra: dict[int, tuple[str, float, float, LowHigh | None]] = {}

@@ -16,6 +16,7 @@ from ..calibration.tokens import Calibrated, CalibratedEntries
 from ..types import Floats, Ints, Spans
 from .annotations import get_annotation
 from .blocks import BLOCK_VERSION, Block
+from .doubtful import Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class CalibratedBatch:
     calibrated (Calibrated): The entries above the threshold, of all their tokens. extra (CarriedLabels): Labels below it.
     layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
     carried (NDArray[uint64]): Hash of the label that each unit (token, document) carries, 0 for none.
-    spans (CalibratedSpans | None): None for a source of token labels alone.
+    spans (CalibratedSpans | None): None for a source of token labels alone. flags (Flags | None): None without cut-offs that bound misses.
     """
 
     calibrated: Calibrated
@@ -63,6 +64,7 @@ class CalibratedBatch:
     labels: tuple[str, ...]
     carried: NDArray[np.uint64]
     spans: CalibratedSpans | None = None
+    flags: Flags | None = None
 
 
 def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
@@ -128,8 +130,12 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
 
 def _token_columns(batch: CalibratedBatch) -> Block:
     """What a block has of each token, for all tokens of the batch."""
-    out_of_reach = batch.calibrated.out_of_reach
-    return {"carried": batch.carried.astype(np.uint32), **({} if out_of_reach is None else {"out_of_reach": out_of_reach})}
+    columns = {
+        "carried": batch.carried.astype(np.uint32),
+        "out_of_reach": batch.calibrated.out_of_reach,
+        "flag": None if batch.flags is None else batch.flags.flagged,
+    }
+    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _entry_columns(batch: CalibratedBatch, codes: NDArray[np.uint32]) -> Block:

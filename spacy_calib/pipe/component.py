@@ -15,6 +15,7 @@ from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import add_block, delete_blocks
+from ..doc.doubtful import delete_doubtful, write_doubtful
 from ..doc.likeliest import fill_bare, write_labels
 from ..doc.names import check_pipe_name
 from ..doc.words import words_of
@@ -29,6 +30,7 @@ from .adapting import adapt_calibrator
 from .annotating import AnnotatingPipe
 from .fit_info import FitInfo
 from .fitting import FitArguments, fit_calibrator
+from .flagging import flags_of
 from .lookup import SourceLookup
 from .reading import Reading, calibrated_spans, carried_below_threshold, readable
 from .settings import PipeSettings
@@ -157,12 +159,15 @@ class Calibrator(AnnotatingPipe, PipeSettings):
             labels_of_spans = source.span_labels(component)
             spans = calibrated_spans(learned.spans, source, scores.spans, labels_of_spans, self.event, calibrated.view)
         below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated, carried, labels)
-        return Reading(open_docs.places, CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans), given)
+        flags = flags_of(learned.tokens.recall_cutoffs, scores, calibrated, labels, annotation, self.threshold)
+        batch = CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans, flags)
+        return Reading(open_docs.places, batch, given)
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
+            delete_doubtful(doc, self.attr)
             if self.source.keeps_span_scores:
                 for group in doc.spans.values():
                     group.attrs.pop(f"{self.attr}_scores", None)
@@ -174,6 +179,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
                 add_block(doc.user_data, self.attr, block)
                 if self.source.keeps_span_scores:
                     _write_span_scores(self, doc)
+            if reading.batch.flags is not None:
+                write_doubtful(read, self.attr, reading.batch.layer, reading.batch.flags)
 
     # Fitting
 

@@ -28,7 +28,7 @@ class Annotation(ABC):
     unit (str): What carries a label, "token" or "document".
     overlapping (bool): Whether a unit may have several gold labels. none (tuple[str, ...]): What stands for the gold of a unit that is
         known to have no label at all; () where there is no such unit.
-    first (int): The first unit of a Doc that may carry a label.
+    first (int): The first unit of a Doc that may carry a label. prefixed (bool): Whether labels of entities begin with B-, I-, L- or U-.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Annotation(ABC):
     overlapping: bool = False
     none: tuple[str, ...] = ()
     first: int = 0
+    prefixed: bool = False
 
     # Units
 

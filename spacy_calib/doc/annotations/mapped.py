@@ -33,7 +33,7 @@ class MappedAnnotation(Annotation):
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
         self.unit, self.overlapping, self.none, self.first = inner.unit, inner.overlapping, inner.none, inner.first
-        self.prefixed = inner.name == "biluo"
+        self.prefixed = inner.prefixed
         self._dropped = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
         self._gold = inner.in_scheme(self.counterpart)
         self._spans = {get_string_id(label): get_string_id(other) if other else 0 for label, other in self.table.items()}

@@ -56,6 +56,7 @@ class BiluoAnnotation(_OfEntities):
     """The tag of a token in its entity: B-, I-, L- or U- and the type, or "O"; none where the annotation is missing."""
 
     name = "biluo"
+    prefixed = True
 
     def hashes(self, doc: Doc) -> Hashes:
         iob, kinds = _entity_columns(doc)

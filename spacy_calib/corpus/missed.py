@@ -1,0 +1,161 @@
+"""What is found and what is missed in a scored corpus where every token is looked at that may be inside an entity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.misses import effective_size, find_recall_threshold
+from ..calibration.recall_cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, score_of
+from ..calibration.thresholds import prediction_interval
+from ..types import Ints
+from .scored import ScoredCorpus
+
+Bools = NDArray[np.bool_]
+# The place of a label that is not known.
+_UNKNOWN = -2
+
+
+@dataclass(frozen=True, eq=False)
+class GoldEntities:
+    """starts, ends (Ints): First token in the corpus of each gold entity, and the one after the last. labels (Sequence[str]): Of each."""
+
+    starts: Ints
+    ends: Ints
+    labels: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class EntityTokens:
+    """The n tokens of a corpus as to entities.
+
+    types (EntityTypes): Of the labels that were met; those of the recognizer first. n_types (int): Of the recognizer.
+    scores (EntityScores): What is said of them. scored (Bools): Whether anything is, (n,).
+    gold, said (Ints): The type that each has, and the one that it carries: a place in types.names, -1 for O, -2 where not known, (n,).
+    documents (Ints): Of each. entities (GoldEntities): The gold ones.
+    """
+
+    types: EntityTypes
+    n_types: int
+    scores: EntityScores
+    scored: Bools
+    gold: Ints
+    said: Ints
+    documents: Ints
+    entities: GoldEntities
+
+    @classmethod
+    def of(
+        cls, corpus: ScoredCorpus, labels: Sequence[str], prefixed: bool, threshold: float, entities: GoldEntities
+    ) -> EntityTokens:
+        """labels (Sequence[str]): Of the source. prefixed (bool): Whether they begin with B-, I-, L- or U-. threshold (float): Of the pipe."""
+        n, types = len(corpus), EntityTypes.of(corpus.names, prefixed)
+        of_label = np.append(types.of_label, _UNKNOWN)  # the place -1 is that of no label
+        scored = np.zeros(n, dtype=bool)
+        scored[corpus.rows] = True
+        return cls(
+            types,
+            len(EntityTypes.of(labels, prefixed).names),
+            EntityScores(corpus.rows, types.of_label[corpus.tags], corpus.tag_calibrated, n, threshold),
+            scored,
+            of_label[corpus.gold],
+            of_label[corpus.labels],
+            corpus.documents,
+            entities,
+        )
+
+    def keys(self, per: str) -> tuple[str, ...]:
+        """ "all", or the recognizer's entity types."""
+        return ("all",) if per == "all" else self.types.names[: self.n_types]
+
+    def wanted(self, key: str, per: str) -> Bools:
+        """The tokens with a score that are to be found: those in gold entities, of this type or of any."""
+        return self.scored & (self.gold > OUT if per == "all" else self.gold == self.types.names.index(key))
+
+    def predicted(self, key: str, per: str) -> Bools:
+        """The tokens in entities that the recognizer found, of this type or of any: what is looked at without cut-offs."""
+        return self.scored & (self.said > OUT if per == "all" else self.said == self.types.names.index(key))
+
+    def find(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
+        """The cut-offs that bound what is missed. The confidence holds for each of them on its own."""
+        values = {}
+        for key in self.keys(per):
+            own = self.wanted(key, per)
+            score = score_of(key, per, self.scores, self.types)[own]
+            values[key] = find_recall_threshold(score, self.documents[own], recall, confidence).cutoff
+        return RecallCutoffs(recall, confidence, per, values)
+
+    def flagged(self, cutoffs: RecallCutoffs) -> dict[str, Bools]:
+        """The tokens with a score that each cut-off flags."""
+        found = cutoffs.flags(self.scores, self.types)
+        return {key: flags & self.scored for key, flags in found.items()}
+
+    def judge(self, key: str, per: str, flagged: Bools, confidence: float) -> dict[str, Any]:
+        """What some tokens, those flagged, hold of what is to be found.
+
+        RETURNS (dict): "tokens" to be found, those "found", their share "recall"; "flagged" tokens, their "share" of all with a score, and "low" and
+            "high": where it lies for as many tokens of other documents; gold "entities" with a score, and those "touched" by a flag.
+        """
+        wanted = self.wanted(key, per)
+        n, n_found = int(wanted.sum()), int((wanted & flagged).sum())
+        n_scored, n_flagged = int(self.scored.sum()), int(flagged.sum())
+        share = n_flagged / n_scored if n_scored else None
+        low = high = None
+        if share is not None:
+            size = effective_size(flagged[self.scored], self.documents[self.scored])
+            low, high = prediction_interval(share, size, size, confidence)
+        entities, touched = self._entities(key, per, flagged)
+        return {
+            "tokens": n, "found": n_found, "recall": n_found / n if n else None,
+            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": touched,
+        }  # fmt: skip
+
+    def _entities(self, key: str, per: str, flagged: Bools) -> tuple[int, int]:
+        """(gold entities with a token that has a score, those of them with a token that is flagged)."""
+        entities = self.entities
+        own = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
+        starts, ends = entities.starts[own], entities.ends[own]
+        inside = [np.append(0, np.cumsum(tokens)) for tokens in (self.scored, flagged)]
+        scored, touched = (counts[ends] > counts[starts] for counts in inside)
+        return int(scored.sum()), int((scored & touched).sum())
+
+
+def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
+    """What each cut-off finds, see `EntityTokens.judge`: with its "key" and "cutoff"; and as "predicted" what is found without any, in the entities
+    that the recognizer predicted.
+    """
+    per, confidence = cutoffs.per, cutoffs.confidence
+    return [
+        {
+            "key": key,
+            "cutoff": cutoffs.values[key],
+            **tokens.judge(key, per, flags, confidence),
+            "predicted": tokens.judge(key, per, tokens.predicted(key, per), confidence),
+        }
+        for key, flags in tokens.flagged(cutoffs).items()
+    ]
+
+
+def review_of(tokens: EntityTokens, flagged: Bools, accepted: Bools) -> dict[str, dict[str, Any]]:
+    """The three parts of a corpus where some entities are accepted unseen, and tokens that are not flagged dropped unseen.
+
+    flagged, accepted (Bools): Tokens; those in accepted entities are not looked at though they may be flagged.
+    RETURNS (dict): "accept", "look", "drop": the "tokens" with a score, their "share", how many of those with gold are "inside" gold entities, and the
+        share of these among those with "gold".
+    """
+    parts = {"accept": accepted, "look": flagged & ~accepted, "drop": ~flagged & ~accepted}
+    n = int(tokens.scored.sum())
+    found = {}
+    for name, part in parts.items():
+        own = part & tokens.scored
+        known = own & (tokens.gold != _UNKNOWN)
+        n_own, n_known, inside = int(own.sum()), int(known.sum()), int((tokens.gold[known] > OUT).sum())
+        found[name] = {
+            "tokens": n_own, "share": n_own / n if n else None,
+            "gold": n_known, "inside": inside, "inside_share": inside / n_known if n_known else None,
+        }  # fmt: skip
+    return found

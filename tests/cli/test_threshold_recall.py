@@ -1,0 +1,234 @@
+"""`spacy calib threshold --recall`: what is missed, the pipeline that flags it, and the review beside `--precision`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from spacy_calib.calibration.misses import find_recall_threshold
+from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, refuses, save_docs
+
+RECALL = 0.9
+
+
+def run_recall(model, data, tmp_path, *options, recall=RECALL):
+    path = tmp_path / "cutoffs.json"
+    outcome = calib("threshold", model, data, "--recall", recall, "--output", path, "--force", *options)
+    assert outcome.code == 0, outcome.text
+    return outcome, json.loads(path.read_text())
+
+
+def gold_of(data):
+    return list(DocBin().from_disk(data).get_docs(Vocab()))
+
+
+def annotated(path, data):
+    nlp = spacy.load(path)
+    return list(nlp.pipe(bare_docs(nlp, gold_of(data))))
+
+
+@pytest.fixture(scope="module")
+def applied(calibrated_ner, entity_test, tmp_path_factory):
+    """(the pipeline with cut-offs for all, what the command said and wrote)."""
+    folder = tmp_path_factory.mktemp("applied")
+    outcome, result = run_recall(calibrated_ner, entity_test, folder, "--apply", folder / "model")
+    return folder / "model", outcome, result
+
+
+@pytest.fixture(scope="module")
+def scored(applied, entity_test):
+    """The Docs of the test data from the pipeline with cut-offs, and their gold."""
+    return annotated(applied[0], entity_test), gold_of(entity_test)
+
+
+def test_the_cut_off_is_that_of_the_tokens_of_gold_entities(applied, scored):
+    _, outcome, result = applied
+    misses = result["misses"]
+    (row,) = misses["rows"]
+    docs, gold = scored
+    inside = [1 - token._.calib_scores.get("O", 0.0) for doc in docs for token in doc]
+    wanted = np.array([token.ent_type_ != "" for doc in gold for token in doc])
+    documents = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
+    expected = find_recall_threshold(np.array(inside)[wanted], documents[wanted], RECALL, 0.95)
+    assert expected.cutoff is not None
+    assert (misses["recall"], misses["confidence"], misses["per"]) == (RECALL, 0.95, "all")
+    assert misses["cutoffs"] == {"all": row["cutoff"]}
+    assert row["cutoff"] == pytest.approx(expected.cutoff, abs=1e-6)
+    assert (row["tokens"], row["found"], row["recall"]) == (expected.tokens, expected.found, pytest.approx(expected.recall))
+    assert row["recall"] >= RECALL
+    assert misses["scored"] == len(wanted)
+    assert row["low"] <= row["share"] <= row["high"] < 1
+    # The naive rule beside it: the tokens of the entities that were found.
+    said = np.array([token.ent_type_ != "" for doc in docs for token in doc])
+    assert row["predicted"]["found"] == (said & wanted).sum()
+    assert row["predicted"]["flagged"] == said.sum()
+    assert row["predicted"]["recall"] < row["recall"]
+    touched = [any(docs[i][k].ent_type_ for k in range(ent.start, ent.end)) for i, one in enumerate(gold) for ent in one.ents]
+    assert (row["predicted"]["entities"], row["predicted"]["touched"]) == (len(touched), sum(touched))
+    # The table says the same.
+    assert "Cut-offs for a recall of 90 % (tokens of gold entities)" in outcome.text
+    assert (
+        f"all {row['cutoff']:.3g} {row['tokens']} {row['found']} {row['recall']:.4f} {100 * row['share']:.1f}" in outcome.text
+    )
+    assert "at most 10 % are not flagged" in outcome.text
+    assert "(Token._.calib_flag, doc.spans['calib_doubtful'])" in outcome.text
+
+
+def test_the_applied_cut_off_flags_what_reaches_it(applied, scored, entity_test):
+    model, _, result = applied
+    docs, _ = scored
+    cutoff = result["misses"]["cutoffs"]["all"]
+    flags = [token._.calib_flag for doc in docs for token in doc]
+    assert flags == [1 - token._.calib_scores.get("O", 0.0) >= cutoff for doc in docs for token in doc]
+    assert sum(flags) == pytest.approx(result["misses"]["rows"][0]["flagged"], abs=2)
+    assert any(token._.calib_flag and not token.ent_type_ for doc in docs for token in doc)
+    for doc in docs:
+        group = doc.spans["calib_doubtful"]
+        assert [token.i for span in group for token in span] == [token.i for token in doc if token._.calib_flag]
+        for span, score in zip(group, group.attrs["scores"], strict=True):
+            assert score == pytest.approx(max(1 - token._.calib_scores.get("O", 0.0) for token in span))
+            assert span.label_ in ("PER", "LOC", "ORG")
+        # Entities that were found stand there as themselves, and so with their own score.
+        wholly = [ent for ent in doc.ents if all(token._.calib_flag for token in ent)]
+        assert {(ent.start, ent.end, ent.label_) for ent in wholly} <= {(span.start, span.end, span.label_) for span in group}
+        assert [span._.calib_score for span in group if span in wholly] == [ent._.calib_score for ent in wholly]
+    # Saved and loaded, in worker processes, and as Docs: the same answers.
+    stored = list(DocBin(store_user_data=True, docs=docs).get_docs(Vocab()))
+    assert [token._.calib_flag for doc in stored for token in doc] == flags
+    assert [len(doc.spans["calib_doubtful"]) for doc in stored] == [len(doc.spans["calib_doubtful"]) for doc in docs]
+
+
+def test_a_pipeline_without_cut_offs_flags_nothing_and_forgets_what_was_flagged(applied, calibrated_ner, scored):
+    docs, _ = scored
+    nlp = spacy.load(calibrated_ner)
+    (doc,) = nlp.pipe(bare_docs(nlp, docs[:1]))
+    assert {token._.calib_flag for token in doc} == {None}
+    assert "calib_doubtful" not in doc.spans
+    assert spacy.load(applied[0]).get_pipe("calib").tokens.recall_cutoffs.recall == RECALL
+    with_cutoffs = spacy.load(applied[0])
+    (doc,) = with_cutoffs.pipe(bare_docs(with_cutoffs, docs[:1]))
+    assert "calib_doubtful" in doc.spans
+    with_cutoffs.get_pipe("calib").tokens.recall_cutoffs = None
+    doc = with_cutoffs.get_pipe("calib")(doc)
+    assert "calib_doubtful" not in doc.spans
+    assert {token._.calib_flag for token in doc} == {None}
+
+
+def test_a_cut_off_for_each_label(calibrated_ner, entity_test, tmp_path):
+    outcome, result = run_recall(calibrated_ner, entity_test, tmp_path, "--per", "label", "--apply", tmp_path / "m", recall=0.8)
+    cutoffs = result["misses"]["cutoffs"]
+    assert set(cutoffs) == {"PER", "LOC", "ORG"}
+    assert None not in cutoffs.values()
+    docs, gold = annotated(tmp_path / "m", entity_test), gold_of(entity_test)
+    for row in result["misses"]["rows"]:
+        label, found, wanted = row["key"], 0, 0
+        for doc, reference in zip(docs, gold, strict=True):
+            for token, truth in zip(doc, reference, strict=True):
+                scores = token._.calib_scores
+                left = 1 - scores["O"] if "O" in scores else max(0.0, 1 - sum(scores.values()))
+                reaches = scores.get(label, 0.01 * left) >= row["cutoff"]
+                assert token._.calib_flag or not reaches
+                wanted += truth.ent_type_ == label
+                found += reaches and truth.ent_type_ == label
+        assert (row["tokens"], row["found"]) == (wanted, pytest.approx(found, abs=2))
+        assert row["recall"] >= 0.8
+    assert "P(label) reaches the cut-off" in outcome.text
+    assert "(for each label by itself)" in outcome.text
+
+
+def test_what_cannot_be_reached_flags_every_token(calibrated_ner, entity_test, tmp_path):
+    outcome, result = run_recall(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "model", recall=0.9999)
+    assert result["misses"]["cutoffs"] == {"all": None}
+    assert (result["misses"]["rows"][0]["recall"], result["misses"]["rows"][0]["share"]) == (1.0, 1.0)
+    assert "all not reached" in outcome.text
+    assert "No cut-off is sure to find 99.99 %: ask for less, or give more gold." in outcome.text
+    assert "flags every token for want of it" in outcome.text
+    assert {token._.calib_flag for doc in annotated(tmp_path / "model", entity_test) for token in doc} == {True}
+
+
+def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
+    options = ["--precision", 0.8, "--apply", tmp_path / "model"]
+    outcome, result = run_recall(calibrated_ner, entity_test, tmp_path, *options)
+    parts = result["review"]
+    docs, gold = annotated(tmp_path / "model", entity_test), gold_of(entity_test)
+    counted = {"accept": [0, 0], "look": [0, 0], "drop": [0, 0]}
+    for doc, reference in zip(docs, gold, strict=True):
+        accepted = {token.i for ent in doc.ents if ent._.calib_accept for token in ent}
+        for token, truth in zip(doc, reference, strict=True):
+            part = counted["accept" if token.i in accepted else "look" if token._.calib_flag else "drop"]
+            part[0] += 1
+            part[1] += truth.ent_type_ != ""
+    for name, (n, inside) in counted.items():
+        assert parts[name]["tokens"] == pytest.approx(n, abs=4)
+        assert parts[name]["inside"] == pytest.approx(inside, abs=4)
+    assert sum(part["share"] for part in parts.values()) == pytest.approx(1)
+    assert (parts["accept"]["entities"], parts["accept"]["right"]) == (
+        result["rows"][0]["kept"],
+        round(result["rows"][0]["kept"] * result["rows"][0]["precision"]),
+    )
+    # What both promise is what each finds alone.
+    assert result["cutoffs"] == json.loads(calib_json(calibrated_ner, entity_test, "--precision", 0.8))["cutoffs"]
+    assert result["misses"]["cutoffs"] == run_recall(calibrated_ner, entity_test, tmp_path)[1]["misses"]["cutoffs"]
+    assert "are each promised by themselves, with 95 % confidence; both hold together with 90 % at least" in outcome.text
+    assert "(Span._.calib_accept, Token._.calib_flag, doc.spans['calib_doubtful'])" in outcome.text
+
+
+def calib_json(*arguments):
+    outcome = calib("threshold", *arguments, "--format", "json")
+    assert outcome.code == 0, outcome.text
+    return outcome.printed
+
+
+def test_span_categorizers(calibrated_spancat, span_gold, tmp_path):
+    data = span_gold / "test.spacy"
+    _, result = run_recall(calibrated_spancat, data, tmp_path, "--apply", tmp_path / "model", recall=0.6)
+    docs = annotated(tmp_path / "model", data)
+    assert {token._.calib_flag for doc in docs for token in doc} <= {True, False}
+    assert all("calib_doubtful" in doc.spans and SPANS_KEY in doc.spans for doc in docs)
+    assert result["misses"]["rows"][0]["recall"] >= 0.6
+
+
+def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
+    assert calib("fit", applied[0], entity_dev, tmp_path / "again", "-C", "ner", "--silent").code == 0
+    assert spacy.load(tmp_path / "again").get_pipe("calib").tokens.recall_cutoffs is None
+    few = save_docs(tmp_path / "few.spacy", entity_docs(8, 91))
+    outcome = calib("adapt", applied[0], few, tmp_path / "adapted")
+    assert "The cut-offs are dropped" in outcome.text
+    assert spacy.load(tmp_path / "adapted").get_pipe("calib").tokens.recall_cutoffs is None
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "There is no share to reach; give --precision (of accepted entities that are right), --recall"),
+        (["-r", 0], "Option --recall must be between 0 and 1, but 0.0 was given."),
+        (["-r", 99], "Option --recall must be between 0 and 1, but 99.0 was given."),
+        (["-r", "nan"], "Option --recall must be between 0 and 1, but nan was given."),
+        (["-r", 0.9, "-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
+        (["-r", 0.9, "--per", "group"], "Option --per must be all or label beside --recall, but 'group' was given."),
+    ],
+)
+def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_test, tmp_path):
+    refuses(calib("threshold", calibrated_ner, entity_test, *options, "-a", tmp_path / "out"), sentence)
+    assert not list(tmp_path.iterdir())
+
+
+def test_gold_without_entities(calibrated_ner, tmp_path):
+    docs = [Doc(Vocab(), words=["nobody", "lives", "there"], ents=["O", "O", "O"]) for _ in range(3)]
+    data = save_docs(tmp_path / "none.spacy", docs)
+    refuses(
+        calib("threshold", calibrated_ner, data, "-r", 0.9),
+        "holds no entity with a score, so that nothing tells how many would be missed",
+    )
+
+
+def test_a_tagger_has_no_outside(calibrated, test_file):
+    refuses(calib("threshold", calibrated, test_file, "-r", 0.9), "calibrates 'tagger', which finds no entities")
