@@ -161,6 +161,8 @@ _MESSAGES = {
     "C284": "The source knows none of the labels with a score at {where} ({found}; it knows {known}); name the labels that the component gives, or leave out labels.",
     "C285": "Nothing in the fit data has a score at {where}, so there is nothing to learn; check the component that leaves the scores, and the settings of the source.",
     "C286": "What {where} gave is {given}, but pairs (span, score) are wanted, of spans of the Doc that it got; mend the function.",
+    "C288": "The scores at {where} of {what} sum to {given}, but labels that exclude each other share 1; let the component write probabilities, or (of documents) set "
+    "exclusive = false in the source.",
     "C287": "The setting {setting} weighs the labels of a token against each other, but {where} has the score of one label alone; leave {setting} out.",
     # Adaptation
     "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",

@@ -36,7 +36,7 @@ class GoldReader:
 
     gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. doc_key (str | None): Key of the user data that
         names the document; None reads "calib_document", which may be missing. arrays (Collection[str]): Keys of the user data that hold an
-        array with a row for each token: where a Doc has one, the predicted Doc has it too, and the tokens of the file.
+        array or a list with a row for each token: where a Doc has one, the predicted Doc has it too, and the tokens of the file.
     """
 
     gold_preproc: bool = False
@@ -83,7 +83,7 @@ class GoldReader:
             words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
             predicted = Doc(nlp.vocab, words=words, spaces=spaces)
             for key, array in arrays.items():
-                fits = len(np.shape(array)) == 2 and len(array) == len(reference)
+                fits = (isinstance(array, (list, tuple)) or np.ndim(array) > 0) and len(array) == len(reference)
                 predicted.user_data[key] = array[part.start : part.end] if fits else array
             yield Example(predicted, gold)
 

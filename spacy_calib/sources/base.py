@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 
 from ..calibration.span_features import product_of
 from ..doc.annotations import Annotation
+from ..doc.likeliest import write_labels
 from ..pairs.marginals import Scores
 from ..types import Floats, Spans
 from .listeners import overwriting_pipe
@@ -128,6 +129,10 @@ class Source(ABC):
     def reads_output(self, pipe: Any) -> bool:
         """Whether the component must have run on the Docs: False if its model is run again."""
         return False
+
+    def give_labels(self, doc: Doc, layer: str, labels: Sequence[str]) -> None:
+        """Put the likeliest labels on a Doc that carries none, see `sets_labels`; the arguments are those of `write_labels`."""
+        write_labels(doc, layer, labels)
 
     def holds_preset(self, pipe: Any, doc: Doc) -> bool:
         """Whether a Doc on which the component has not run yet holds annotations that could not be told from its own afterwards."""

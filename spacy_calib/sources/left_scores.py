@@ -12,7 +12,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import calib_error
-from ..types import OUTSIDE
 from .base import Source
 from .setting_labels import differ_in_dollars, distinct_labels
 
@@ -60,16 +59,15 @@ class LeftScoresSource(Source):
     # Labels
 
     def own_labels(self, pipe: Any) -> tuple[str, ...]:
-        """The labels without "O"; () where they are learned and nothing was fitted yet."""
-        known = self._given or _labels_of(pipe) or self._learned
-        return tuple(label for label in known if label != OUTSIDE)
+        """() where they are learned and nothing was fitted yet."""
+        return self._given or _labels_of(pipe) or self._learned
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
         """See Source. RAISES C284: none of the labels with a score is known. C285: nothing has a score."""
         readable = [doc for doc, why in zip(docs, self.missing_input(docs), strict=True) if not why]
         if not readable:
             return ()  # why, says the fit
-        found = sorted(self.scored_labels(readable))
+        found = sorted(self.scored_labels(pipe, readable))
         known = self.own_labels(pipe) if self._given or _labels_of(pipe) else tuple(found)
         if not found:
             raise calib_error("C285", where=self.where)
@@ -104,7 +102,7 @@ class LeftScoresSource(Source):
         """Why each Doc has nothing to read, "" if it has."""
 
     @abstractmethod
-    def scored_labels(self, docs: Sequence[Doc]) -> set[str]:
+    def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
         """The labels that have a score on Docs that can be read."""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:

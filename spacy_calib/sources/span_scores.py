@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from ..doc.annotations import SPANS_PREFIX, Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.marginals import SparseScores, stack
-from ..types import Floats, Spans, stack_spans
+from ..types import OUTSIDE, Floats, Spans, stack_spans
 from .base import to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension
 from .scored_spans import ScoredSpans
@@ -35,7 +35,7 @@ class SpanScoresSource(LeftScoresSource):
     RAISES C001: an attribute of `doc.ents`, which has none. C001, C111: see `distinct_labels`.
     """
 
-    alone = ("O",)
+    alone = (OUTSIDE,)
 
     def __init__(
         self,
@@ -63,6 +63,10 @@ class SpanScoresSource(LeftScoresSource):
 
     def annotation(self, pipe: Any = None) -> Annotation:
         return get_annotation(f"{SPANS_PREFIX}{self.spans_key}" if self.spans_key else "ner")
+
+    def own_labels(self, pipe: Any) -> tuple[str, ...]:
+        """Those of spans."""
+        return tuple(label for label in super().own_labels(pipe) if label != OUTSIDE)
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         own = self.own_labels(pipe)
@@ -125,7 +129,7 @@ class SpanScoresSource(LeftScoresSource):
             raise calib_error("C283", where=self.where, given=n_values, wanted=len(spans), text=doc.text[:40])
         return list(zip(spans, values, strict=True))
 
-    def scored_labels(self, docs: Sequence[Doc]) -> set[str]:
+    def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
         return {span.label_ for doc in docs for span, _ in self.scored(doc)}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:

@@ -15,8 +15,10 @@ from spacy.tokens import Doc, Span
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
+from spacy_calib.sources.doc_scores import DocScoresSource
 from spacy_calib.sources.find import find_component, registered_sources, source_for
 from spacy_calib.sources.span_scores import SpanScoresSource
+from spacy_calib.sources.token_scores import TokenScoresSource
 from tests.categories import revive_categorizer
 from tests.conftest import revive
 from tests.sources.ner import trained_once
@@ -37,6 +39,11 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     *(("spacy-calib.Textcat.v1", {}, name) for name in ("textcat", "textcat_multilabel")),
     ("spacy-calib.DocTensor.v1", OF_TENSOR, ""),
     ("spacy-calib.DocTensor.v1", {**OF_TENSOR, "key": "probs", "subprobabilities": True}, ""),
+    ("spacy-calib.TokenScores.v1", {"score": "probs", "labels": LABELS}, ""),
+    ("spacy-calib.TokenScores.v1", {"score": "probs", "labels": LABELS, "layer": "ent_type"}, ""),
+    ("spacy-calib.DocScores.v1", {}, "textcat"),
+    ("spacy-calib.DocScores.v1", {"exclusive": False}, "textcat_multilabel"),
+    ("spacy-calib.DocScores.v1", {"score": "probs", "labels": LABELS}, ""),
     ("spacy-calib.SpanScores.v1", OF_GROUP, "spancat"),
     ("spacy-calib.SpanScores.v1", {**OF_GROUP, "outside": True}, "spancat"),
     ("spacy-calib.SpanScores.v1", {**OF_GROUP, "labels": LABELS}, ""),
@@ -92,7 +99,11 @@ def docs_for(nlp: Language, source: Source) -> list[Doc]:
     docs = list(nlp.pipe([SENTENCES, "", "dog"]))
     for number, doc in enumerate(docs):
         array = np.random.default_rng(number).dirichlet(np.ones(len(LABELS)), size=len(doc))
-        if source.user_data_key:
+        if isinstance(source, TokenScoresSource):
+            doc.user_data["probs"] = [dict(zip(LABELS, row, strict=True)) for row in array.tolist()]
+        elif isinstance(source, DocScoresSource) and not source.component:
+            doc.user_data["probs"] = dict(zip(LABELS, array.mean(axis=0).tolist(), strict=True)) if len(doc) else None
+        elif source.user_data_key:
             doc.user_data[source.user_data_key] = array
         elif isinstance(source, SpanScoresSource) and not source.component:
             doc.spans[KEY] = [Span(doc, i, i + 1, LABELS[i % 2]) for i in range(len(doc))]

@@ -15,7 +15,7 @@ from spacy.training import Example
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.span_scores import SpanScoresSource
-from tests.sources.test_spancat import KEY, TEXT, examples_for, run_categorizer, train, with_calib
+from tests.sources.test_spancat import KEY, TEXT, examples_for, train, with_calib
 
 GROUPING = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
 SOURCE = {"@calib_sources": "spacy-calib.SpanScores.v1"}
@@ -88,7 +88,6 @@ def both_ways(request):
     }
     examples = examples_for(nlp, 80, seed=2)
     with nlp.select_pipes(enable=["spancat"]):
-        run_categorizer(nlp, examples) if "calib" in nlp.pipe_names else None
         for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
             example.predicted = doc
     for calib in (direct, *others.values()):

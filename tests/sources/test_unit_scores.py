@@ -1,0 +1,229 @@
+"""Scores that any component left with tokens and with documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Token
+from spacy.training import Example
+
+from spacy_calib.doc.reading import GoldReader
+from spacy_calib.errors import CalibError
+from spacy_calib.sources.doc_scores import DocScoresSource
+from spacy_calib.sources.token_scores import TokenScoresSource
+from tests.categories import category_docs, fitted_categorizer
+
+NLP = spacy.blank("xx")
+GROUPING = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 1}
+WORDS = ["some", "words", "here"]
+TAGS = ["A", "B"]
+
+
+@pytest.fixture
+def conf() -> Iterator[None]:
+    """`token._.conf` and `doc._.conf`, as somebody's component registers them."""
+    for owner in (Token, Doc):
+        owner.set_extension("conf", default=None, force=True)
+    yield
+    for owner in (Token, Doc):
+        owner.remove_extension("conf")
+
+
+def pipe_with(kind: str, **settings: Any) -> Any:
+    source = {"@calib_sources": f"spacy-calib.{kind}Scores.v1", **settings.pop("source", {})}
+    return spacy.blank("xx").add_pipe("calib", config={"source": source, "grouping": GROUPING, **settings})
+
+
+def token_examples(n: int, seed: int, form: str, labels: list[str] = TAGS) -> list[Example]:
+    """Tokens scored too high: the tag is right as often as the square of the score says.
+
+    form (str): "number" puts the score of the tag that is there at token._.conf, "mapping" both scores and no tag, "list" mappings into
+    doc.user_data["probs"].
+    """
+    rng = np.random.default_rng(seed)
+    examples = []
+    for _ in range(n):
+        predicted, scores, gold = Doc(NLP.vocab, words=WORDS), rng.uniform(0.75, 1.0, len(WORDS)), []
+        for token, score in zip(predicted, scores.tolist(), strict=True):
+            tag, other = rng.permutation(labels).tolist()
+            gold.append(tag if rng.random() < score**2 else other)
+            if form == "number":
+                token.tag_ = tag
+            value = score if form == "number" else {tag: score, other: 1 - score}
+            if form == "list":
+                predicted.user_data.setdefault("probs", []).append(value)
+            else:
+                token._.conf = value
+        examples.append(Example(predicted, Doc(NLP.vocab, words=WORDS, tags=gold)))
+    return examples
+
+
+def given_to(doc: Doc, form: str) -> list[Any]:
+    return doc.user_data["probs"] if form == "list" else [token._.conf for token in doc]
+
+
+@pytest.mark.parametrize("form", ["number", "mapping", "list"])
+def test_tokens(conf, form):
+    calib = pipe_with("Token", source={"score": "probs" if form == "list" else "_.conf"})
+    calib.fit(token_examples(250, 0, form))
+    assert calib.labels == ("A", "B")
+    doc = calib(token_examples(1, 1, form)[0].predicted)
+    for token, value in zip(doc, given_to(doc, form), strict=True):
+        scores = value if isinstance(value, dict) else {token.tag_: value}
+        # Without a tag on the Doc each token gets its likeliest one.
+        assert token.tag_ == max(scores, key=scores.__getitem__)
+        assert token._.calib_raw == scores[token.tag_]
+        assert set(token._.calib_scores) == {label for label, score in scores.items() if score >= 0.01}
+        assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
+
+
+def test_a_token_without_a_value_has_none_and_labels_that_are_left_out_too(conf):
+    calib = pipe_with("Token", source={"score": "_.conf"})
+    calib.fit(token_examples(60, 0, "mapping"))
+    doc = Doc(NLP.vocab, words=WORDS, tags=["A", "A", "B"])
+    doc[0]._.conf, doc[2]._.conf = {"A": 0.8, "B": None}, {"A": 0.3, "C": 0.2}
+    calib(doc)
+    assert [token._.calib_raw for token in doc] == [0.8, None, None]
+    assert [list(token._.calib_scores) for token in doc] == [["A"], [], ["A"]]
+
+
+def test_scalings_and_sets_are_for_mappings_alone(conf):
+    scaled = {"scaling": {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}}
+    pipe_with("Token", source={"score": "_.conf"}, **scaled).fit(token_examples(40, 0, "mapping"))
+    with pytest.raises(CalibError, match=r"\[C287\] The setting scaling weighs"):
+        pipe_with("Token", source={"score": "_.conf"}, **scaled).fit(token_examples(40, 0, "number"))
+
+
+@pytest.mark.parametrize(("values", "n"), [([0.5] * 4, 4), (np.full((2, 1), 0.5), 2), ([], 0)])
+def test_as_many_values_as_tokens_are_wanted(values, n):
+    doc = Doc(NLP.vocab, words=WORDS, tags=["A", "A", "B"])
+    doc.user_data["probs"] = values
+    with pytest.raises(CalibError, match=rf"^\[C283\] There are {n} scores at doc.user_data\['probs'\], but 3 in the document"):
+        TokenScoresSource(score="probs", labels=TAGS).read(None, [doc])
+
+
+@pytest.mark.parametrize("value", [2.0, float("nan"), "sure", {"A": -1}, {"A": "sure"}])
+def test_what_is_no_probability_is_refused(conf, value):
+    doc = Doc(
+        NLP.vocab,
+        words=WORDS,
+        tags=["A", "A", "B"],
+    )
+    doc[1]._.conf = value
+    with pytest.raises(CalibError, match=r"^\[C282\] The score at token._.conf of the token 'words' is .*number in \[0, 1\]"):
+        TokenScoresSource(score="_.conf", labels=TAGS).read(None, [doc])
+    doc._.conf = value
+    doc.cats = {"A": 1.0}
+    with pytest.raises(CalibError, match=r"^\[C282\] The score at doc._.conf of the document that begins 'some words"):
+        DocScoresSource(score="_.conf", labels=TAGS).read(None, [doc])
+
+
+def test_scores_that_exclude_each_other_share_one(conf):
+    doc = Doc(NLP.vocab, words=WORDS)
+    doc._.conf = {"A": 0.8, "B": 0.7, "of another component": 1.0}
+    with pytest.raises(
+        CalibError, match=r"^\[C288\] The scores at doc._.conf of the document .* sum to 1.5, but .* exclusive = false"
+    ):
+        DocScoresSource(score="_.conf", labels=TAGS).read(None, [doc])
+    read = DocScoresSource(score="_.conf", labels=TAGS, exclusive=False).read(None, [doc])
+    assert read.marginals.scores.tolist() == [0.8, 0.7]
+    doc[0]._.conf = {"A": 0.8, "B": 0.7}
+    with pytest.raises(CalibError, match=r"^\[C288\] The scores at token._.conf of the token 'some' sum to 1.5"):
+        TokenScoresSource(score="_.conf", labels=TAGS).read(None, [doc])
+
+
+@pytest.mark.parametrize("make", [TokenScoresSource, DocScoresSource])
+def test_an_extension_that_does_not_exist(make):
+    with pytest.raises(CalibError, match=r"^\[C281\] The extension (Doc|Token)._.nothing does not exist"):
+        make(score="_.nothing", labels=TAGS).missing(None, [Doc(NLP.vocab, words=WORDS)])
+
+
+def test_a_layer_that_tokens_do_not_have():
+    with pytest.raises(CalibError, match="C001.*layer must be one of tag, pos.*'ner' was given"):
+        TokenScoresSource(layer="ner")
+
+
+def test_gold_files_bring_lists_along(tmp_path):
+    """Each sentence of gold preprocessing has the values of its own tokens."""
+    doc = Doc(NLP.vocab, words=WORDS, tags=["A", "A", "B"], sent_starts=[True, False, True])
+    doc.user_data["probs"] = [{"A": 0.9}, {"A": 0.8}, {"B": 0.7}]
+    DocBin(docs=[doc], store_user_data=True).to_disk(tmp_path / "gold.spacy")
+    source = TokenScoresSource(score="probs", labels=TAGS)
+    assert source.user_data_key == "probs"
+    assert TokenScoresSource("tagger", "probs").user_data_key == DocScoresSource().user_data_key == ""
+    for preproc, n in ((False, [3]), (True, [2, 1])):
+        reader = GoldReader(preproc, arrays=[source.user_data_key])
+        predicted = [example.predicted for example in reader.examples(NLP, tmp_path / "gold.spacy")]
+        assert [len(one.user_data["probs"]) for one in predicted] == n
+        assert source.read(None, predicted).marginals.scores.tolist() == [0.9, 0.8, 0.7]
+
+
+# Documents
+
+
+@pytest.mark.parametrize("factory", ["textcat", "textcat_multilabel"])
+def test_documents_have_the_scores_of_the_direct_way(factory):
+    nlp = fitted_categorizer(factory)
+    source = {"@calib_sources": "spacy-calib.DocScores.v1", "component": factory, "exclusive": factory == "textcat"}
+    other = nlp.add_pipe("calib", "other", config={"attr": "other", "source": source, "grouping": GROUPING})
+    docs = category_docs(120, 32, factory != "textcat", nlp.vocab)
+    with nlp.select_pipes(enable=[factory]):
+        examples = [Example(nlp(Doc(nlp.vocab, words=[token.text for token in doc])), doc) for doc in docs]
+    other.fit(examples)
+    doc = nlp("the actor was good in a long scene")
+    assert doc._.other_cats == pytest.approx(doc._.calib_cats, abs=1e-12)
+    assert doc._.other_cats_raw == doc._.calib_cats_raw
+    assert doc._.other_score == pytest.approx(doc._.calib_score, abs=1e-12)
+
+
+def doc_examples(n: int, seed: int, form: str) -> list[Example]:
+    """As `token_examples`; "number" is the score of the category in doc.cats, "mapping" leaves doc.cats empty."""
+    rng = np.random.default_rng(seed)
+    examples = []
+    for _ in range(n):
+        predicted, gold = Doc(NLP.vocab, words=WORDS), Doc(NLP.vocab, words=WORDS)
+        label, other = rng.permutation(TAGS).tolist()
+        score = float(rng.uniform(0.75, 1.0))
+        right = label if rng.random() < score**2 else other
+        gold.cats = {name: float(name == right) for name in TAGS}
+        if form == "number":
+            predicted.cats = {label: 1.0, other: 0.0}
+        value = score if form == "number" else {label: score, other: 1 - score}
+        if form == "user_data":
+            predicted.user_data["intent"] = value
+        else:
+            predicted._.conf = value
+        examples.append(Example(predicted, gold))
+    return examples
+
+
+@pytest.mark.parametrize("form", ["number", "mapping", "user_data"])
+def test_documents_with_one_score_or_several(conf, form):
+    calib = pipe_with("Doc", source={"score": "intent" if form == "user_data" else "_.conf"})
+    calib.fit(doc_examples(400, 0, form))
+    doc = doc_examples(1, 1, form)[0].predicted
+    value = doc.user_data["intent"] if form == "user_data" else doc._.conf
+    calib(doc)
+    label = max(doc.cats, key=doc.cats.__getitem__)
+    score = value if form == "number" else value[label]
+    assert doc._.calib_raw == score
+    assert doc._.calib_score == pytest.approx(score**2, abs=0.15)
+    if form == "number":
+        assert list(doc._.calib_cats) == [label]
+        assert doc.cats[label] == 1.0
+    else:
+        assert doc.cats == value
+        assert set(doc._.calib_cats) == set(TAGS)
+
+
+def test_a_document_without_a_value_has_none(conf):
+    calib = pipe_with("Doc", source={"score": "_.conf"})
+    calib.fit(doc_examples(60, 0, "mapping"))
+    with pytest.warns(UserWarning, match=r"\[CW02\].*nothing has a score at doc._.conf"):
+        doc = calib(Doc(NLP.vocab, words=WORDS))
+    assert (doc._.calib_score, doc._.calib_cats) == (None, None)
+    assert doc.cats == {}
