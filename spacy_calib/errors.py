@@ -183,7 +183,7 @@ _MESSAGES = {
     "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
     # Pictures and text
     "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
-    "C096": "The scores with the prefix '{attr}' are of tokens ({layer}), not of entities; render them with style='tokens'.",
+    "C096": "The scores with the prefix '{attr}' are of {unit}s ({layer}), not of entities; render them with style='tokens'.",
     "C097": "The output {path} is one file, but there are several pictures to draw: {pictures}; name a folder, or one of them with --kind.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }

@@ -80,7 +80,7 @@ class Look:
 
     doubtful (float): Words with a score below it can be reached by tab and tap. tags (str): Which words show their tag: "doubtful", "all"
     or "none". alternatives (int): How many other tags or labels open on hover, at most. legend (bool): Whether the shades are explained
-    above the text. what (str): What the legend calls that which is right or wrong: "tag" or "entity".
+    above the text. what (str): What the legend calls that which is right or wrong: "tag", "category" or "entity".
     """
 
     doubtful: float = 0.9

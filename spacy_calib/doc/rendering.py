@@ -11,7 +11,9 @@ from spacy.util import is_in_jupyter
 from ..errors import calib_error
 from ..types import OUTSIDE
 from .annotations import SPANS_PREFIX, get_annotation, plain_name
+from .annotations.base import TOKEN
 from .attributes import DEFAULT_ATTR, DocCalib, ScoredSpan, doc_view, token_scores, token_values
+from .document_scores import doc_cats, doc_values
 from .marked_text import Look, Mark, Passage, Word, to_html
 
 STYLES = ("tokens", "ents")
@@ -35,7 +37,7 @@ def render(
     jupyter: bool | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """Show how sure a pipeline is of every word, or of its entities, as HTML without scripts.
+    """Show how sure a pipeline is of every word, of its entities, or of whole documents, as HTML without scripts.
 
     Words are shaded by calibrated doubt, 1 - `Token._.<attr>_score`; entities by 1 - `Span._.<attr>_score`. What else they could be opens
     on hover, tap and focus. A Doc's `user_data["title"]` becomes its heading.
@@ -49,13 +51,14 @@ def render(
         words show their tag; or "all", "none". "alternatives" (int, 5): at most so many on hover. "legend" (bool, True).
     RETURNS (str | None): The markup; None in a notebook, where it is displayed.
     RAISES C001: an unknown style or option, a wrong value, something else than Docs and Spans. C095: a Doc without scores. C096: "ents",
-        but the scores are of tokens alone.
+        but the scores are of tokens or documents alone.
     """
     if style not in STYLES:
         raise calib_error("C001", name="style", wanted="'tokens' or 'ents'", given=repr(style))
-    look = _look(options or {}, style)
+    parts = _parts(docs)
+    look = Look(**_checked(options or {}), what=_called(parts, style, attr))
     read = read_words if style == "tokens" else read_marks
-    html = to_html([read(part, attr) for part in _parts(docs)], look, page, minify)
+    html = to_html([read(part, attr) for part in parts], look, page, minify)
     if jupyter or (jupyter is None and is_in_jupyter()):
         from IPython.display import HTML, display
 
@@ -69,7 +72,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _look(options: Mapping[str, Any], style: str) -> Look:
+def _called(parts: list[Doc | Span], style: str, attr: str) -> str:
+    """What the legend calls the label of whose probability it speaks."""
+    if style == "ents":
+        return "entity"
+    views = [doc_view(part.doc, attr) for part in parts]
+    return "tag" if all(view is None or view.unit == TOKEN for view in views) else "category"
+
+
+def _checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """RAISES C001: an unknown option, or a wrong value."""
     for name, value in options.items():
         if name not in _OPTIONS:
@@ -77,7 +88,7 @@ def _look(options: Mapping[str, Any], style: str) -> Look:
         wanted, is_right = _OPTIONS[name]
         if not is_right(value):
             raise calib_error("C001", name=f"options[{name!r}]", wanted=wanted, given=repr(value))
-    return Look(**options, what="tag" if style == "tokens" else "entity")
+    return options
 
 
 def _parts(docs: Any) -> list[Doc | Span]:
@@ -106,14 +117,30 @@ def _frame(doc: Doc) -> dict[str, Any]:
 
 
 def read_words(part: Doc | Span, attr: str) -> Passage:
-    """The tokens of a Doc or Span with what the pipe says of each.
+    """The tokens of a Doc or Span with what the pipe says of each; of a document that has scores as a whole, the whole text as one word.
 
     RAISES C095: no scores.
     """
     doc = part.doc
     view = _view(doc, attr)
-    words = [] if view is None else [_word(token, attr, view) for token in part]
+    if view is None:
+        words = []
+    elif view.unit == TOKEN:
+        words = [_word(token, attr, view) for token in part]
+    else:
+        words = [_whole(part, attr, view)]
     return Passage(**_frame(doc), words=words)
+
+
+def _whole(part: Doc | Span, attr: str, view: DocCalib) -> Word:
+    """A document as a word. A part of it has no score."""
+    values = doc_values(part, attr) if isinstance(part, Doc) else None
+    if values is None:
+        return Word(part.text, "", "", None, None, ())
+    scores = doc_cats(part.doc, attr) or {}
+    return Word(
+        part.text, "", get_annotation(view.layer).label_at(part.doc, 0), values.raw, values.calibrated, tuple(scores.items())
+    )
 
 
 def _word(token: Token, attr: str, view: DocCalib) -> Word:
@@ -134,14 +161,14 @@ def _word(token: Token, attr: str, view: DocCalib) -> Word:
 def read_marks(part: Doc | Span, attr: str) -> Passage:
     """The text of a Doc or Span and the entities (or categorized spans) that lie in it as a whole, scored or not.
 
-    RAISES C095: no scores. C096: the scores are of tokens alone.
+    RAISES C095: no scores. C096: the scores are of tokens or documents alone.
     """
     doc = part.doc
     view = _view(doc, attr)
     if view is None:
         return Passage(**_frame(doc))
     if plain_name(view.layer) not in ("ner", "biluo") and not view.layer.startswith(SPANS_PREFIX):
-        raise calib_error("C096", attr=attr, layer=view.layer)
+        raise calib_error("C096", attr=attr, unit=view.unit, layer=plain_name(view.layer))
     first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(doc))
     scored = {(span.start, span.end, span.label): span for span in view.ents}
     on_doc = dict.fromkeys((span.start, span.end, span.label_) for span in get_annotation(view.layer).spans_on(doc))

@@ -14,6 +14,7 @@ from spacy.vocab import Vocab
 import spacy_calib
 from spacy_calib.doc.rendering import read_marks, read_words
 from spacy_calib.errors import CalibError
+from tests.categories import fitted_categorizer
 from tests.doc.test_marked_text import Page
 from tests.doc.test_span_attributes import make_calib, put_spans
 
@@ -148,6 +149,20 @@ def test_another_prefix_is_an_error(doc):
 
 def test_entities_of_a_tagger_are_an_error(doc):
     with pytest.raises(CalibError, match=r"\[C096\].*prefix 'calib' are of tokens \(tag\)"):
+        spacy_calib.render(doc, style="ents")
+
+
+def test_a_document_that_has_scores_as_a_whole_is_shown_as_one_word():
+    nlp = fitted_categorizer()
+    doc = nlp("the band was good\nnew song")
+    (word,) = read_words(doc, "calib").words
+    assert (word.text, word.tag) == (doc.text, max(doc.cats, key=doc.cats.get))
+    assert (word.raw, word.score) == (doc._.calib_raw, doc._.calib_score)
+    assert dict(word.scores) == doc._.calib_cats
+    (part,) = read_words(doc[1:3], "calib").words
+    assert (part.text, part.score) == ("band was", None)
+    assert "Chance that the category is right" in spacy_calib.render(doc)
+    with pytest.raises(CalibError, match=r"\[C096\].*are of documents \(cats\), not of entities"):
         spacy_calib.render(doc, style="ents")
 
 
