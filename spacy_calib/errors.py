@@ -181,6 +181,14 @@ _MESSAGES = {
     "C297": "This calibrator has no {what}; fit it with {parameter}.",
     "C298": "No calibrator can be read from {path} ({why}); give a file that `calib fit-scores` or TagCalibrator.to_disk wrote.",
     "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
+    # Files of scores
+    "C300": "{path} has no column {missing}; it has: {given}. Give a tag and a score on each row, best with document, unit and gold.",
+    "C301": "{where} of {path} cannot be read: {why}.",
+    "C302": "{path} holds no scores; give a row for each unit and tag.",
+    "C303": "{path} cannot be read as a file of scores ({why}); give .csv, .tsv, .jsonl, .parquet or .npz.",
+    "C304": "Parquet needs pyarrow, which is not installed; run `pip install spacy-calib[parquet]`.",
+    "C305": "{path} has no gold, which is needed to learn and to judge; add a column gold (in .npz beside a matrix P: y).",
+    "C306": "{share} % of the gold tags in {path} are on no row ({unknown}); give rows for these tags too, or go on with --allow-unknown.",
     # Pictures and text
     "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
     "C096": "The scores with the prefix '{attr}' are of {unit}s ({layer}), not of entities; render them with style='tokens'.",

@@ -13,6 +13,7 @@ from ..calibration.recalibrators import Recalibrator
 from ..calibration.saved import KINDS, LaterVersion, NotInstalled, Unreadable, make_part, pack, unpack
 from ..calibration.scaling import Scaling
 from ..calibration.sets import ConformalSets
+from ..calibration.sufficiency import HELD_OUT, HeldOut
 from ..calibration.tag_offsets import TagOffsets
 from ..calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ..errors import CalibError, calib_error
@@ -78,6 +79,7 @@ STATE = record(
         "judged_by": GROUPS,
         "selection": maybe(SELECTION),
         "unknown_gold": keyed(whole()),
+        "held_out": HELD_OUT,
         **TOKENS,
     },
     _agree,
@@ -98,6 +100,7 @@ def dump(made: TagCalibrator) -> bytes:
         "judged_by": made.groups_.state(),
         "selection": made.selection_ or None,
         "unknown_gold": made.unknown_gold_,
+        "held_out": made.held_out_.to_dict(),
         **made.calibration_.state(),
     }
     return pack(state, FORMAT, FORMAT_VERSION)
@@ -151,6 +154,7 @@ def _made(kind: type[Estimator], held: dict[str, Any], load: Callable[[Any], Any
     made.groups_ = Groups.from_state(held["judged_by"])
     made.selection_ = held["selection"] or {}
     made.unknown_gold_ = held["unknown_gold"]
+    made.held_out_ = HeldOut.from_dict(held["held_out"])
     return made
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..calibration.plan import lowest_taken, make_plan
+from ..calibration.sufficiency import HeldOut, judge_held_out
 from ..calibration.token_fit import fit_tokens
 from ..calibration.tokens import Calibrated, TokenCalibration, check_normalize
 from ..errors import WARNINGS, calib_error
@@ -53,7 +54,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.
 
     classes_ (NDArray): The label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): By which scores are
-    judged. selection_ (dict): What "auto" chose from, {} otherwise. unknown_gold_ (dict): Gold labels that no column has -> their number.
+    judged. selection_ (dict): What "auto" chose from, {} otherwise. held_out_ (HeldOut): Log loss raw and calibrated, each document judged by
+    what the others teach. unknown_gold_ (dict): Gold labels that no column has -> their number.
     n_features_in_ (int), feature_names_in_ (NDArray): As everywhere in scikit-learn.
     """
 
@@ -116,6 +118,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.calibration_: TokenCalibration = fitted.calibration
         self.groups_: Groups = plan.judged_by
         self.selection_: dict[str, Any] = plan.chosen.table
+        self.held_out_: HeldOut = judge_held_out(data.kept_pairs, fitted.held_out, data.kept_documents)
         self.unknown_gold_: dict[str, int] = dict(gold.unknown.most_common())
         return self
 
@@ -127,14 +130,14 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         RAISES C001: scores out of range. C294: an unknown tag.
         """
-        found = self._calibrated(P)
+        found = self.calibrated(P)
         return _dense(self, found, found.scores)
 
     def transform(self, P: Any) -> Any:
         """As `predict_proba`; of a sparse matrix or (rows, tags, scores) a sparse matrix."""
         from scipy.sparse import csr_matrix, issparse
 
-        found = self._calibrated(P)
+        found = self.calibrated(P)
         if not (issparse(P) or inputs.is_triple(P)):
             return _dense(self, found, found.scores)
         rows, columns = found.marginals.rows, found.marginals.tags
@@ -156,7 +159,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         RAISES C297: it was fitted without `intervals`. C001, C294: see `predict_proba`.
         """
-        found = self._calibrated(P)
+        found = self.calibrated(P)
         if found.low is None or found.high is None:
             raise calib_error("C297", what="intervals", parameter="intervals=True")
         return _dense(self, found, found.low), _dense(self, found, found.high)
@@ -166,7 +169,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         RAISES C297: it was fitted without `sets`. C001, C294: see `predict_proba`.
         """
-        found = self._calibrated(P)
+        found = self.calibrated(P)
         if found.in_set is None or found.out_of_reach is None:
             raise calib_error("C297", what="sets", parameter="sets=0.1")
         return _dense(self, found, found.in_set).astype(bool) | found.out_of_reach[:, None]
@@ -177,7 +180,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return inputs.triple_scores(P, self.classes_.tolist(), None)
         return _scores_of(_validated(self, P, reset=False))
 
-    def _calibrated(self, P: Any) -> Calibrated:
+    def calibrated(self, P: Any) -> Calibrated:
+        """The entries that reach the threshold, after all steps. RAISES C001, C294: see `predict_proba`."""
         scores = self._read(P)
         return self.calibration_.calibrate(scores, self.threshold)
 
@@ -224,7 +228,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def judge(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> JudgedPairs:
         """The pairs of units with gold, raw and calibrated. y, groups, RAISES: As for `fit`."""
-        found = self._calibrated(P)
+        found = self.calibrated(P)
         gold = inputs.read_gold(_as_long_as(_labels_of(y), found.marginals), self.classes_.tolist()).columns
         documents = inputs.document_numbers(groups, found.marginals.n_tokens)
         pairs = pair_up(found.marginals, gold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import ceil
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.folds import contiguous_folds
+from ..schema import number, record, text, whole
 from ..types import Floats, Ints, Pairs
 
 # Fewer than this, and a choice among many methods is made of chance.
@@ -52,6 +54,10 @@ def tokens_for_sets(alpha: float) -> tuple[int, int]:
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
 
 
+# The saved form of HeldOut.
+HELD_OUT = record({"raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text})
+
+
 @dataclass(frozen=True)
 class HeldOut:
     """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
@@ -79,6 +85,11 @@ class HeldOut:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with the verdict."""
         return {**asdict(self), "verdict": self.verdict}
+
+    @classmethod
+    def from_dict(cls, held: Mapping[str, Any]) -> HeldOut:
+        """Rebuild from what HELD_OUT has read."""
+        return cls(**{name: value for name, value in held.items() if name != "verdict"})
 
 
 def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut:

@@ -6,7 +6,23 @@ import typer
 from spacy.cli._util import app
 
 from ..about import __url__
-from . import adapt, evaluate, expect, fit, info, init_config, plot, rank, report, select, stock, threshold, watch
+from . import (
+    adapt,
+    apply_scores,
+    evaluate,
+    expect,
+    fit,
+    fit_scores,
+    info,
+    init_config,
+    plot,
+    rank,
+    report,
+    select,
+    stock,
+    threshold,
+    watch,
+)
 from .shared.command import Command
 from .shared.session import CalibGroup
 
@@ -29,6 +45,8 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "info": info.info,
     "init-config": init_config.init_config,
     "stock": stock.stock,
+    "fit-scores": fit_scores.fit_scores,
+    "apply-scores": apply_scores.apply_scores,
 }
 
 

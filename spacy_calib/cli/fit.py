@@ -23,7 +23,23 @@ from .shared.checks import check_option
 from .shared.command import Options, choice, command
 from .shared.examples import data_files, read_examples
 from .shared.loading import import_user_code, use_gpu
-from .shared.options import Code, Component, DocKey, Force, Format, GoldPreproc, GpuId, Method, NewAttr, Silent
+from .shared.options import (
+    Bins,
+    Code,
+    Component,
+    DocKey,
+    Force,
+    Format,
+    GoldPreproc,
+    GpuId,
+    Groups,
+    Method,
+    NewAttr,
+    Scaling,
+    Silent,
+    TagOffsets,
+    Threshold,
+)
 from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
 from .shared.screen import msg, warn
@@ -46,32 +62,16 @@ class FitOptions(Options):
     train_data: Annotated[
         Path | None, typer.Option("--train-data", "-t", help="Training gold, for tag frequencies; else those of DATA")
     ] = None
-    groups: Annotated[int | None, typer.Option("--groups", help="Tag frequency groups; 1 pools all tags", show_default="5")] = (
-        None
-    )
+    groups: Groups = None
     method: Method = None
-    scaling: Annotated[
-        str | None,
-        typer.Option(
-            "--scaling",
-            "-S",
-            metavar="NAME",
-            help="Weigh a token's tags anew first: {calib_scalings}, or a registered name",
-        ),
-    ] = None
-    tag_offsets: Annotated[
-        bool, typer.Option("--tag-offsets", help="Correct each tag by itself too, pooled towards its group")
-    ] = False
+    scaling: Scaling = None
+    tag_offsets: TagOffsets = False
     config: Annotated[
         Path | None,
         typer.Option("--config", help="Config with a [components.calib] block, in place of the one that the pipeline may have"),
     ] = None
-    bins: Annotated[
-        int | None, typer.Option("--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10")
-    ] = None
-    threshold: Annotated[
-        float | None, typer.Option("--threshold", help="Scores below it take no part", show_default="0.01")
-    ] = None
+    bins: Bins = None
+    threshold: Threshold = None
     normalize: Annotated[
         str | None,
         choice(
@@ -184,7 +184,7 @@ def fit(options: FitOptions) -> Calibrator:
         n_process=options.n_process,
         max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN,
     )
-    check_held_out(calib)
+    check_held_out(calib.fit_info.held_out, calib.fit_info.method)
     check_sets(calib.fit_info)
     write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
     if not options.silent:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.auto import SELECTION
-from ..calibration.sufficiency import HeldOut
+from ..calibration.sufficiency import HELD_OUT, HeldOut
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
 
@@ -65,7 +65,6 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
-_HELD_OUT = record({"raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text})
 # The saved form of FitInfo.
 FIT_INFO = record(
     {
@@ -88,7 +87,7 @@ FIT_INFO = record(
         "sets": optional(maybe(_SETS)),
         "selection": optional(maybe(SELECTION)),
         "table": listed(_ROW),
-        "held_out": optional(maybe(_HELD_OUT)),
+        "held_out": optional(maybe(HELD_OUT)),
         "spans": optional(maybe(_SPANS)),
         "adaptations": optional(listed(_ADAPTATION), ()),
         "versions": keyed(text),
@@ -189,14 +188,12 @@ class FitInfo:
         spans, judged = held["spans"], held["held_out"]
         if spans is not None:
             spans = SpanFitInfo(**{**spans, "table": _rows(spans["table"])})
-        if judged is not None:
-            judged = HeldOut(**{name: value for name, value in judged.items() if name != "verdict"})
         return cls(
             **{
                 **held,
                 "table": _rows(held["table"]),
                 "spans": spans,
-                "held_out": judged,
+                "held_out": None if judged is None else HeldOut.from_dict(judged),
                 "adaptations": list(held["adaptations"]),
             }
         )

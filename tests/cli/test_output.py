@@ -15,7 +15,7 @@ from tests.cli.conftest import calib, files_of, refuses
 
 
 @pytest.fixture
-def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp_path):
+def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, score_file, score_calibrator, tmp_path):
     """Command -> arguments that work."""
     return {
         "fit": [model, dev, tmp_path / "fitted"],
@@ -30,6 +30,8 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "select": [calibrated, test_file],
         "expect": [calibrated, test_file],
         "report": [calibrated, test_file, "--output", tmp_path / "report.html"],
+        "fit-scores": [score_file, tmp_path / "fitted", "--method", "platt"],
+        "apply-scores": [score_calibrator, score_file, tmp_path / "applied.jsonl"],
     }
 
 

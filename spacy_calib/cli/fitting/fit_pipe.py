@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ...calibration.sufficiency import HeldOut
     from ...context.familiarity import WordCounts
     from ...pipe.component import Calibrator
 
@@ -105,9 +106,7 @@ def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) 
         yield example
 
 
-def check_held_out(calib: Calibrator) -> None:
-    """RAISES C130: by the cross-validation of the fit the calibrated scores are clearly worse than the raw ones."""
-    held = calib.fit_info.held_out
+def check_held_out(held: HeldOut | None, method: str) -> None:
+    """RAISES C130: by the cross-validation of the fit the calibrated scores are clearly worse than the raw ones. method (str): Registered name."""
     if held is not None and held.verdict == "worse":
-        method = calib.fit_info.method.split(".")[-2]
-        raise calib_error("C130", method=method, tokens=held.tokens, raw=held.raw, calibrated=held.calibrated)
+        raise calib_error("C130", method=method.split(".")[-2], tokens=held.tokens, raw=held.raw, calibrated=held.calibrated)

@@ -33,6 +33,18 @@ Method = Annotated[
         show_default="auto; beside --groups, --scaling or --tag-offsets isotonic",
     ),
 ]
+Groups = Annotated[int | None, typer.Option("--groups", help="Tag frequency groups; 1 pools all tags", show_default="5")]
+Scaling = Annotated[
+    str | None,
+    typer.Option(
+        "--scaling", "-S", metavar="NAME", help="Weigh a token's tags anew first: {calib_scalings}, or a registered name"
+    ),
+]
+TagOffsets = Annotated[bool, typer.Option("--tag-offsets", help="Correct each tag by itself too, pooled towards its group")]
+Bins = Annotated[
+    int | None, typer.Option("--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10")
+]
+Threshold = Annotated[float | None, typer.Option("--threshold", help="Scores below it take no part", show_default="0.01")]
 NewAttr = Annotated[
     str | None, typer.Option("--attr", help="Name of the pipe and prefix of its attributes", show_default="calib")
 ]

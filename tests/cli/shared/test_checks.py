@@ -15,6 +15,7 @@ ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
     "adapt": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
+    "fit-scores": ["no_scores.csv", "OUT"],
     "plot": ["no_model", "DATA", "-o", "OUT"],
 }
 

@@ -1,0 +1,59 @@
+"""The formats by the suffixes of their files, and the rows of one written as another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...errors import calib_error
+from ...types import Floats
+from .columns import CALIBRATED, Chunk, Format, with_column
+from .delimited import Delimited
+from .json_lines import JsonLines
+from .npz import Npz, load_arrays, matrix_chunks
+from .parquet import Parquet
+
+_FORMATS: dict[str, Format] = {
+    ".csv": Delimited(","),
+    ".tsv": Delimited("\t"),
+    ".jsonl": JsonLines(),
+    ".parquet": Parquet(),
+    ".npz": Npz(),
+}
+SUFFIXES = tuple(_FORMATS)
+
+
+def is_score_file(path: Path) -> bool:
+    """Whether a path ends as files of scores do."""
+    return path.suffix.lower() in _FORMATS
+
+
+def format_of(path: Path) -> Format:
+    """RAISES C303: files that end so are no files of scores."""
+    if not is_score_file(path):
+        raise calib_error("C303", path=path, why=f"it ends in {path.suffix or 'nothing'}")
+    return _FORMATS[path.suffix.lower()]
+
+
+def chunks_of(path: Path) -> Iterator[Chunk]:
+    """The rows of a file. RAISES C301 to C304: see `Format`; C051: there is no such file, C303: it cannot be read."""
+    try:
+        yield from format_of(path).chunks(path)
+    except FileNotFoundError:
+        raise calib_error("C051", path=path) from None
+    except OSError as error:
+        raise calib_error("C303", path=path, why=error.strerror or error) from None
+
+
+def with_calibrated(path: Path, output: Path, calibrated: Floats) -> Iterator[bytes]:
+    """The bytes of output: the rows of path, with a column of calibrated scores.
+
+    calibrated (Floats): Of each row, NaN for none; of a file with a matrix of all scores, of that shape.
+    RAISES C301, C303: a file cannot be read, or not be written in this format. C304: pyarrow is not installed.
+    """
+    source, target = format_of(path), format_of(output)
+    if source is target:
+        return source.extended(path, calibrated)
+    if calibrated.ndim == 1:
+        return target.written(with_column(chunks_of(path), calibrated))
+    return target.written(matrix_chunks({**load_arrays(path), CALIBRATED: calibrated}))
