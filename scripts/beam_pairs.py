@@ -14,9 +14,9 @@ from spacy.training import Example
 from spacy_calib.analysis.tag_pairs import joint_pairs, product_pairs
 from spacy_calib.doc.annotations import columns_of, get_annotation, label_hashes
 from spacy_calib.pairs.build import concatenate, pair_up
+from spacy_calib.sources.copies import clear_copy
 from spacy_calib.sources.ner.actions import read_actions
 from spacy_calib.sources.ner.readings import type_labels
-from spacy_calib.sources.ner.second_pass import clear_copy
 from spacy_calib.types import Ints, Marginals, Pairs
 
 _Table = dict[tuple[int, int], float]

@@ -116,6 +116,8 @@ _MESSAGES = {
     "C075": "The pipe '{name}' gave no token of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
     "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
     "C060": "Cannot use GPU {gpu}: {why}",
+    "C271": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for parser).",
+    "C272": "Option --event must be {wanted} for component '{component}', but '{given}' was given.",
     "C066": "Option {option} is for entity recognizers, but component '{component}' is a {kind}; leave it out.",
     "C067": "The pipeline {model} has no recognizer made by `spacy calib fit`; it has: {available}.",
     "C062": "Cannot import the code in {path}: {why}",

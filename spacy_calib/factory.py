@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
+from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
 from . import registry as _registry  # noqa: F401  (creates the registries that the config names)
@@ -14,6 +15,7 @@ from .pipe.settings import default_config, takes_settings
 if TYPE_CHECKING:
     from .pipe.component import Calibrator
     from .sources.ner.recognizer import CalibEntityRecognizer
+    from .sources.parser.component import CalibDependencyParser
 
 DEFAULT_CONFIG = default_config()
 
@@ -107,5 +109,47 @@ def make_calib_beam_ner(
         beam_density=beam_density,
         beam_update_prob=beam_update_prob,
         incorrect_spans_key=incorrect_spans_key,
+        scorer=scorer,
+    )
+
+
+_PARSER_CONFIG: dict[str, Any] = {
+    "moves": None,
+    "update_with_oracle_cut_size": 100,
+    "learn_tokens": False,
+    "min_action_freq": 30,
+    "model": DEFAULT_PARSER_MODEL,
+    "scorer": {"@scorers": "spacy.parser_scorer.v1"},
+}
+_PARSER_META: dict[str, Any] = {
+    "assigns": ["token.dep", "token.head", "token.is_sent_start", "doc.sents"],
+    "default_score_weights": {
+        "dep_uas": 0.5, "dep_las": 0.5, "dep_las_per_type": None, "sents_p": None, "sents_r": None, "sents_f": 0.0,
+    },
+}  # fmt: skip
+
+
+@Language.factory("calib_parser", default_config=_PARSER_CONFIG, **_PARSER_META)
+def make_calib_parser(
+    nlp: Language,
+    name: str,
+    model: Any,
+    moves: Any | None,
+    update_with_oracle_cut_size: int,
+    learn_tokens: bool,
+    min_action_freq: int,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> "CalibDependencyParser":
+    """Build a parser that keeps its probabilities. Settings and weights are those of spaCy's `parser`."""
+    from .sources.parser.component import CalibDependencyParser
+
+    return CalibDependencyParser(
+        nlp.vocab,
+        model,
+        name=name,
+        moves=moves,
+        update_with_oracle_cut_size=update_with_oracle_cut_size,
+        learn_tokens=learn_tokens,
+        min_action_freq=min_action_freq,
         scorer=scorer,
     )

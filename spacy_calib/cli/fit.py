@@ -11,6 +11,7 @@ import typer
 
 from ..calibration.sets import COVERAGES
 from ..corpus.visible import shown_path
+from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from .fitting.fit_output import show_fit
 from .fitting.fit_pipe import check_held_out, count_tags, fit_pipe
@@ -108,7 +109,15 @@ class FitOptions(Options):
             "--allow-empty-sets", help="Leave a set empty where no tag is sure enough; else it holds the likeliest tag"
         ),
     ] = False
-    event: Annotated[str | None, choice(EVENTS, "--event", help="When an entity counts as right", show_default="exact")] = None
+    event: Annotated[
+        str | None,
+        choice(
+            (*EVENTS, *ARC_EVENTS),
+            "--event",
+            help="When an entity counts as right, or an arc of a parser: by its head, or by head and label",
+            show_default="exact; of parsers head",
+        ),
+    ] = None
     granularity: Annotated[
         str | None, choice(("type", "biluo"), "--granularity", help="Token labels of a recognizer", show_default="type")
     ] = None

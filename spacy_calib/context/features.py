@@ -28,8 +28,8 @@ class Feature(ABC):
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
         """The values of all tokens, column by column."""
 
-    def named(self, n: int) -> Sequence[str]:
-        """What each of its n columns says."""
+    def named(self, around: Surroundings, n: int) -> Sequence[str]:
+        """What each of its n columns says of these tokens."""
         return self.columns
 
 
@@ -107,6 +107,20 @@ class Shape(Feature):
         return [around.words.shapes[name].astype(np.float64) for name in SHAPES]
 
 
+class Hints(Feature):
+    """What the source says of a token beside its scores: of an arc how sure the parser was on the way to it. Most sources say nothing."""
+
+    registered = "spacy-calib.Hints.v1"
+    short = "hints"
+    columns = ()
+
+    def __call__(self, around: Surroundings) -> Sequence[Floats]:
+        return list(around.words.hints.values())
+
+    def named(self, around: Surroundings, n: int) -> Sequence[str]:
+        return tuple(around.words.hints)
+
+
 class FromDocs(Feature):
     """A user's own: what a registered function `(docs) -> array` says of the tokens of Docs.
 
@@ -121,7 +135,7 @@ class FromDocs(Feature):
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
         return list(around.words.columns[self.registered].T)
 
-    def named(self, n: int) -> Sequence[str]:
+    def named(self, around: Surroundings, n: int) -> Sequence[str]:
         return self.columns if n == 1 else [f"{self.registered}, column {place + 1}" for place in range(n)]
 
 
@@ -138,6 +152,11 @@ def make_neighbours() -> Feature:
 def make_document() -> Feature:
     """Registered as spacy-calib.Document.v1."""
     return Document()
+
+
+def make_hints() -> Feature:
+    """Registered as spacy-calib.Hints.v1."""
+    return Hints()
 
 
 def make_familiarity() -> Feature:

@@ -137,7 +137,7 @@ def fit_token_context(
 def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
     """What the features say of the fit data; the context remembers what each column is."""
     said = [(feature, feature(around)) for feature in made.features]
-    made.columns_ = tuple(Column(feature.short, what) for feature, found in said for what in feature.named(len(found)))
+    made.columns_ = tuple(Column(feature.short, what) for feature, found in said for what in feature.named(around, len(found)))
     return [column for _, found in said for column in found]
 
 

@@ -27,6 +27,7 @@ class Words:
     forms, endings (Hashes): Of each token: of its form in lower case, and of its last characters.
     shapes (Mapping[str, Flags]): Name, one of SHAPES -> whether each token is of that shape. counts (Flags): Whether a token is more than
         white space: others have no part in the means of a Doc.
+    hints (Mapping[str, Floats]): What the source says of each token beside its scores, by what it is, shape (n_tokens,).
     columns (Mapping[str, Floats]): Registered name of a user's feature -> what it says of each token, shape (n_tokens, k).
     """
 
@@ -36,6 +37,7 @@ class Words:
     shapes: Mapping[str, Flags]
     counts: Flags
     columns: Mapping[str, Floats] = field(default_factory=dict)
+    hints: Mapping[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -57,8 +59,12 @@ class Words:
             _joined([part.endings for part in parts], np.uint64),
             {name: _joined([part.shapes[name] for part in parts], np.bool_) for name in SHAPES},
             _joined([part.counts for part in parts], np.bool_),
-            {name: np.concatenate([part.columns[name] for part in parts]) for name in (parts[0].columns if parts else ())},
+            *(_joined_columns([getattr(part, held) for part in parts]) for held in ("columns", "hints")),
         )
+
+
+def _joined_columns(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,12 +67,14 @@ def _squeezed(span: Span) -> str:
     return "".join(span.text.lower().split())
 
 
-def span_hits(example: Example, annotation: Annotation, spans: Iterable[_Key], event: str) -> NDArray[np.intp]:
+def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], event: str) -> NDArray[np.intp]:
     """Whether each predicted span is right: 1 or 0, and -1 where its gold is not known.
 
     annotation (Annotation): Which spans are meant. spans: (start, end, label hash) in the tokens of the predicted Doc. As in spaCy's own
-    scorer, a span is judged by the gold tokens that its first and last token align with.
+    scorer, a span is judged by the gold tokens that its first and last token align with; or else as the annotation says.
     """
+    if annotation.span_event:
+        return annotation.judge_spans(example, spans)
     judge = EVENTS[check_event(event)]
     gold = GoldSpans.of(example.reference, annotation)
     hits = []

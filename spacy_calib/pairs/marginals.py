@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,11 +66,13 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
 class Scores(Protocol):
     """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other.
 
-    spans (Spans | None): The spans that it found in them; None for a source of token labels alone.
+    spans (Spans | None): The spans that it found in them; None for a source of token labels alone. hints (Mapping): What else it says of each
+    token, for a context to look at: in words -> numbers of shape (n_tokens,).
     """
 
     n_tokens: int
     spans: Spans | None
+    hints: Mapping[str, Floats]
 
     def above(self, threshold: float) -> Marginals:
         """The entries that reach the threshold."""
@@ -85,6 +87,8 @@ class DenseScores:
     probabilities: Shape (n_tokens, n_labels); a row of NaN for a token about which the source says nothing.
     spans (Spans | None): See Scores.
     """
+
+    hints: Mapping[str, Floats] = {}
 
     def __init__(self, probabilities: NDArray[Any], spans: Spans | None = None):
         self.probabilities = probabilities
@@ -106,6 +110,7 @@ class LogitScores:
 
     _CELLS = 1 << 21
     spans: Spans | None = None
+    hints: Mapping[str, Floats] = {}
 
     def __init__(self, logits: NDArray[Any], temperature: float = 1.0):
         self.logits = logits
@@ -148,15 +153,22 @@ class LogitScores:
 class SparseScores:
     """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
 
-    spans (Spans | None): See Scores. absent (float): What `at` gives of an entry that is not there: NaN where only some labels of a token
+    spans (Spans | None), hints (Mapping | None): See Scores. absent (float): What `at` gives of an entry that is not there: NaN where only some labels of a token
         have a score, and nothing is said of the others.
     """
 
-    def __init__(self, marginals: Marginals, spans: Spans | None = None, absent: float = 0.0):
+    def __init__(
+        self,
+        marginals: Marginals,
+        spans: Spans | None = None,
+        absent: float = 0.0,
+        hints: Mapping[str, Floats] | None = None,
+    ):
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens
         self.spans = spans
         self.absent = absent
+        self.hints = hints or {}
 
     def above(self, threshold: float) -> Marginals:
         return self.marginals.take(np.flatnonzero(self.marginals.scores >= threshold))

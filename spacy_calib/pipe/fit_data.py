@@ -172,7 +172,8 @@ class _Reader:
     def read(self, batch: Sequence[Example]) -> _Part | None:
         """None where no Doc of the batch can be read."""
         given = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
-        self.counts.update(self.source.count(self.pipe, (eg.reference for eg in given)))
+        counted = (eg.predicted if self.annotation.any_label else eg.reference for eg in given)
+        self.counts.update(self.source.count(self.pipe, counted))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in given))
         reasons = self.source.missing(self.pipe, [eg.predicted for eg in given])
         self.why_missing = next(filter(None, reasons), self.why_missing)
@@ -183,7 +184,11 @@ class _Reader:
         self.labels = self.source.labels(self.pipe)  # a recognizer may have met new ones while it ran
         documents = np.array([self.numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
         spans = None if scores.spans is None else self._spans(readable, scores.spans, documents)
-        words = None if self.words_of is None else self.words_of([eg.predicted for eg in readable])
+        words = (
+            None
+            if self.words_of is None
+            else replace(self.words_of([eg.predicted for eg in readable]), hints=getattr(scores, "hints", {}))
+        )
         return _Part(self._tokens(readable, scores, documents), spans, documents, words)
 
     def _tokens(self, examples: Sequence[Example], scores: Scores, documents: Ints) -> _Tokens:
@@ -192,7 +197,7 @@ class _Reader:
         gold = gold_columns(marginals, wanted, (*self.labels, *self.annotation.none))
         self.confusions.update(confusions(marginals, gold.columns, wanted))
         self.n_gold += gold.n_gold
-        self.n_unknown += gold.n_unknown
+        self.n_unknown += 0 if self.annotation.any_label else gold.n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens to which the source gives no score are left out, as if they had no gold.
         unscored = silent_tokens(scores, marginals.rows)
@@ -283,7 +288,7 @@ def _hits_of(
     of each unit's gold label, -2 for one that takes no part.
     """
     judged = gold[marginals.rows] != -2
-    if not annotation.overlapping:
+    if not (annotation.overlapping or annotation.judges):
         return gold[marginals.rows] == marginals.tags, judged
     hashes = label_hashes(labels)[marginals.tags]
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])

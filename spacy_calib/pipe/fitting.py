@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
@@ -182,8 +182,15 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
         data=data,
         texts=watch.units(),
         tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments)),
-        counts=dict(data.counts if arguments.tag_counts is None else arguments.tag_counts),
+        counts=_counts(annotation, labels, data, arguments),
     )
+
+
+def _counts(annotation: Annotation, labels: Sequence[str], data: FitData, arguments: FitArguments) -> dict[str, int]:
+    """Those given, but for labels of another scheme, where that is no fault."""
+    given = arguments.tag_counts
+    foreign = annotation.any_label and set(labels).isdisjoint(given or ())
+    return dict(data.counts if given is None or foreign else given)
 
 
 def check_context(settings: PipeSettings, annotation: Annotation) -> None:
@@ -325,7 +332,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
 
 def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
     return SpanFitInfo(
-        event=gathered.settings.event,
+        event=gathered.annotation.span_event or gathered.settings.event,
         labels=list(gathered.settings.source.span_labels(gathered.component)),
         spans=spans.chosen.n_spans_,
         right=spans.chosen.n_hits_,

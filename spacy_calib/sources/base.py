@@ -47,6 +47,7 @@ class Source(ABC):
     """Reads the marginals of Docs. Holds settings only: the component is looked up by the pipe and handed in.
 
     reads (tuple[str, ...]): The factories whose components it reads, as errors name them; () for a source that reads nothing but the Doc.
+    events (tuple[str, ...]): When what it reads may count as right, one of which `calib fit --event` names; () where there is no choice.
     component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
     alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
     user_data_key (str): Key of `Doc.user_data` where an array is read that has a row for each token; "" for none.
@@ -58,6 +59,7 @@ class Source(ABC):
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
+    events: ClassVar[tuple[str, ...]] = ()
     component: str = ""
     alone: tuple[str, ...] = ()
     distributions: bool = True

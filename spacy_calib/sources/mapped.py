@@ -40,6 +40,7 @@ class MappedScores:
     def __init__(self, scores: Scores, column: Ints, highest: bool, spans: Spans | None):
         self._scores, self._column, self._highest = scores, column, highest
         self.n_tokens, self.spans = scores.n_tokens, spans
+        self.hints = getattr(scores, "hints", {})
 
     def above(self, threshold: float) -> Marginals:
         every = self._scores.above(min(threshold, _SMALLEST))

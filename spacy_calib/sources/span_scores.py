@@ -9,6 +9,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..doc.annotations import SPANS_PREFIX, Annotation, get_annotation
+from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.marginals import SparseScores, stack
 from ..types import OUTSIDE, Floats, Spans, stack_spans
@@ -35,6 +36,7 @@ class SpanScoresSource(LeftScoresSource):
     RAISES C001: an attribute of `doc.ents`, which has none. C001, C111: see `distinct_labels`.
     """
 
+    events = tuple(EVENTS)
     alone = (OUTSIDE,)
 
     def __init__(

@@ -11,6 +11,7 @@ from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, SpanAnnotation, span_scores
+from ..doc.events import EVENTS
 from ..pairs.marginals import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
 from .base import Source, all_finite, has_weights
@@ -28,6 +29,7 @@ class SpancatSource(Source):
     """
 
     reads = ("spancat", "spancat_singlelabel")
+    events = tuple(EVENTS)
     alone = ("O",)
     keeps_span_scores = True
 

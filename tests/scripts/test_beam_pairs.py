@@ -7,7 +7,7 @@ import pytest
 from beam_pairs import beam_marginals, beam_pairs
 from spacy.training import Example
 
-from spacy_calib.sources.ner.second_pass import clear_copy
+from spacy_calib.sources.copies import clear_copy
 from spacy_calib.sources.ner.source import NerSource
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 

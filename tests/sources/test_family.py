@@ -22,6 +22,7 @@ from spacy_calib.sources.token_scores import TokenScoresSource
 from tests.categories import revive_categorizer
 from tests.conftest import revive
 from tests.sources.ner import trained_once
+from tests.sources.parser import trained as trained_parser
 from tests.sources.test_spancat import KEY, train
 
 SENTENCES = "the old dog saw a duck . light run red ."
@@ -35,6 +36,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     *(("spacy-calib.Ner.v1", {}, name) for name in ("ner", "beam_ner", "calib_ner", "calib_beam_ner")),
     ("spacy-calib.Ner.v1", {"granularity": "biluo"}, "ner"),
     ("spacy-calib.Ner.v1", {"granularity": "biluo", "beam_width": 4, "beam_density": 0.01}, "calib_ner"),
+    *(("spacy-calib.Parser.v1", {}, name) for name in ("parser", "calib_parser")),
+    ("spacy-calib.Parser.v1", {"event": "arc"}, "calib_parser"),
     *(("spacy-calib.Spancat.v1", {}, name) for name in ("spancat", "spancat_singlelabel")),
     *(("spacy-calib.Textcat.v1", {}, name) for name in ("textcat", "textcat_multilabel")),
     ("spacy-calib.DocTensor.v1", OF_TENSOR, ""),
@@ -68,6 +71,8 @@ def component_of(factory: str) -> str:
     return (
         "ner"
         if factory.endswith("ner")
+        else "parser"
+        if factory.endswith("parser")
         else factory.partition("_")[0]
         if factory.startswith(("spancat", "textcat"))
         else factory
@@ -85,6 +90,8 @@ def world(case, nlp) -> tuple[Language, Source, Any]:
     factory = case[2]
     if factory.endswith("ner"):
         nlp = trained_once(factory)
+    elif factory.endswith("parser"):
+        nlp = trained_parser(factory)
     elif factory.startswith("spancat"):
         nlp = revive(train(factory))
     elif factory.startswith("textcat"):

@@ -7,6 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...doc.events import EVENTS
 from ...errors import calib_error
 from ...pipe.settings import BLOCKS, default_config
 from ..shared.checks import check_option
@@ -17,6 +18,8 @@ from .overrides import override, override_path
 
 if TYPE_CHECKING:
     from spacy.language import Language
+
+    from ...sources.base import Source
 
 _OF_PIPE = default_config()
 _CONTEXT = "spacy-calib.Context.v1"
@@ -33,6 +36,8 @@ NORMALIZE: dict[str, Any] = {"none": False, "kept": True, "other": "other"}
 # What --method auto chooses: the options, and the blocks of the config.
 _CHOSEN_OPTIONS = ("groups", "tag_offsets", "scaling")
 _CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
+# The sources of recognizers and of parsers.
+_RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
 # Settings of a recognizer's source.
 _OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
 
@@ -238,7 +243,7 @@ def _components_in(path: Path) -> Any:
 def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, Any], second_pass: bool) -> None:
     """Choose the source that reads the component, where the settings name none, or one that cannot read it.
 
-    RAISES C056: an option out of range. C066: an option of recognizers for another component. C200: two sources claim the component.
+    RAISES C056: an option out of range. C066: an option of recognizers for another component. C272: an event of another kind. C200: two sources claim the component.
     """
     from ...sources.find import registered_sources, source_for
 
@@ -252,7 +257,20 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
         named = source_for(pipe)
         settings["source"] = source = {"@calib_sources": named, "component": name}
     given = {option: options[option] for option in _OF_RECOGNIZERS if option in options}
-    if named != "spacy-calib.Ner.v1" and (given or second_pass):
-        raise calib_error("C066", option=_flag([*given, "second_pass"][0]), component=name, kind=type(pipe).__name__)
+    alien = [] if named == _RECOGNIZERS else [*given]
+    alien += ["second_pass"] if second_pass and named not in (_RECOGNIZERS, _PARSERS) else []
+    if alien:
+        raise calib_error("C066", option=_flag(alien[0]), component=name, kind=type(pipe).__name__)
     check_option("--beam-density", 0 <= given.get("beam_density", 0.0) < 1, "at least 0 and below 1", given.get("beam_density"))
     source.update(given)
+    if "event" in options:
+        _check_event(registered_sources().get(named), options["event"], name)
+        if named == _PARSERS:
+            source["event"] = settings.pop("event")
+
+
+def _check_event(source: Source | None, event: str, component: str) -> None:
+    """RAISES C272: the source has no such event. One from outside of this package that names none has those of entities."""
+    events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
+    if source is not None and events and event not in events:
+        raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))

@@ -66,8 +66,8 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         raise calib_error("C050", model=model, why=reason(error)) from None
 
 
-# spaCy's recognizers, and ours with the same settings and weights.
-INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner"}
+# spaCy's recognizers and parser, and ours with the same settings and weights.
+INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": "calib_parser"}
 
 
 def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:

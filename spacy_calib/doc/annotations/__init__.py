@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from ...errors import calib_error
+from .arcs import ARC_EVENTS, ArcAnnotation
 from .base import Annotation, Hashes, columns_of, is_space, label_hashes
 from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
 from .mapped import MAPPED, MappedAnnotation, named_map
@@ -26,6 +27,7 @@ ANNOTATIONS: dict[str, Annotation] = {
         SentAnnotation(),
         EntityAnnotation(),
         BiluoAnnotation(),
+        *map(ArcAnnotation, ARC_EVENTS),
     )
 }
 
@@ -57,6 +59,7 @@ def plain_name(name: str) -> str:
 
 __all__ = [
     "ANNOTATIONS",
+    "ARC_EVENTS",
     "SPANS_PREFIX",
     "Annotation",
     "CatsAnnotation",

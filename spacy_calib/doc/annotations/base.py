@@ -29,6 +29,11 @@ class Annotation(ABC):
     overlapping (bool): Whether a unit may have several gold labels. none (tuple[str, ...]): What stands for the gold of a unit that is
         known to have no label at all; () where there is no such unit.
     first (int): The first unit of a Doc that may carry a label. prefixed (bool): Whether labels of entities begin with B-, I-, L- or U-.
+    judges (bool): Whether it takes more than the gold label to be right, as `is_gold` tells. any_label (bool): Whether it takes no gold
+        label at all, so that those of the gold may be of another scheme.
+    accuracy_name (str): What the share of right labels is called.
+    span_words (tuple[str, str]): What its spans are called, one and several. span_event (str): When one is right, "" where a setting of
+        the pipe says it.
     """
 
     name: str
@@ -37,6 +42,11 @@ class Annotation(ABC):
     none: tuple[str, ...] = ()
     first: int = 0
     prefixed: bool = False
+    judges: bool = False
+    any_label: bool = False
+    accuracy_name: str = "accuracy"
+    span_words: tuple[str, str] = ("entity", "entities")
+    span_event: str = ""
 
     # Units
 
@@ -112,6 +122,13 @@ class Annotation(ABC):
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         """The spans that a Doc carries."""
         return ()
+
+    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+        """Whether predicted spans are right where `span_event` says when they are: 1, 0, or -1 where the gold is not known.
+
+        spans: (start, end, label hash) in the tokens of the predicted Doc.
+        """
+        raise NotImplementedError
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         """For which tokens of a gold Doc the spans are known, shape (len(doc),)."""

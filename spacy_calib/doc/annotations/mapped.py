@@ -33,6 +33,8 @@ class MappedAnnotation(Annotation):
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
         self.unit, self.overlapping, self.none, self.first = inner.unit, inner.overlapping, inner.none, inner.first
+        self.judges, self.any_label, self.accuracy_name = inner.judges, inner.any_label, inner.accuracy_name
+        self.span_words, self.span_event = inner.span_words, inner.span_event
         self.prefixed = inner.prefixed
         self._dropped = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
         self._gold = inner.in_scheme(self.counterpart)
@@ -84,6 +86,9 @@ class MappedAnnotation(Annotation):
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return self.inner.spans_on(doc)
+
+    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+        return self.inner.judge_spans(example, spans)
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         return self.inner.known_tokens(doc)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from spacy.tokens import Doc
 
+from ..copies import clear_copy
 from .actions import read_actions
 from .decoding import decode
 from .readings import EntityReading, read_beams, split_decoded
@@ -49,21 +49,3 @@ def search_beam(
     for i, reading in zip(held, read_beams(recognizer, beams, decided[0].types, presets, entities), strict=True):
         readings[i] = reading
     return readings
-
-
-# What embedding layers may read besides the word: of the token, not of its lexeme ("n't" has the norm "not").
-_READ: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA", "DEP"]
-
-
-def clear_copy(doc: Doc) -> Doc:
-    """The same words with what a recognizer's model reads (token vectors, transformer data, sentence starts), but no entities."""
-    columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
-    starts: list[bool | int | None] = [None if sign == 0 else bool(sign == 1) for sign in columns.tolist()]
-    copy = Doc(
-        doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc], sent_starts=starts
-    )
-    copy.from_array(_READ, np.asarray(doc.to_array(_READ)))  # type: ignore[arg-type]
-    copy.tensor = doc.tensor
-    if Doc.has_extension("trf_data"):
-        copy._.trf_data = doc._.trf_data
-    return copy

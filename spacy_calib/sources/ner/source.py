@@ -11,6 +11,7 @@ from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
 
 from ...doc.annotations import Annotation, get_annotation
+from ...doc.events import EVENTS
 from ...errors import calib_error
 from ...pairs.marginals import DenseScores
 from ...types import Floats, Spans, stack_spans
@@ -36,6 +37,7 @@ class NerSource(Source):
     """
 
     reads = ("ner", "beam_ner")
+    events = tuple(EVENTS)
     alone = ("O",)
 
     def __init__(self, component: str = "ner", granularity: str = "type", beam_width: int = 1, beam_density: float = 0.0):

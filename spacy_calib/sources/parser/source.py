@@ -1,0 +1,161 @@
+"""Dependency parsers: what `calib_parser` kept while it decoded, or a second pass over the model of spaCy's own `parser`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline import DependencyParser
+from spacy.tokens import Doc
+
+from ...calibration.recalibrators.logistic import log_odds
+from ...calibration.span_features import product_of
+from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space, label_hashes
+from ...errors import calib_error
+from ...pairs.marginals import SparseScores
+from ...types import Floats, Ints, Marginals, Spans
+from ..base import Source
+from ..listeners import missing_input, overwriting_pipe
+from .actions import ROOT, arc_labels, read_actions
+from .component import CalibDependencyParser, kept_reading
+from .readings import ArcReading, arcs_on, parse_again
+
+# Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
+_CLIP = 1e-3
+
+
+class ParserSource(Source):
+    """The probability of each token's arc, and the sentences.
+
+    It is that of the decision by which the token got its head, times the probability that no other decision gave it another one; of a token
+    without a head the latter alone.
+
+    component (str): Name of the component, `parser` of spaCy or `calib_parser`.
+    event (str): "head": P(the head is right); "arc": P(head and label are right).
+    RAISES C001: a setting out of range.
+    """
+
+    reads = ("parser",)
+    events = ARC_EVENTS
+    alone = (ROOT,)
+    distributions = False
+
+    def __init__(self, component: str = "parser", event: str = "head"):
+        if event not in ARC_EVENTS:
+            raise calib_error("C001", name="event", wanted=" or ".join(ARC_EVENTS), given=repr(event))
+        self.component = component
+        self.event = event
+
+    def supports(self, pipe: Any) -> bool:
+        return isinstance(pipe, DependencyParser)
+
+    def claims(self, pipe: Any) -> bool:
+        return self.supports(pipe)
+
+    def kind(self, pipe: Any) -> str:
+        return DependencyParser.__name__
+
+    def annotation(self, pipe: Any) -> Annotation:
+        return get_annotation(self.event)
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return arc_labels(read_actions(pipe.moves))
+
+    def is_trained(self, pipe: Any) -> bool:
+        return bool(self.labels(pipe)) and all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        if pipe.cfg["beam_width"] != 1:
+            return "a parser with a beam does not say how probable each of its decisions was; set its beam_width to 1"
+        if self.reads_output(pipe):
+            return ""
+        earlier = _sentence_setter(nlp, pipe)
+        if earlier:
+            return (
+                f"'{earlier}' sets sentences before '{self.component}', and a second pass cannot tell them from its own; "
+                "fit the pipeline again without --second-pass"
+            )
+        return overwriting_pipe(nlp, name, pipe)
+
+    def reads_output(self, pipe: Any) -> bool:
+        return isinstance(pipe, CalibDependencyParser)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        if not self.reads_output(pipe):
+            return missing_input(pipe, docs)
+        why = f"'{self.component}' did not run on the Doc in this process, or tokens were merged or split since"
+        return ["" if not len(doc) or kept_reading(doc, pipe.name) is not None else why for doc in docs]
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
+        """One entry for each token whose arc is still that of the parser. RAISES C024: NaN in the scores. C271: a model with other states."""
+        if self.reads_output(pipe):
+            readings: list[Any] = [kept_reading(doc, pipe.name) for doc in docs]
+        else:
+            readings = parse_again(pipe, docs)
+        arcs = np.concatenate([arcs_on(doc) for doc in docs])
+        hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
+        columns = columns_of(hashes, label_hashes(self.labels(pipe)))
+        given = np.concatenate([reading.arcs for reading in readings])
+        same = (arcs[:, 0] == given[:, 0]) & (columns >= 0)
+        if self.event == "arc":
+            same &= arcs[:, 1] == given[:, 1]
+        scores = np.where(same, np.concatenate([self._scores(reading) for reading in readings]), np.nan)
+        rows = np.flatnonzero(same)
+        marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
+        return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
+
+    def _scores(self, reading: ArcReading) -> Floats:
+        decided = reading.decided
+        return decided.spared * (decided.head if self.event == "head" else decided.arc)
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return ("",)
+
+
+def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
+    """Those of the Docs, each with the scores of its arcs; a sentence with an arc without a score is left out. White space counts as right."""
+    starting = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) == 1 for doc in docs])
+    bounds = np.cumsum([0, *map(len, docs)])
+    starting[bounds[:-1][np.diff(bounds) > 0]] = True
+    starts = np.flatnonzero(starting)
+    ends = np.append(starts[1:], len(starting))
+    token_scores = np.where(np.concatenate([is_space(doc) for doc in docs]), 1.0, scores)
+    n = len(starts)
+    spans = Spans(starts, ends, np.zeros(n, dtype=np.intp), token_scores, np.zeros(n), np.ones(n, dtype=bool))
+    known = ~np.isnan(np.add.reduceat(token_scores, starts))
+    spans = spans.take(known)
+    return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.chosen)
+
+
+def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
+    """What is known of each arc beside its probability. heads (Ints): Relative to the token."""
+    decided = {
+        name: np.concatenate([getattr(reading.decided, name) for reading in readings])
+        for name in ("arc", "head", "path", "least")
+    }
+    attached = np.flatnonzero(heads != 0)
+    dependents = np.bincount(attached + heads[attached], minlength=len(heads))
+    return {
+        "certainty of the decision for the head": log_odds(decided["head"], _CLIP),
+        "certainty of the label, given the head": log_odds(decided["arc"] / np.maximum(decided["head"], 1e-12), _CLIP),
+        "certainty of all decisions about the token": log_odds(decided["path"], _CLIP),
+        "certainty of the least certain one": log_odds(decided["least"], _CLIP),
+        "how many words depend on it": np.log1p(dependents),
+    }
+
+
+def _sentence_setter(nlp: Language, pipe: Any) -> str:
+    """The name of a component before this one that sets sentence starts, "" if there is none."""
+    for name in nlp.pipe_names:
+        if nlp.get_pipe(name) is pipe:
+            return ""
+        if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns):
+            return name
+    return ""
+
+
+def make_parser_source(component: str = "parser", event: str = "head") -> ParserSource:
+    """Registered as spacy-calib.Parser.v1. See ParserSource."""
+    return ParserSource(component, event)
