@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from spacy.tokens import Doc, DocBin, Span
 
 from tests.cli.conftest import calib
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
+from tests.tiny_transformers import save_token_model
 
 NAMES = {"dog": "ANIMAL", "cat": "ANIMAL", "duck": "ANIMAL", "light": "THING", "saw": "THING"}
 FITTED = {
@@ -81,6 +83,10 @@ def provide(workplace, tmp_path, monkeypatch) -> Callable[[list[str]], Path]:
     def place(names: list[str]) -> Path:
         for file in workplace.glob("*.spacy"):
             (tmp_path / file.name).symlink_to(file)
+        if "my-token-model" in names and importlib.util.find_spec("spacy_huggingface_pipelines"):
+            sentences = made_up_sentences(100, 4)
+            tags = [[f"B-{NAMES[w]}" if tag == "NOUN" and w in NAMES else "O" for w, tag in one] for one in sentences]
+            save_token_model(tmp_path / "my-token-model", [[word for word, _ in one] for one in sentences], tags)
         (tmp_path / "en_core_web_sm").symlink_to(workplace / "en_core_web_sm")
         for name in set(names) & set(FITTED):
             shutil.copytree(fitted(name), tmp_path / name)

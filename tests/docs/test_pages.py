@@ -44,7 +44,7 @@ def test_a_page_runs(name, provide, tmp_path, monkeypatch):
     if name.startswith("docs/tutorials/"):
         monkeypatch.chdir(tmp_path)  # a tutorial makes all that it needs
     elif any(block.language in ("bash", "python") for block in blocks_of(page)):
-        provide(at_the_top(page, "needs"))
+        monkeypatch.syspath_prepend(provide(at_the_top(page, "needs")))  # a reader's files can be imported
     Run().page(page)
 
 

