@@ -61,9 +61,9 @@ _MESSAGES = {
     "C027": "The pipeline has no fitted calib pipe; it has: {available}. Run `python -m spacy calib fit` first.",
     "C028": "The pipe '{name}' stands before its source '{component}'; put it directly after it.",
     "C035": "The weights of component '{component}' hold NaN or infinite values; train it again, nothing was calibrated.",
-    "C130": "{method} calibrated on {tokens} tokens loses more than the raw scores on parts of the data held out in turn (log loss {raw:.3f} raw, {calibrated:.3f} "
+    "C130": "{method} calibrated on {n} {rows} loses more than the raw scores on parts of the data held out in turn (log loss {raw:.3f} raw, {calibrated:.3f} "
     "calibrated), so nothing was written; give more data, let --method auto choose, or pass the raw scores through with --method identity.",
-    "C131": "Sets that miss at most {alpha:g} of the tokens are to be made of {tokens} tokens, and {least} at least are wanted; give more data or ask for less with "
+    "C131": "Sets that miss at most {alpha:g} of the {rows} are to be made of {n} {rows}, and {least} at least are wanted; give more data or ask for less with "
     "--sets, up from {reached:g}.",
     "C120": "The pipe '{name}' does not fit the component '{component}' of this pipeline: {why} Fit it here with `python -m spacy calib fit`.",
     # Gold data
@@ -76,6 +76,8 @@ _MESSAGES = {
     "C263": "None of the gold categories in the data ({unknown}) is one of component '{component}', which knows {known}; check that the data and the model use the same categories, or tell what "
     "its labels are called in the data (--map LABEL=GOLD).",
     "C264": "The setting {setting} looks at tokens, but component '{component}' gives probabilities of whole documents; leave {setting} out.",
+    "C265": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}s, so that there is no {given} to rank; leave --unit out.",
+    "C266": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}, so that there are no {given} to draw; leave --of out.",
     "C032": "No document in the data could be scored by component '{component}': {why}.",
     "C033": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for ner).",
     "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",
@@ -113,7 +115,7 @@ _MESSAGES = {
     'a .json file with a list or a .txt file with one on each line, and name that: labels = "labels.json".',
     "C073": "{path} holds no texts; give a file or a folder of files that end in {suffixes}.",
     "C074": "Cannot read the texts in {path}: {why}; save it as UTF-8, with one text (.txt) or one object with a text (.jsonl) on each line.",
-    "C075": "The pipe '{name}' gave no token of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
+    "C075": "The pipe '{name}' gave {none} of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
     "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C271": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for parser).",

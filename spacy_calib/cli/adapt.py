@@ -14,6 +14,7 @@ from .fitting.fit_pipe import ready_to_read
 from .fitting.labels import MOST_UNKNOWN
 from .shared.command import Options, command
 from .shared.examples import data_files, read_examples
+from .shared.gold import check_whole_documents
 from .shared.loading import check_readable, open_model
 from .shared.options import CalibratedModel, Code, DocKey, FirstAttr, Force, Format, GoldPreproc, GpuId, NProcess, Silent
 from .shared.outputs import check_pipeline_folder
@@ -76,6 +77,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
     check_pipeline_folder(options.output, options.force, inputs=read, model=options.model)
     nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
     calib = pipe_to_adapt(nlp, options.attr, options.component)
+    check_whole_documents(calib.fit_info.row_unit, options.gold_preproc)
     examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
     ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
     with warnings.catch_warnings():

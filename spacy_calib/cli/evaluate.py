@@ -90,6 +90,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
 
     done (list[Example]): Their predicted Docs have passed the pipe. RAISES C005: more bins were asked for than there are pairs.
     """
+    from ..doc.annotations import plain_name
     from ..metrics.table import calibration_table
     from ..pipe.registered import metrics
     from ..pipe.scorer import corpus_of, scorer_like
@@ -114,6 +115,7 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
         check_bins(len(judged), bins, pipe.threshold)
     result = {
         "component": pipe.source.component,
+        "layer": plain_name(pipe.fit_info.layer),
         "seen": seen_in(pipe, done),
         "weights_changed": pipe.lookup.weights_changed(),
         **table_of(judged, pipe.groups, labels),
@@ -141,16 +143,18 @@ def accepted_entities(spans: ScoredSpans, cutoffs: Cutoffs) -> dict[str, Any]:
 
 def show_table(name: str, table: dict[str, Any]) -> None:
     """Print one pipe's tables."""
-    from ..pairs.documents import by_unit
+    from ..doc.annotations import unit_of
+    from ..pairs.documents import DOCUMENT, by_unit
 
+    unit = unit_of(table["layer"])
     msg.divider(f"{name} ({table['component'] or 'Doc'})")
     if not table["pairs"]:
-        msg.warn("Nothing to judge: no token has both gold and a score.")
+        msg.warn(f"Nothing to judge: no {unit} has both gold and a score.")
         return
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
-    msg.text(f"{table['tokens']:,} tokens, {table['pairs']:,} pairs, accuracy {share} %, {table['bins']} bins")
+    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, accuracy {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)")
     entities = table.get("entities")
     if entities is not None:
@@ -162,8 +166,9 @@ def show_table(name: str, table: dict[str, Any]) -> None:
             _show_accepted(entities["accepted"])
         else:
             msg.warn("Nothing to judge: no entity was predicted where there is gold.")
+    what = "category" if unit == DOCUMENT else "tag"
     msg.text(
-        "A pair is one token and one tag with a score above the threshold, and whether that is the gold tag; of entities, each one found."
+        f"A pair is one {unit} and one {what} with a score above the threshold, and whether that is the gold {what}; of entities, each one found."
     )
     msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
     msg.text(

@@ -23,6 +23,7 @@ from .fitting.settings import NORMALIZE, check_settings, complete_source, pipe_s
 from .shared.checks import check_option
 from .shared.command import Options, choice, command
 from .shared.examples import data_files, read_examples
+from .shared.gold import check_whole_documents
 from .shared.loading import import_user_code, use_gpu
 from .shared.options import (
     Bins,
@@ -193,7 +194,7 @@ def fit(options: FitOptions) -> Calibrator:
         n_process=options.n_process,
         max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN,
     )
-    check_held_out(calib.fit_info.held_out, calib.fit_info.method)
+    check_held_out(calib.fit_info.held_out, calib.fit_info.method, calib.fit_info.row_unit)
     check_sets(calib.fit_info)
     write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
     if not options.silent:
@@ -225,9 +226,10 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     older = map_of_pipe(nlp, name)
     calib = add_calib(nlp, name, settings)
     map_labels(calib, older if table is None else table)
-    splits = calib.source.annotation(calib.lookup.component()).name == "sent"
+    annotation = calib.source.annotation(calib.lookup.component())
     wanted = "left out for a component that finds sentences"
-    check_option("--gold-preproc", not (options.gold_preproc and splits), wanted, "it")
+    check_option("--gold-preproc", not (options.gold_preproc and annotation.name == "sent"), wanted, "it")
+    check_whole_documents(annotation.unit, options.gold_preproc)
     return nlp, calib, own and own[0]
 
 
@@ -235,7 +237,9 @@ def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions)
     """Print what was fitted, as JSON or in words. own (str | None): The pipe whose settings were taken over."""
     component = calib.source.component
     if component and component not in nlp.pipe_names:
-        warn(f"Component '{component}' is disabled in this pipeline: without it tokens get no score; see nlp.enable_pipe.")
+        warn(
+            f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
+        )
     if options.format == "json":
         print_json({"output": str(options.output), "pipe": calib.name, **calib.fit_info.to_dict()})
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..pairs.documents import DOCUMENT
 from .fitting.adapt_output import adaptation_line
 from .fitting.context import context_line, show_context, show_span_context
 from .fitting.fit_output import print_fit_tables
@@ -92,7 +93,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds. held (dict): What `describe` gave."""
     from ..doc.annotations import plain_name
-    from ..pairs.documents import counted
+    from ..pairs.documents import extent
 
     info = pipe.fit_info
     msg.divider(pipe.name)
@@ -102,8 +103,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
             held["weights_changed"]
         ],
-        "Attributes": f"Token._.{pipe.attr}_score, _raw, _scores, _interval, _set; Doc._.{pipe.attr}"
-        + (f"; Span._.{pipe.attr}_score, _raw, _accept" if info.spans else ""),
+        "Attributes": attributes_of(pipe),
         "Labels called": ", ".join(f"{label}={other}" for label, other in (info.label_map or {}).items())
         or "as in the component",
         "Scaling": _scaling_line(info.scaling),
@@ -113,13 +113,13 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Threshold": info.threshold,
         "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
         "Intervals": "Venn-Abers" if info.intervals else "none",
-        "Sets": _sets_line(info.sets),
-        "Fitted on": f"{counted(info.unit, info.docs)}, {info.tokens:,} tokens, {info.pairs:,} pairs",
+        "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
+        "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
     for number_of, made in enumerate(info.adaptations, 1):
-        facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made)
+        facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made, info.row_unit)
     if info.spans:
         facts["Context of entities"] = context_line(info.spans.context)
         facts["Entities"] = f"{info.spans.spans:,} found, event: {info.spans.event}"
@@ -136,6 +136,15 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         show_context(info.context)
         show_span_context(None if info.spans is None else info.spans.context)
     print_fit_tables(info)
+
+
+def attributes_of(pipe: Calibrator) -> str:
+    """The attributes that a pipe writes."""
+    attr = pipe.attr
+    if pipe.fit_info.row_unit == DOCUMENT:
+        return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _interval, _set; Doc._.{attr}"
+    of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans else ""
+    return f"Token._.{attr}_score, _raw, _scores, _interval, _set; Doc._.{attr}{of_spans}"
 
 
 def show_selection(selection: Mapping[str, Any], everything: bool) -> None:
@@ -179,17 +188,17 @@ def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
     return f"{scaling['name']} ({temperature}{scaling['size']:,} numbers)"
 
 
-def _sets_line(sets: Mapping[str, Any] | None) -> str:
+def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
     if sets is None:
         return "none"
-    what = f"{100 * (1 - sets['alpha']):g} % of tokens, coverage: {sets['coverage']}"
+    what = f"{100 * (1 - sets['alpha']):g} % of {rows}, coverage: {sets['coverage']}"
     if sets["unreached"]:
         what += f"; no promise for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
     elif sets["out_of_reach"]:
-        what += f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
+        what += f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
     if sets["empty"]:
         held = "hold the likeliest tag alone" if sets["nonempty"] else "are empty"
-        what += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit tokens {held}"
+        what += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit {rows} {held}"
     return what
 
 

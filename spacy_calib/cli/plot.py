@@ -39,7 +39,7 @@ KINDS = ("reliability", "top", "groups", "errors", "coverage")
 # Of windows in the place of gold.
 WATCH = "watch"
 IMAGES = ("png", "svg")
-JUDGED = ("tokens", "entities")
+JUDGED = ("tokens", "entities", "documents")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,9 @@ class PlotOptions(Run):
         default_factory=list
     )
     attr: FirstAttr = None
-    of: Annotated[str | None, choice(JUDGED, "--of", help="Of what", show_default="entities where the pipe scores them")] = None
+    of: Annotated[
+        str | None, choice(JUDGED, "--of", help="Of what", show_default="entities or documents where the pipe scores them")
+    ] = None
     bins: NBins = None
     groups: NGroups = None
     seed: FloorSeed = 0
@@ -135,18 +137,17 @@ def plot(run: PlotOptions) -> dict[str, Any]:
     if run.kind == WATCH:
         return plot_windows(run, pipe, targets)
     unit = unit_of(pipe, run.of)
-    labels = pipe.lookup.labels() if unit == "tokens" else pipe.lookup.span_labels()
+    labels = pipe.lookup.span_labels() if unit == "entities" else pipe.lookup.labels()
     _check_tags(run.tags, labels, pipe)
     done = run.annotate(nlp, [pipe])
     scorer = scorer_like(pipe.scorer, run.bins, run.groups)
     n_bins = scorer.n_bins
     judged = judge_unit(nlp, done, pipe, unit, labels, n_bins)
-    own = pipe.groups if unit == "tokens" else pipe.spans.groups
+    own = pipe.spans.groups if unit == "entities" else pipe.groups
     assert own is not None
     judging = scorer.judging(own, labels)
-    numbers = picture_numbers(
-        judged, judging, labels, run.kinds, run.tags, n_bins, run.seed, "tag" if unit == "tokens" else "label"
-    )
+    what = "tag" if unit == "tokens" else "label"
+    numbers = picture_numbers(judged, judging, labels, run.kinds, run.tags, n_bins, run.seed, what)
     seen = seen_in(pipe, done)
     if targets:
         judged_what = f"{pipe.source.component or 'scores'} of {nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
@@ -194,10 +195,13 @@ def plot_windows(run: PlotOptions, pipe: Calibrator, targets: Mapping[str, Path]
 
 
 def unit_of(pipe: Calibrator, of: str | None) -> str:
-    """RAISES C065: entities are asked for, and the pipe scores none."""
+    """RAISES C065: entities are asked for, and the pipe scores none. C266: tokens or documents, and the others have the labels."""
     if of == "entities" and pipe.spans.groups is None:
         raise calib_error("C065", name=pipe.name, component=pipe.source.component)
-    return of or ("tokens" if pipe.spans.groups is None else "entities")
+    own = f"{pipe.fit_info.row_unit}s"
+    if of not in (None, "entities", own):
+        raise calib_error("C266", name=pipe.name, component=pipe.source.component or "the source", own=own, given=of)
+    return of or (own if pipe.spans.groups is None else "entities")
 
 
 def _check_tags(tags: Sequence[str], labels: Sequence[str], pipe: Calibrator) -> None:
@@ -220,11 +224,11 @@ def judge_unit(
 
     annotation = get_annotation(pipe.fit_info.layer)
     corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
-    judged = corpus.pairs() if unit == "tokens" else corpus.span_pairs(labels)
-    if unit == "tokens":
-        has_gold = judged.pairs.n_units > 0
-    else:
+    judged = corpus.span_pairs(labels) if unit == "entities" else corpus.pairs()
+    if unit == "entities":
         has_gold = any(annotation.known_tokens(example.reference).any() for example in done)
+    else:
+        has_gold = judged.pairs.n_units > 0
     if not has_gold:
         check_scored(nlp, pipe, done)
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")

@@ -12,6 +12,7 @@ import typer
 
 from ..corpus.doubt import DOUBTS
 from ..errors import calib_error
+from ..pairs.documents import DOCUMENT
 from .shared.checks import check_option
 from .shared.command import choice, command
 from .shared.options import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
-UNIT_KINDS = ("token", "sentence", "entity")
+UNIT_KINDS = ("token", "sentence", "entity", "document")
 SHOWN = 20
 MIN_WORDS = 3
 _CURVE = tuple(share / 100 for share in range(101))
@@ -49,7 +50,13 @@ class RankOptions(Run):
     _: KW_ONLY
     unit: Annotated[
         str | None,
-        choice(UNIT_KINDS, "--unit", "-u", help="What is ranked", show_default="token; entity for recognizers"),
+        choice(
+            UNIT_KINDS,
+            "--unit",
+            "-u",
+            help="What is ranked",
+            show_default="token; entity for recognizers, document for text categories",
+        ),
     ] = None
     by: Annotated[str, choice(DOUBTS, "--by", help="What makes one doubtful")] = "calibrated"
     top: Annotated[
@@ -125,9 +132,9 @@ class RankOptions(Run):
 )
 def rank(run: RankOptions) -> dict[str, Any]:
     """
-    Rank tokens, sentences or entities, most likely wrong first, and write them as
-    a queue for an annotation tool. With gold it tells how soon each order finds
-    the errors.
+    Rank tokens, sentences, entities or documents, most likely wrong first, and
+    write them as a queue for an annotation tool. With gold it tells how soon each
+    order finds the errors.
 
     RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None
         without gold, "expected": share of the errors that the first units should hold, for each of "shares"; "signals": the same as
@@ -184,11 +191,13 @@ def _least(min_words: int | None, kind: str) -> int:
 
 
 def unit_of(pipe: Calibrator, unit: str | None) -> str:
-    """RAISES C065: entities are asked of a pipe without any."""
-    with_entities = pipe.spans.groups is not None
+    """RAISES C065: entities are asked of a pipe without any. C265: documents of one whose labels tokens have, or the other way round."""
+    with_entities, own = pipe.spans.groups is not None, pipe.fit_info.row_unit
     if unit == "entity" and not with_entities:
         raise calib_error("C065", name=pipe.name, component=pipe.source.component)
-    return unit or ("entity" if with_entities else "token")
+    if unit is not None and (unit == DOCUMENT) != (own == DOCUMENT):
+        raise calib_error("C265", name=pipe.name, component=pipe.source.component or "the source", own=own, given=unit)
+    return unit or ("entity" if with_entities else own)
 
 
 def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:
@@ -232,7 +241,7 @@ def deliver_queue(result: dict[str, Any], tasks: Sequence[Task], labels: Sequenc
     if run.output is not None:
         write_pieces(run.output, json_pieces(result) if run.form == "json" else WRITERS[run.form](tasks))
     if run.labels_file is not None:
-        write_text(run.labels_file, label_studio_config(labels))
+        write_text(run.labels_file, label_studio_config(labels, result["unit"]))
     if run.silent:
         return
     if run.form == "json":
@@ -249,10 +258,11 @@ def show_ranking(result: dict[str, Any], output: Path | None, shown: int = SHOWN
     """Print the first units and what is known of the order. shown (int): How many units."""
     show_seen(result["seen"])
 
-    plural = {"token": "tokens", "sentence": "sentences", "entity": "entities"}[result["unit"]]
+    plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     msg.divider(f"{result['units']:,} {plural}, most doubtful first (by {result['by']})")
-    # A sentence has neither a label of its own nor a text around it; without gold nothing is known to be right.
-    left_out = {*(("Label", "In") if result["unit"] == "sentence" else ()), *(("Right",) if not result["known"] else ())}
+    # A sentence has neither a label of its own nor a text around it, nor has a document; without gold nothing is known to be right.
+    whole = {"sentence": ("Label", "In"), "document": ("In",)}.get(result["unit"], ())
+    left_out = {*whole, *(("Right",) if not result["known"] else ())}
     header = ("#", "P(right)", result["unit"].capitalize(), "Label", "Right", "In")
     kept = [i for i, name in enumerate(header) if name not in left_out]
     rows = [[_cells(record)[i] for i in kept] for record in result["ranked"][:shown]]
@@ -273,7 +283,7 @@ def show_ranking(result: dict[str, Any], output: Path | None, shown: int = SHOWN
 
 def _cells(record: dict[str, Any]) -> tuple[str, ...]:
     """A row of the table."""
-    whole = record["unit"] == "sentence"
+    whole = record["unit"] in ("sentence", DOCUMENT)
     return (
         f"{record['rank']}",
         "<0.001" if record["score"] < 0.001 else number(record["score"], 3),

@@ -203,7 +203,7 @@ def pipe_views(nlp: Language, pipe: Calibrator, run: ReportOptions) -> tuple[lis
 def judged_units(
     pipe: Calibrator, corpus: ScoredCorpus, bins: int | None, n_groups: int | None, seed: int
 ) -> dict[str, JudgedView]:
-    """ "tokens", behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
+    """ "tokens" (or "documents"), behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
     from ..pipe.registered import metrics
     from ..pipe.scorer import scorer_like
     from ..report.judged import judged_entities, judged_tokens
@@ -214,10 +214,10 @@ def judged_units(
     labels = pipe.lookup.labels()
     tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, seed, known)
     if pipe.spans.groups is None:
-        return {"tokens": tokens}
+        return {tokens.kind: tokens}
     span_labels = pipe.lookup.span_labels()
     groups = judging(pipe.spans.groups, span_labels)
-    return {"entities": judged_entities(corpus, span_labels, groups, n_bins, seed, known), "tokens": tokens}
+    return {"entities": judged_entities(corpus, span_labels, groups, n_bins, seed, known), tokens.kind: tokens}
 
 
 def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
@@ -260,13 +260,13 @@ def _documents_line(views: list[dict[str, Any]]) -> str:
 
 
 def _fit_line(pipe: Calibrator) -> str:
-    from ..pairs.documents import counted
+    from ..pairs.documents import extent
 
     info = pipe.fit_info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
         f"method {info.steps}",
-        f"fitted on {counted(info.unit, info.docs)}, {info.tokens:,} tokens",
+        f"fitted on {extent(info.unit, info.docs, info.row_unit, info.tokens)}",
         f"scores from {info.threshold:g}",
     ]
     if pipe.spans.groups is not None:

@@ -116,6 +116,8 @@ def watch(run: WatchOptions) -> dict[str, Any]:
             check_option(flag, given is None, "left out where DATA holds windows", given)
     elif run.date is not None:
         check_dates(run.data, run.date, str(run.window_of_texts))
+    from ..doc.annotations import plain_name
+
     nlp, pipe = run.open()
     older = read_windows(pipe, run.merge, run.rate, run.confidence) if run.merge else None
     seen = None
@@ -130,7 +132,7 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
-        "layer": pipe.fit_info.layer,
+        "layer": plain_name(pipe.fit_info.layer),
         "window": monitor.window,
         "rate": run.rate,
         "confidence": run.confidence,
@@ -196,10 +198,11 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
     from ..doc.collect import ORIGIN
     from ..doc.texts import TextWatch
     from .shared.examples import run_pipes
-    from .shared.gold import why_silent
+    from .shared.gold import check_whole_documents, nothing_scored
     from .shared.scoring import keep_one, pipes_to_run
     from .shared.texts import stream_examples
 
+    check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
     texts = TextWatch(None)
     first: list[Doc] = []
     examples = stream_examples(nlp, run.data, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.date)
@@ -214,7 +217,7 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
     counts = [line["counts"] for line in monitor.to_dict()["windows"]]
     if not any(one["tokens"] for one in counts):
         n_docs = sum(one["documents"] for one in counts)
-        raise calib_error("C075", name=pipe.name, n_docs=n_docs, why=why_silent(nlp, pipe, first))
+        raise nothing_scored(nlp, pipe, n_docs, first)
     return seen_by(pipe, texts)
 
 
@@ -223,16 +226,18 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
 
 def show(result: dict[str, Any]) -> None:
     """Print the windows, and what follows."""
+    from ..doc.annotations import unit_of
+    from ..pairs.documents import DOCUMENT, extent
     from ..watch.lines import words_of
 
     msg.divider(f"Texts over time: {result['component'] or 'the source'} ({result['layer']})")
     lines = result["windows"]
     msg.text(
-        f"{result['documents']:,} documents, {result['tokens']:,} tokens, {_windows(len(lines))} of {words_of(result['window'])}"
+        f"{extent(DOCUMENT, result['documents'], unit_of(result['layer']), result['tokens'])}, {_windows(len(lines))} of {words_of(result['window'])}"
     )
     show_other_weights(result["weights_changed"])
     show_seen_texts(result["seen"])
-    show_windows(lines, result["confidence"])
+    show_windows(lines, result["confidence"], unit_of(result["layer"]) != DOCUMENT)
     show_alarms(result)
 
 
@@ -249,8 +254,8 @@ def _windows(n: int) -> str:
     return f"{n:,} window{'' if n == 1 else 's'}"
 
 
-def show_windows(lines: Sequence[dict[str, Any]], confidence: float) -> None:
-    """Print the windows; of very many those with an alarm and the last ones."""
+def show_windows(lines: Sequence[dict[str, Any]], confidence: float, with_tokens: bool) -> None:
+    """Print the windows; of very many those with an alarm and the last ones. with_tokens (bool): Whether rows are more than documents."""
     from ..watch.lines import differs_in
 
     shown = [line for i, line in enumerate(lines) if line["alarm"] or i >= len(lines) - _SHOWN][-_SHOWN:]
@@ -259,14 +264,21 @@ def show_windows(lines: Sequence[dict[str, Any]], confidence: float) -> None:
         (
             f"{line['part']} {line['at']}" if len(parts) > 1 else line["at"],
             f"{line['documents']:,}",
-            f"{line['tokens']:,}",
+            *([f"{line['tokens']:,}"] if with_tokens else []),
             *_accuracy(line),
             f"ALARM: {line['verdict']} ({differs_in(line)})" if line["alarm"] else line["verdict"],
         )
         for line in shown
     ]
-    header = ("Window", "Documents", "Tokens", "Expected", f"{100 * confidence:g} % interval", "Verdict")
-    print_table(rows, header, ("l", "r", "r", "r", "r", "l"))
+    header = (
+        "Window",
+        "Documents",
+        *(["Tokens"] if with_tokens else []),
+        "Expected",
+        f"{100 * confidence:g} % interval",
+        "Verdict",
+    )
+    print_table(rows, header, ("l", *"r" * (len(header) - 2), "l"))
     if len(shown) < len(lines):
         msg.text(f"{len(lines) - len(shown):,} more: see --output or --format json")
 

@@ -137,6 +137,13 @@ class ScoredCorpus:
         """Tokens with a letter or a digit, shape (n,)."""
         return np.array([any(map(str.isalnum, word)) for word in self.words.tolist()], dtype=bool)
 
+    @cached_property
+    def lengths(self) -> Ints:
+        """How many words each row is, shape (n,): 1 for a token that is not white space; of a document those that white space parts."""
+        words = self.words.tolist()
+        counts = (not word.isspace() for word in words) if self.row_unit == TOKEN else (len(word.split()) for word in words)
+        return np.fromiter(counts, dtype=np.intp, count=len(words))
+
     @property
     def has_gold(self) -> bool:
         """Whether the gold label of any counted token is known."""

@@ -51,6 +51,11 @@ def counted(unit: str, n: int) -> str:
     return f"{n:,} {' '.join([first if n == 1 else first + 's', *rest])}"
 
 
+def extent(unit: str, n: int, row_unit: str, n_rows: int) -> str:
+    """How much was read: "20 documents, 4,180 tokens"; where a row is a document, how many of these. row_unit (str): What a row is."""
+    return counted(row_unit, n_rows) if row_unit == DOCUMENT else f"{counted(unit, n)}, {n_rows:,} {row_unit}s"
+
+
 def by_unit(unit: str, n: int) -> str:
     """How a table names what its intervals resample: "by document (20)"."""
     return f"by {unit} ({n:,})"

@@ -9,6 +9,7 @@ from typing import Any
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.auto import SELECTION
 from ..calibration.sufficiency import HELD_OUT, HeldOut
+from ..doc.annotations import unit_of
 from ..pairs.documents import DOCUMENT
 from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
 
@@ -138,7 +139,7 @@ class FitInfo:
     """What a pipe was fitted on, and with which steps; the default values are those of a pipe that is not fitted.
 
     component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
-    docs (int), unit (str): Documents, and what they are. tokens (int): With gold. unknown_gold (int): Those whose gold label the component
+    docs (int), unit (str): Documents, and what they are. tokens (int): With gold; documents, where these have the labels. unknown_gold (int): Those whose gold label the component
         does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
     pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
     method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
@@ -171,6 +172,11 @@ class FitInfo:
     spans: SpanFitInfo | None = None
     adaptations: list[Mapping[str, Any]] = field(default_factory=list)
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def row_unit(self) -> str:
+        """What has labels: "token" or "document"."""
+        return unit_of(self.layer)
 
     @property
     def steps(self) -> str:

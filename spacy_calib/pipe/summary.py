@@ -8,8 +8,8 @@ from typing import Any
 
 from spacy.language import Language
 
-from ..doc.annotations import SPANS_PREFIX, plain_name
-from ..pairs.documents import counted
+from ..doc.annotations import SPANS_PREFIX, plain_name, unit_of
+from ..pairs.documents import DOCUMENT, TOKEN, counted
 from .scorer import score_names
 
 # What each annotation is read from, as spaCy's factories name it.
@@ -23,7 +23,11 @@ _READS = {
     "ent_type": ["token.ent_type"],
     "ner": ["doc.ents"],
     "biluo": ["doc.ents"],
+    "cats": ["doc.cats"],
+    "cats:multi": ["doc.cats"],
 }
+# The attributes of a Doc that has categories.
+_OF_DOCUMENTS = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "interval", "set"))]
 
 
 def facts(pipe: Any) -> dict[str, str]:
@@ -32,12 +36,13 @@ def facts(pipe: Any) -> dict[str, str]:
     source = pipe.source.component or "scores on the Doc"
     if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
+    of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
     adapted = "".join(f", adapted to {counted(made['unit'], made['docs'])}" for made in info.adaptations)
     return {
         "Name": pipe.name,
-        "Calibrates": f"{source} ({info.layer})",
+        "Calibrates": f"{source} ({plain_name(info.layer)})",
         "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info.tokens:,} tokens of {info.docs:,} documents{adapted}",
+        "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adapted}",
         "Method": info.steps,
     }
 
@@ -60,8 +65,9 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     if name not in nlp.component_names:
         return
     meta = nlp.get_pipe_meta(name)
-    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in nlp.get_factory_meta(meta.factory).assigns]
     layer = _layer_of(nlp, pipe)
+    written = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
+    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in written]
     reads = (
         meta.requires if not layer else ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READS.get(layer, meta.requires)
     )

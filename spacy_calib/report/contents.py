@@ -146,7 +146,7 @@ def curves(judged: JudgedView) -> dict[str, Any]:
     by_group = zip(judged.groups.names, judged.group_slices(), strict=True)
     return {
         "all": _curve_pair(judged, whole),
-        "top": _curve_pair(judged, top_pairs(judged.pairs)) if judged.kind == "tokens" else None,
+        "top": None if judged.kind == "entities" else _curve_pair(judged, top_pairs(judged.pairs)),
         "groups": {name: _curve_pair(judged, own) for name, own in by_group if len(own)},
         "tags": {
             judged.labels[tag]: _curve_pair(judged, own, bins_for(len(own), judged.n_bins))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..metrics.calibration_error import group_slices
 from ..metrics.proper import PROPER
+from ..pairs.documents import DOCUMENT
 from ..pairs.judged import JudgedPairs
 from ..types import Groups, Ints
 
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
 
 # So many tokens are shown on either side of the one in question.
 WINDOW = 18
+# So many characters of a document.
+_DOCUMENT = 400
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
     """Judged pairs of one kind, how they are judged, and where they stand in the text.
 
-    kind (str): "tokens" or "entities". labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags.
+    kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags.
     n_bins (int): Adaptive bins. seed (int): Of all random numbers. metrics (Mapping): Short name -> metric, see `Metric`.
     starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
     named (bool): Whether a tag's column says which label it is; edit trees do not name the lemma that they give.
@@ -70,14 +74,14 @@ def judged_tokens(
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
 ) -> JudgedView:
-    """The scores of tokens with gold.
+    """The scores of tokens with gold, or of documents where these have the labels.
 
     labels (Sequence[str]): Of the source; the names of the corpus begin with them. metrics (Mapping): See JudgedView.
     """
     found = corpus.pairs()
     tags, columns = corpus.tags[corpus.hits >= 0], found.pairs.tags
     return JudgedView(
-        **vars(found), kind="tokens", labels=labels, groups=groups, n_bins=n_bins, seed=seed, metrics=metrics,
+        **vars(found), kind=f"{corpus.row_unit}s", labels=labels, groups=groups, n_bins=n_bins, seed=seed, metrics=metrics,
         starts=found.pairs.rows, ends=found.pairs.rows + 1, named=bool((columns == tags)[columns >= 0].all()),
     )  # fmt: skip
 
@@ -113,6 +117,8 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     before, text, after = (_text(corpus, *part) for part in ((low, start), (start, end), (end, high)))
+    if corpus.row_unit == DOCUMENT:
+        return Passage("", textwrap.shorten(text, _DOCUMENT, placeholder=" …"), "")
     lead = "… " if low > first else ""
     trail = " …" if high < last else ""
     gap = text[len(text.rstrip()) :]

@@ -31,7 +31,7 @@ def tag_rows(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
     own = judged.tag_slices()
     present = [tag for tag in range(len(judged.labels)) if tag in own or gold[tag] or predicted[tag]]
     present.sort(key=lambda tag: (-len(own.get(tag, ())), judged.labels[tag]))
-    known = judged.kind == "tokens" and judged.named
+    known = judged.kind != "entities" and judged.named
     return [
         {
             "tag": judged.labels[tag],
@@ -49,7 +49,7 @@ def tag_rows(corpus: ScoredCorpus, judged: JudgedView) -> list[dict[str, Any]]:
 def _carried(corpus: ScoredCorpus, judged: JudgedView) -> tuple[Ints, Ints, Any]:
     """(gold tokens, tokens that carry it and have gold, share of these that is right) of each tag; zeros where tags have no such tokens."""
     n = len(judged.labels)
-    if judged.kind != "tokens" or not judged.named:
+    if judged.kind == "entities" or not judged.named:
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
     gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
     known = (corpus.right >= 0) & (corpus.labels >= 0)

@@ -17,7 +17,7 @@ from .never_right import PROMISED, warning_of
 # What the component that sets an annotation is called.
 NOUNS = {
     "tag": "tagger", "pos": "tagger", "morph": "morphologizer", "lemma": "lemmatizer", "sent": "sentence splitter",
-    "ner": "recognizer", "biluo": "recognizer",
+    "ner": "recognizer", "biluo": "recognizer", "cats": "text categorizer", "cats:multi": "text categorizer",
 }  # fmt: skip
 HEADINGS = {
     "seen": "No test: judged on the fit data",

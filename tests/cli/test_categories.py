@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import spacy
 from spacy.tokens import DocBin
+from spacy.vocab import Vocab
 
 from tests.categories import category_docs, revive_categorizer
-from tests.cli.conftest import calib, refuses, save_docs
+from tests.cli.conftest import calib, refuses, save_docs, spacy_command
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +38,6 @@ def fitted(folder):
 
 
 def changed(folder, tmp_path, change):
-    from spacy.vocab import Vocab
-
     docs = list(DocBin().from_disk(folder / "dev.spacy").get_docs(Vocab()))
     for doc in docs:
         change(doc)
@@ -56,3 +58,131 @@ def test_fit_refuses_gold_that_does_not_fit(folder, tmp_path):
         fit(changed(folder, tmp_path, lambda doc: setattr(doc, "cats", {}))), "no gold cats annotation for component 'textcat'"
     )
     assert not (tmp_path / "out").exists()
+
+
+def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
+    for option, said in (
+        ("--context", "The setting context looks at tokens"),
+        ("--gold-preproc", "must be left out for a component that labels whole"),
+    ):
+        outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", "--component", "textcat", option)
+        refuses(outcome, said)
+    for option, value in (("--normalize", "kept"), ("--sets", "0.1"), ("--scaling", "matrix")):
+        given = ("--component", "textcat_multilabel", "--method", "isotonic", option, value)
+        outcome = calib("fit", folder / "several", folder / "dev_several.spacy", tmp_path / "out", *given)
+        refuses(outcome, "is about the one right label of a document, but of cats:multi a document may have several")
+
+
+def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, test_file, tmp_path):
+    refuses(
+        calib("rank", fitted, folder / "test.spacy", "--unit", "token"),
+        "labels are those of documents, so that there is no token to",
+    )
+    refuses(
+        calib("rank", calibrated, test_file, "--unit", "document"), "labels are those of tokens, so that there is no document"
+    )
+    picture = tmp_path / "one.png"
+    refuses(
+        calib("plot", fitted, folder / "test.spacy", "-o", picture, "-k", "top", "--of", "tokens"),
+        "no tokens to draw; leave --of",
+    )
+    for command in ("evaluate", "rank"):
+        refuses(calib(command, fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
+
+
+# The walk
+
+
+def test_auto_sets_and_intervals(folder, tmp_path):
+    given = ("--component", "textcat", "--sets", "0.2", "--intervals")
+    outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", *given)
+    assert outcome.code == 0, outcome.text
+    assert "Calibrated textcat on 120 documents (" in outcome.text
+    assert "token" not in outcome.text
+    doc = spacy.load(tmp_path / "out")("an actor in a scene")
+    low, high = doc._.calib_interval
+    assert 0 <= low <= high <= 1
+    assert set(doc._.calib_set) <= set(doc.cats)
+    shown = calib("info", tmp_path / "out").text
+    assert "Doc._.calib_score, _raw, _cats, _cats_raw, _interval, _set" in shown
+    assert "Fitted on 120 documents, " in shown
+    assert "80 % of documents, coverage" in shown
+
+
+def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
+    given = ("--component", "textcat_multilabel", "--groups", "3", "--method", "isotonic")
+    assert calib("fit", folder / "several", folder / "dev_several.spacy", tmp_path / "out", *given).code == 0
+    outcome = calib("evaluate", tmp_path / "out", folder / "test_several.spacy")
+    assert "calib (textcat_multilabel)" in outcome.text
+    assert "120 documents, " in outcome.text
+    doc = spacy.load(tmp_path / "out")("an actor in a scene")
+    assert set(doc._.calib_cats) <= set(doc.cats) == {"film", "music", "food"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("evaluate",), "120 documents, 360 pairs"),
+        (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
+        (("select", "-n", "2"), "Docs to label, by least-confident"),
+        (("expect", "--per-doc"), "120 documents Expected"),
+        (("watch", "--window", "50"), "120 documents, 3 windows of 50 documents"),
+    ],
+)
+def test_every_table_says_documents(fitted, folder, arguments, said):
+    command, *options = arguments
+    outcome = calib(command, fitted, folder / "test.spacy", *options)
+    assert outcome.code == 0, outcome.text
+    assert said in outcome.text
+    assert "token" not in outcome.text.lower()
+
+
+def test_queues_hold_documents_with_their_category(fitted, folder, tmp_path):
+    def queue(form):
+        path = tmp_path / f"{form}.json"
+        assert calib("rank", fitted, folder / "test.spacy", "-n", "1", "--format", form, "-o", path, "--silent").code == 0
+        return json.loads(path.read_text())
+
+    record = json.loads(calib("rank", fitted, folder / "test.spacy", "-n", "1", "--format", "jsonl").printed)
+    label, text = record["marks"][0]["label"], record["text"]
+    assert record["unit"] == "document"
+    assert record["alternatives"][label] == record["score"]
+    assert record["gold"] in {"film", "music", "food"}
+    prodigy = queue("prodigy")
+    assert (prodigy["label"], prodigy["text"]) == (label, text)
+    assert queue("doccano")["label"] == [label]
+    assert queue("label-studio")[0]["predictions"][0]["result"][0]["value"] == {"choices": [label]}
+    assert '<Choice value="film"/>' in (tmp_path / "label-studio.labels.xml").read_text()
+
+
+def test_a_selected_batch_holds_whole_docs(fitted, folder, tmp_path):
+    assert calib("select", fitted, folder / "test.spacy", "-n", "5", "-o", tmp_path / "batch.spacy", "--silent").code == 0
+    docs = list(DocBin().from_disk(tmp_path / "batch.spacy").get_docs(Vocab()))
+    given = {doc.text for doc in DocBin().from_disk(folder / "test.spacy").get_docs(Vocab())}
+    assert len(docs) == 5
+    assert all(doc.text in given and doc.cats and doc._.calib_score < 0.9 for doc in docs)
+    assert calib("select", fitted, folder / "test.spacy", "-n", "5", "-o", tmp_path / "batch.jsonl", "--silent").code == 0
+    row = json.loads((tmp_path / "batch.jsonl").read_text().splitlines()[0])
+    assert row["words"] == len(row["text"].split())
+    assert (row["start"], row["sentence"], row["reason"]["word"]) == (None, None, None)
+
+
+def test_adapt_report_and_plot(fitted, folder, tmp_path):
+    outcome = calib("adapt", fitted, folder / "test.spacy", tmp_path / "adapted")
+    assert "Adapted textcat to 120 Docs of the file (120 documents)" in outcome.text
+    assert "the likeliest label of a document was called" in outcome.text
+    assert "token" not in outcome.text
+    outcome = calib("plot", fitted, folder / "test.spacy", "--kind", "top", "--format", "json")
+    assert json.loads(outcome.printed)["of"] == "documents"
+    outcome = calib("report", fitted, folder / "test.spacy", "-o", tmp_path / "page.html")
+    assert "textcat: documents" in outcome.text
+    page = (tmp_path / "page.html").read_text()
+    assert "on 120 documents" in page
+    assert "one document and one label with its score" in page
+    assert "text categorizer" in page
+
+
+def test_spacys_own_evaluate_has_both_kinds_of_keys(fitted, folder, tmp_path):
+    assert spacy_command("evaluate", fitted, folder / "test.spacy", "--output", tmp_path / "scores.json").code == 0
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert {"cats_score", "cats_macro_f", "calib_smce", "calib_smce_raw", "calib_gmce"} <= set(scores)

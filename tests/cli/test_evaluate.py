@@ -109,6 +109,7 @@ def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated,
     result = figures(tmp_path / "new" / "table.json")["calib"]
     assert set(result) == {
         "component",
+        "layer",
         "seen",
         "weights_changed",
         "bins",

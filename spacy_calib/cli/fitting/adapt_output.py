@@ -18,26 +18,28 @@ _OFFSETS_SHOWN = 8
 
 def show_adaptation(calib: Calibrator, made: Mapping[str, Any], output: Path) -> None:
     """Print what the last adaptation learned, and how far it can be trusted. made (Mapping): What it says of itself."""
+    unit = calib.fit_info.row_unit
     show_other_weights(calib.lookup.weights_changed())
-    msg.good(f"Adapted {calib.source.component or 'the source'} to {how_many(made)}: {output}")
+    msg.good(f"Adapted {calib.source.component or 'the source'} to {how_many(made, unit)}: {output}")
     for part, what in (("tokens", "label"), ("spans", "entity")):
         if made[part] is not None and made[part]["before"] is not None:
-            show_part(made[part], what)
+            show_part(made[part], what, unit)
     show_trust(made)
     show_dropped(made)
 
 
-def how_many(made: Mapping[str, Any]) -> str:
+def how_many(made: Mapping[str, Any], unit: str) -> str:
+    """unit (str): What has labels, "token" or "document"."""
     entities = "" if made["spans"] is None else f", {made['spans']['entries']:,} entities"
-    return f"{counted(made['unit'], made['docs'])} ({made['tokens']['entries']:,} tokens{entities})"
+    return f"{counted(made['unit'], made['docs'])} ({made['tokens']['entries']:,} {unit}s{entities})"
 
 
-def show_part(part: Mapping[str, Any], what: str) -> None:
-    """Print what was learned of labels, or of entities."""
+def show_part(part: Mapping[str, Any], what: str, unit: str) -> None:
+    """Print what was learned of labels, or of entities. unit (str): What has labels."""
     before, after = part["before"], part["after"]
-    who = "the likeliest label of a token" if what == "label" else "an entity"
+    who = f"the likeliest label of a {unit}" if what == "label" else "an entity"
     share = part["right"] / part["entries"]
-    msg.divider("Tokens" if what == "label" else "Entities")
+    msg.divider(f"{unit.capitalize()}s" if what == "label" else "Entities")
     msg.text(f"On these documents {who} was called {before['expected']:.3f} on average and was right in {share:.3f}.")
     msg.text(f"Learned: {line_in_words(part['leading'])}{offsets_in_words(part['offsets'])}.")
     rows = [row_of("Before", before), *([] if after is None else [row_of("After, held out", after)])]
@@ -105,10 +107,10 @@ def show_dropped(made: Mapping[str, Any]) -> None:
         msg.warn("The cut-offs are dropped: they belong to the scores before; run `spacy calib threshold` again")
 
 
-def adaptation_line(made: Mapping[str, Any]) -> str:
-    """One adaptation in one line, for `info`."""
-    parts = [f"{how_many(made)}"]
-    for part, name in (("tokens", "tokens"), ("spans", "entities")):
+def adaptation_line(made: Mapping[str, Any], unit: str) -> str:
+    """One adaptation in one line, for `info`. unit (str): What has labels."""
+    parts = [how_many(made, unit)]
+    for part, name in (("tokens", f"{unit}s"), ("spans", "entities")):
         if made[part] is not None and made[part]["before"] is not None:
             before, after = made[part]["before"], made[part]["after"]
             held_out = (

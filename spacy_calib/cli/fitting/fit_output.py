@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...pairs.documents import TOKEN
 from ..shared.gold import unknown_sentence
 from ..shared.screen import msg, number, print_table
 from .context import context_line
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 def show_fit(calib: Calibrator, output: Path) -> None:
     """Print what was fitted, and the errors on the fit data."""
     info = calib.fit_info
-    msg.good(f"Calibrated {info.component or 'the source'} on {info.tokens:,} tokens ({info.pairs:,} pairs): {output}")
+    msg.good(
+        f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}"
+    )
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"Tag frequencies were counted on {info.counted_on}{why}")
     if info.unknown is not None:
-        msg.warn(unknown_sentence(info.unknown, info.component or "the source"))
+        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
     warn_of_promises(info)
-    warn_of_held_out(info.held_out)
+    warn_of_held_out(info.held_out, info.row_unit)
     if info.selection:
         say_what_was_chosen(info.selection)
     if info.context:
@@ -36,11 +39,11 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     print_fit_tables(info)
 
 
-def warn_of_held_out(held: HeldOut | None) -> None:
-    """Say where calibrated scores are not clearly better than raw ones."""
+def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN) -> None:
+    """Say where calibrated scores are not clearly better than raw ones. unit (str): What has labels."""
     if held is not None and held.verdict == "unclear":
         msg.warn(
-            f"On held-out parts of these {held.tokens:,} tokens calibrated scores are not clearly better than raw ones: log loss "
+            f"On held-out parts of these {held.tokens:,} {unit}s calibrated scores are not clearly better than raw ones: log loss "
             f"{number(held.calibrated)}, raw {number(held.raw)} (standard error of the difference {number(held.error)}); "
             "more data would help, or the raw scores are true already"
         )

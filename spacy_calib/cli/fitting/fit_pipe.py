@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import calib_error
+from ...pairs.documents import TOKEN
 from ..shared.examples import read_examples, run_pipes
 from ..shared.gold import check_has_gold
 
@@ -106,7 +107,11 @@ def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) 
         yield example
 
 
-def check_held_out(held: HeldOut | None, method: str) -> None:
-    """RAISES C130: by the cross-validation of the fit the calibrated scores are clearly worse than the raw ones. method (str): Registered name."""
+def check_held_out(held: HeldOut | None, method: str, unit: str = TOKEN) -> None:
+    """RAISES C130: by the cross-validation of the fit the calibrated scores are clearly worse than the raw ones.
+
+    method (str): Registered name. unit (str): What has labels.
+    """
     if held is not None and held.verdict == "worse":
-        raise calib_error("C130", method=method.split(".")[-2], tokens=held.tokens, raw=held.raw, calibrated=held.calibrated)
+        n, rows = held.tokens, f"{unit}s"
+        raise calib_error("C130", method=method.split(".")[-2], n=n, rows=rows, raw=held.raw, calibrated=held.calibrated)

@@ -19,7 +19,7 @@ _TAGS_NAMED = 8
 def warn_of_promises(info: FitInfo) -> None:
     """Warn where the sets promise nothing, and where tag offsets are all 0."""
     if info.sets:
-        warn_of_sets(info.sets)
+        warn_of_sets(info.sets, f"{info.row_unit}s")
     if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
         warn_of_offsets(info.scaling)
 
@@ -30,18 +30,18 @@ def check_sets(info: FitInfo) -> None:
     if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
         alpha, n = sets["alpha"], sets["tokens"]
         reached = ceil(1000 / (n + 1)) / 1000
-        raise calib_error("C131", alpha=alpha, tokens=n, least=tokens_for_sets(alpha)[0], reached=reached)
+        raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
 
 
-def warn_of_sets(sets: Mapping[str, Any]) -> None:
-    """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty."""
+def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
+    """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty. rows (str): What has sets."""
     worth = tokens_for_sets(sets["alpha"])[1]
     if sets["tokens"] < worth:
         msg.warn(
-            f"The sets are made of {sets['tokens']:,} tokens: what they miss may be far from {100 * sets['alpha']:g} %, for which {worth:,} "
+            f"The sets are made of {sets['tokens']:,} {rows}: what they miss may be far from {100 * sets['alpha']:g} %, for which {worth:,} "
             "at least are wanted; give more data or ask for less (--sets)"
         )
-    share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit tokens"
+    share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
     tags = sets["unreached"]
     if tags:
         others = sets["tags"] - len(tags)
@@ -52,7 +52,7 @@ def warn_of_sets(sets: Mapping[str, Any]) -> None:
     elif sets["out_of_reach"]:
         msg.warn(
             f"The sets can promise nothing for {share}, which have none: "
-            "there are too few tokens, or the right tag is below the threshold too often; ask for less (--sets)"
+            f"there are too few {rows}, or the right tag is below the threshold too often; ask for less (--sets)"
         )
     if sets["empty"]:
         what = (
@@ -61,7 +61,7 @@ def warn_of_sets(sets: Mapping[str, Any]) -> None:
             else "their sets are empty (without --allow-empty-sets they hold the likeliest tag)"
         )
         msg.warn(
-            f"No tag of {number(100 * sets['empty'], 1)} % of the fit tokens is sure enough for sets that may miss "
+            f"No tag of {number(100 * sets['empty'], 1)} % of the fit {rows} is sure enough for sets that may miss "
             f"{100 * sets['alpha']:g} %: {what}; ask for less than the error rate (--sets) to have none of these"
         )
 

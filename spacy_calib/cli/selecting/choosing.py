@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import calib_error
+from ...pairs.documents import DOCUMENT
 from ..shared.texts import stream_examples
 
 if TYPE_CHECKING:
@@ -80,23 +81,24 @@ def choose_from(corpus: ScoredCorpus, options: SelectOptions, tags: Sequence[str
     from ...corpus.active.priority import priorities, token_values
     from ...corpus.active.records import batch_rows
 
-    units = pieces_of(corpus, options.piece)
+    piece = "doc" if corpus.row_unit == DOCUMENT else options.piece
+    units = pieces_of(corpus, piece)
     keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
     labelled = labelled_keys(corpus, units, keys, given or ())
     values = token_values(corpus, options.order, options.signal, tags)
     scores = priorities(corpus, units, values, options.order, options.seed)
     if options.divides:
         scores = scores / units.words.clip(1)
-    scores = np.where(units.sums(corpus.is_word.astype(np.float64)) < options.min_words, -np.inf, scores)
-    what = f"score for {', '.join(tags)}" if tags else "scored token"
+    scores = np.where(units.sums((corpus.lengths * corpus.is_word).astype(np.float64)) < options.min_words, -np.inf, scores)
+    what = f"score for {', '.join(tags)}" if tags else f"scored {corpus.row_unit}"
     what += f" and {options.min_words} words (--min-words)"
     chosen = _chosen(units, corpus.documents_of(units.docs), scores, keys, options, labelled, what)
-    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=options.piece == "doc", tags=tags)
+    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=piece == "doc", tags=tags)
     result = {
         "for": options.purpose,
         "by": "spread" if options.adapts else options.order,
         "signal": options.signal,
-        "unit": options.piece,
+        "unit": piece,
         "per_word": options.divides,
         "tags": list(tags),
         **_sums(corpus, units, rows),

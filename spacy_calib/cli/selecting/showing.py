@@ -31,6 +31,7 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
     msg.table(rows, header=header, divider=True, aligns=(*"rrrrr", *"ll"), max_col=2 * TEXT_WIDTH)
     msg.text(f"Score: {SCORE_MEANS[result['by']]}{', divided by the words' if result['per_word'] else ''}.")
     batch, pool = result["batch"], result["pool"]
+    of_documents = any(row["reason"]["word"] is None for row in result["rows"])
     if adapts:
         msg.text(
             f"Sorted by their score, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each (the shortest ones, "
@@ -40,7 +41,7 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
     if batch["units"] > N_SHOWN:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
     for name, part in (("Batch", batch), ("Pool", pool)):
-        share = 100 * part["expected_errors"] / max(1, part["words"])
+        share = 100 * part["expected_errors"] / max(1, part["units" if of_documents else "words"])
         msg.text(
             f"{name}: {part['units']:,} {result['unit']}s of {part['docs']:,} documents, {part['words']:,} words, "
             f"{part['expected_errors']:,.1f} wrong labels expected ({share:.1f}\u00a0%)."
@@ -54,7 +55,8 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
 def _table_row(row: dict[str, Any]) -> tuple[str, ...]:
     reason = row["reason"]
     tags = [(reason["tag"], reason["probability"]), *list(reason["alternatives"].items())[:2]]
-    because = f"{shorten(reason['word'], 20)}: " + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
+    word = "" if reason["word"] is None else f"{shorten(reason['word'], 20)}: "
+    because = word + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
     sentence = "-" if row["sentence"] is None else str(row["sentence"])
     return (
         str(row["rank"]),

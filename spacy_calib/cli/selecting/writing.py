@@ -54,5 +54,6 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
         for key, value in example.reference.user_data.items():
             example.predicted.user_data.setdefault(key, value)
         for row in rows_of[number]:
-            docs[row["rank"]] = cut(example.predicted, row["start"], row["end"])
+            whole = row["sentence"] is None
+            docs[row["rank"]] = example.predicted if whole else cut(example.predicted, row["start"], row["end"])
     return [docs[row["rank"]] for row in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...pairs.documents import counted
+from ...pairs.documents import counted, extent
 from .screen import msg, number, print_table
 from .seen import show_other_weights, show_seen
 
@@ -17,19 +17,22 @@ NO_RECORD = (
 
 def show(result: dict[str, Any]) -> None:
     """Print what is to be expected, the documents, and the verdict."""
+    from ...doc.annotations import unit_of
+
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
-    msg.text(f"{counted(result['by'], result['documents'])}, {result['tokens']:,} tokens")
+    unit = unit_of(result["layer"])
+    msg.text(extent(result["by"], result["documents"], unit, result["tokens"]))
     show_other_weights(result["weights_changed"])
     show_seen(result.get("seen"))
     show_seen(result["gold"]["seen"] if "gold" in result else None)
     show_estimates(result)
     if "gold" in result:
-        show_gold(result)
+        show_gold(result, unit)
     if "per_doc" in result:
-        show_documents(result["per_doc"], result["confidence"])
+        show_documents(result["per_doc"], result["confidence"], unit)
     corrected = "gold" in result and result["trusted"]
     if result["drift"] is not None:
-        show_drift(result["drift"], corrected)
+        show_drift(result["drift"], unit, corrected)
     elif not corrected:
         msg.warn(NO_RECORD)
 
@@ -68,8 +71,8 @@ def show_estimates(result: dict[str, Any]) -> None:
         )
 
 
-def show_gold(result: dict[str, Any]) -> None:
-    """Print what the labelled documents alone say, and by how much the scores narrow that."""
+def show_gold(result: dict[str, Any], unit: str) -> None:
+    """Print what the labelled documents alone say, and by how much the scores narrow that. unit (str): What has labels."""
     gold = result["gold"]
     rows = [
         (
@@ -90,9 +93,9 @@ def show_gold(result: dict[str, Any]) -> None:
     )
     print_table(rows, header, ("l", *"r" * (len(header) - 1)))
     msg.text(
-        f"Corrected by {counted(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} tokens); {gold['among']:,} of the Docs stand among "
+        f"Corrected by {counted(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} {unit}s); {gold['among']:,} of the Docs stand among "
         f"the texts, and are counted once. Accuracy: the mean score is {_percent(result['accuracy']['mean_score'])}, which the labels change by "
-        f"{100 * gold['correction']:+.2f} a token. This holds for labelled documents that were picked at random from such texts."
+        f"{100 * gold['correction']:+.2f} a {unit}. This holds for labelled documents that were picked at random from such texts."
     )
 
 
@@ -111,8 +114,8 @@ def _range(estimate: dict[str, Any]) -> str:
     return "-" if estimate["low"] is None else f"{number(100 * estimate['low'], 2)} to {number(100 * estimate['high'], 2)}"
 
 
-def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
-    """Print the documents that are expected to be worst."""
+def show_documents(documents: list[dict[str, Any]], confidence: float, unit: str) -> None:
+    """Print the documents that are expected to be worst. unit (str): What has labels."""
     msg.divider("Documents, the worst to be expected first")
     worst = sorted(documents, key=lambda one: one["expected"])[:_SHOWN]
     true = any(one["true"] is not None for one in worst)
@@ -127,14 +130,24 @@ def show_documents(documents: list[dict[str, Any]], confidence: float) -> None:
         )
         for one in worst
     ]
-    header = ("Doc", "Tokens", "Expected", f"{100 * confidence:g} % interval", *(("True",) if true else ()), "Begins")
+    header = (
+        "Doc",
+        f"{unit.capitalize()}s",
+        "Expected",
+        f"{100 * confidence:g} % interval",
+        *(("True",) if true else ()),
+        "Begins",
+    )
     print_table(rows, header, (*"r" * (len(header) - 1), "l"))
     if len(documents) > len(worst):
         msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
 
-def show_drift(drift: dict[str, Any], corrected: bool = False) -> None:
-    """Print the comparison with the fit data, and what follows. corrected (bool): By labelled documents of the new kind."""
+def show_drift(drift: dict[str, Any], unit: str, corrected: bool = False) -> None:
+    """Print the comparison with the fit data, and what follows.
+
+    unit (str): What has labels. corrected (bool): By labelled documents of the new kind.
+    """
     from ...expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 
     msg.divider("Are these texts like the fit data?")
@@ -145,7 +158,7 @@ def show_drift(drift: dict[str, Any], corrected: bool = False) -> None:
     header = ("Difference of", "Found", "Matters from", "By chance up to", "")
     print_table(rows, header, ("l", "r", "r", "r", "l"))
     if drift["stretch"]:
-        msg.text(f"Compared by stretches of about {drift['stretch']:,} tokens, as there are few documents, and long ones.")
+        msg.text(f"Compared by stretches of about {drift['stretch']:,} {unit}s, as there are few documents, and long ones.")
     if corrected and drift["verdict"] != LIKE:
         msg.good(
             f"{drift['verdict'].capitalize()}. That matters to the scores alone: the numbers above are corrected by labels of these texts."

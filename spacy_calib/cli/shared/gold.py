@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import calib_error
+from ...errors import CalibError, calib_error
+from ...pairs.documents import DOCUMENT
 from ...pairs.unknown_gold import UnknownGold, shorter
 from ...types import OUTSIDE
+from .checks import check_option
 from .screen import shorten, warn
 
 if TYPE_CHECKING:
@@ -37,13 +39,19 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     return found or f"no {annotation.unit} carries a {annotation.gold.name} annotation"
 
 
+def nothing_scored(nlp: Language, pipe: Calibrator, n_docs: int, docs: Iterable[Doc]) -> CalibError:
+    """C075. n_docs (int): How many there are. docs: Of these, see `why_silent`."""
+    none = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
+    return calib_error("C075", name=pipe.name, none=none, n_docs=n_docs, why=why_silent(nlp, pipe, docs))
+
+
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
     """RAISES C075: the pipe has written nothing on any of the predicted Docs."""
     from ...doc.attributes import doc_view
 
     docs = [example.predicted for example in done]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
-        raise calib_error("C075", name=pipe.name, n_docs=len(docs), why=why_silent(nlp, pipe, docs))
+        raise nothing_scored(nlp, pipe, len(docs), docs)
 
 
 def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bool) -> None:
@@ -101,7 +109,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], found: Counter[tuple[str, s
         shown = [shorten(", ".join(of), _WIDTH) for of in (named, labels)]
         raise calib_error("C151", component=component, gold=shown[0], known=shown[1])
     if found and not silent:
-        warn(unknown_sentence(UnknownGold.of(found, found.total(), gold, labels).words(), component))
+        warn(unknown_sentence(UnknownGold.of(found, found.total(), gold, labels).words(), component, pipe.fit_info.row_unit))
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
@@ -118,12 +126,18 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
-def unknown_sentence(words: Mapping[str, Any], component: str) -> str:
-    """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`."""
+def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str:
+    """Which gold labels a component does not know, and what it says instead. words (dict): Of `UnknownGold`. unit (str): What has labels."""
     return (
-        f"{words['n']} tokens ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that component '{component}' does not know ({words['unknown']}; it "
         f"knows {words['known']}); all their pairs count as misses. It says {words['pairs']}; see `fit --map`"
     )
+
+
+def check_whole_documents(unit: str, gold_preproc: bool) -> None:
+    """unit (str): What has labels. RAISES C056: sentences are to be examples of their own, where documents have them."""
+    left_out = "left out for a component that labels whole documents"
+    check_option("--gold-preproc", not (gold_preproc and unit == DOCUMENT), left_out, "it")
 
 
 def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:

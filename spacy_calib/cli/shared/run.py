@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from .command import Options
 from .examples import data_files, read_examples, run_pipes
-from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold
+from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold, check_whole_documents
 from .loading import open_model, pipe_of
 from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
@@ -96,6 +96,8 @@ class Run(Options):
 
         what (str): Beside the progress bar. RAISES C030, C151: there is no gold, or none whose labels the component knows.
         """
+        for pipe in pipes:
+            check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         examples = read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
@@ -122,6 +124,7 @@ class Run(Options):
         also (Callable): Looks at the examples as they pass.
         RAISES C075: no token got a score. C151: the component knows none of the gold labels.
         """
+        check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         watch = watch_for(pipe)
         examples = also(stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key))
         if judge:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ...errors import calib_error
+from ...pairs.documents import TOKEN
 from .examples import run_pipes
-from .gold import why_silent
+from .gold import nothing_scored
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -49,13 +49,13 @@ def score(
     from ...doc.annotations import get_annotation
     from ...doc.collect import scored_corpus
 
-    names = pipes_to_run(nlp, pipe, sentences)
+    annotation = get_annotation(pipe.fit_info.layer)
+    names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
     done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
     first: list[Doc] = []
-    annotation = get_annotation(pipe.fit_info.layer)
     corpus = scored_corpus(keep_one(done, first, annotation), pipe.attr, annotation, pipe.lookup.labels())
     if not corpus.counted.any():
-        raise calib_error("C075", name=pipe.name, n_docs=corpus.n_docs, why=why_silent(nlp, pipe, first))
+        raise nothing_scored(nlp, pipe, corpus.n_docs, first)
     return corpus
 
 

@@ -21,7 +21,7 @@ class Pieces:
     """n pieces of text, one after the other, without tokens between them.
 
     docs (Ints): Number of each one's Doc. first, last (Ints): Its first token in the corpus, and the one after the last; never empty.
-    words (Ints): Its tokens that are not white space. counted (Ints): Its tokens that are counted, see `ScoredCorpus.counted`.
+    words (Ints): Its tokens that are not white space; of documents with a label their words. counted (Ints): Its tokens that are counted, see `ScoredCorpus.counted`.
     """
 
     docs: Ints
@@ -58,6 +58,6 @@ def pieces_of(corpus: ScoredCorpus, unit: str = "sentence") -> Pieces:
         raise calib_error("C001", name="unit", wanted=f"one of {', '.join(PIECE_KINDS)}", given=repr(unit))
     bounds = corpus.sentence_starts if unit == "sentence" else np.unique(corpus.doc_starts)
     first, last = bounds[:-1], bounds[1:]
-    before = np.concatenate([[0], np.cumsum([not word.isspace() for word in corpus.words.tolist()], dtype=np.intp)])
+    before = np.concatenate([[0], np.cumsum(corpus.lengths)])
     counted = np.concatenate([[0], np.cumsum(corpus.counted, dtype=np.intp)])
     return Pieces(corpus.docs[first], first, last, before[last] - before[first], counted[last] - counted[first])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...pairs.documents import DOCUMENT
 from ...types import Floats, Ints
 from .pieces import Pieces
 
@@ -32,11 +33,11 @@ def batch_rows(
         pieces are Docs. tags (Collection[str]): The tags that were hunted; empty for other orders.
     RETURNS (list[dict]): "rank" (from 1), "text", "doc" and "sentence" (from 0, in the data and in the Doc; None for whole Docs), "origin"
         (see `ScoredCorpus.origins`),
-        "start" and "end" (tokens in the Doc), "words", "score", "expected_errors", "reason": see `reason_of`, and "entities" where the
+        "start" and "end" (tokens in the Doc; None where documents have the labels), "words", "score", "expected_errors", "reason": see `reason_of`, and "entities" where the
         corpus has any.
     """
     expected = pieces.sums(np.where(corpus.counted, 1 - corpus.calibrated, np.nan))
-    rows = []
+    rows, with_label = [], corpus.row_unit == DOCUMENT
     for rank, place in enumerate(chosen.tolist(), 1):
         first, last, doc = int(pieces.first[place]), int(pieces.last[place]), int(pieces.docs[place])
         offset = int(corpus.doc_starts[doc])
@@ -46,8 +47,8 @@ def batch_rows(
             "doc": doc,
             "origin": corpus.origin(doc),
             "sentence": None if whole_docs else int(corpus.sentences[first] - corpus.sentences[offset]),
-            "start": first - offset,
-            "end": last - offset,
+            "start": None if with_label else first - offset,
+            "end": None if with_label else last - offset,
             "words": int(pieces.words[place]),
             "score": float(scores[place]),
             "expected_errors": float(expected[place]),
@@ -62,7 +63,7 @@ def batch_rows(
 def reason_of(corpus: ScoredCorpus, first: int, last: int, values: Floats, tags: Collection[str] = ()) -> dict[str, Any]:
     """Why the tokens from `first` to before `last` were chosen: the one with the greatest value, the first of equal ones.
 
-    RETURNS (dict): "token" (from 0, in the piece), "word", "label" that it carries, "tag": the label, or the likeliest of the tags that
+    RETURNS (dict): "token" (from 0, in the piece) and "word", None where documents have the labels, "label" that it carries, "tag": the label, or the likeliest of the tags that
         were hunted, its "probability" (calibrated) and "raw" one, "alternatives": other tag -> calibrated probability, highest first.
     """
     token = first + int(np.nanargmax(values[first:last]))
@@ -78,8 +79,8 @@ def reason_of(corpus: ScoredCorpus, first: int, last: int, values: Floats, tags:
     tag = next((name for name in ordered if name in tags), label)
     others = [name for name in ordered if name != tag][:N_ALTERNATIVES]
     return {
-        "token": token - first,
-        "word": str(corpus.words[token]),
+        "token": None if corpus.row_unit == DOCUMENT else token - first,
+        "word": None if corpus.row_unit == DOCUMENT else str(corpus.words[token]),
         "label": label,
         "tag": tag,
         "probability": calibrated[tag],

@@ -1,7 +1,7 @@
 """Tasks -> files: JSON Lines and CSV of our own, and what Prodigy, Label Studio and doccano import.
 
 Sources: Prodigy, "Annotation interfaces" and "API: input data"; Label Studio, "Import pre-annotated data" and "Label Studio task format";
-doccano, sequence labeling examples of its importer.
+doccano, sequence labeling and text classification examples of its importer.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from ...about import __version__
+from ...pairs.documents import DOCUMENT, TOKEN
 from ..spreadsheet import csv_lines
 from ..visible import visible
 from .tasks import Task
@@ -49,7 +50,11 @@ def record_of(task: Task) -> dict[str, Any]:
 
 
 def prodigy_of(task: Task) -> dict[str, Any]:
-    """For Prodigy's ner_manual and spans_manual: tokens and spans by character and token (the last token is part of the span)."""
+    """For Prodigy's ner_manual and spans_manual: tokens and spans by character and token (the last token is part of the span). A document
+    is for its classification: the text and the label to accept or reject.
+    """
+    if task.unit == DOCUMENT:
+        return {"text": task.text, "label": task.spans[0].label, "score": round(task.score, _DIGITS), "meta": _meta(task)}
     return {
         "text": task.text,
         "tokens": [
@@ -73,43 +78,61 @@ def prodigy_of(task: Task) -> dict[str, Any]:
 
 def label_studio_of(task: Task) -> dict[str, Any]:
     """For a project with the interface of `label_studio_config`: the text, and what the model said as a prediction."""
+    made = [_choice(task)] if task.unit == DOCUMENT else [_region(task, i) for i in range(len(task.spans))]
     return {
         "data": {_OBJECT: task.text, **_meta(task)},
         "predictions": [
             {
                 "model_version": f"spacy-calib {__version__}",
                 "score": round(task.score, _DIGITS),
-                "result": [
-                    {
-                        "id": f"{task.rank}-{i}",
-                        "from_name": _CONTROL,
-                        "to_name": _OBJECT,
-                        "type": "labels",
-                        "value": {
-                            "start": span.start,
-                            "end": span.end,
-                            "text": task.text[span.start : span.end],
-                            "labels": [visible(span.label)],
-                        },
-                        "score": round(span.score, _DIGITS),
-                    }
-                    for i, span in enumerate(task.spans)
-                ],
+                "result": made,
             }
         ],
     }
 
 
+def _choice(task: Task) -> dict[str, Any]:
+    """The category of a document, as Label Studio has it."""
+    value = {"choices": [visible(task.spans[0].label)]}
+    return {"id": f"{task.rank}-0", "from_name": _CONTROL, "to_name": _OBJECT, "type": "choices", "value": value}
+
+
+def _region(task: Task, i: int) -> dict[str, Any]:
+    """A labelled stretch, as Label Studio has it. i (int): Which of the task's."""
+    span = task.spans[i]
+    return {
+        "id": f"{task.rank}-{i}",
+        "from_name": _CONTROL,
+        "to_name": _OBJECT,
+        "type": "labels",
+        "value": {
+            "start": span.start,
+            "end": span.end,
+            "text": task.text[span.start : span.end],
+            "labels": [visible(span.label)],
+        },
+        "score": round(span.score, _DIGITS),
+    }
+
+
 def doccano_of(task: Task) -> dict[str, Any]:
-    """For doccano's sequence labeling: [first character, the one after the last, label]; other keys are kept as meta data."""
-    return {"text": task.text, "label": [[span.start, span.end, span.label] for span in task.spans], **_meta(task)}
+    """For doccano's sequence labeling: [first character, the one after the last, label]; of a document for its text classification: the
+    label. Other keys are kept as meta data.
+    """
+    whole = task.unit == DOCUMENT
+    labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
+    return {"text": task.text, "label": labels, **_meta(task)}
 
 
-def label_studio_config(labels: Iterable[str]) -> str:
-    """The labeling interface of a Label Studio project for these labels, as XML; what XML cannot hold is shown, in the predictions too."""
-    choices = "\n".join(f"    <Label value={quoteattr(visible(label))}/>" for label in labels)
+def label_studio_config(labels: Iterable[str], unit: str = TOKEN) -> str:
+    """The labeling interface of a Label Studio project for these labels, as XML; what XML cannot hold is shown, in the predictions too.
+
+    unit (str): What has them: a "document" has one as a whole.
+    """
+    each, every = ("Choice", "Choices") if unit == DOCUMENT else ("Label", "Labels")
+    choices = "\n".join(f"    <{each} value={quoteattr(visible(label))}/>" for label in labels)
     return (
-        f'<View>\n  <Labels name="{_CONTROL}" toName="{_OBJECT}">\n{choices}\n  </Labels>\n'
+        f'<View>\n  <{every} name="{_CONTROL}" toName="{_OBJECT}">\n{choices}\n  </{every}>\n'
         f'  <Text name="{_OBJECT}" value="${_OBJECT}"/>\n</View>\n'
     )
 
@@ -122,6 +145,8 @@ def _meta(task: Task) -> dict[str, Any]:
         **origin,
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence
     }  # fmt: skip
+    if task.unit == DOCUMENT:  # it is the text
+        del meta["focus"]
     if isinstance(given, dict) and not meta.keys() & given.keys():
         meta = {**given, **{key: value for key, value in meta.items() if key != "meta"}}
     if task.alternatives:

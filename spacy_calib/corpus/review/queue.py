@@ -14,7 +14,7 @@ def long_enough(corpus: ScoredCorpus, units: Units, order: Ints, min_words: int)
 
     order (Ints): Units, first to last.
     """
-    before = np.concatenate([[0], np.cumsum(corpus.is_word)])
+    before = np.concatenate([[0], np.cumsum(corpus.lengths * corpus.is_word)])
     return order[(before[units.lasts] - before[units.firsts])[order] >= min_words]
 
 

@@ -31,13 +31,13 @@ class Task:
     """One unit for a person to look at.
 
     text (str): The sentence that it stands in. tokens (list): (start, end, whether a space follows) of each of its tokens, in characters.
-    spans (list[TaskSpan]): What is to be checked. unit (str): token, sentence or entity. focus (str): The text of the unit itself.
+    spans (list[TaskSpan]): What is to be checked. unit (str): token, sentence, entity or document. focus (str): The text of the unit itself.
     doc (int): Number of the document among those with text, from 0. sentence (int): Number in it, from 0.
     origin (dict): Where the document came from, see `ScoredCorpus.origins`. rank (int): Place in the order, from 1.
     score (float): Calibrated probability that the unit is right. raw (float): The same before calibration. doubt (float): What the
         order is by.
-    alternatives (dict): Tag -> calibrated probability, highest first; of a token.
-    gold (str | None): The gold label of a token, where it is known. right (bool | None): Whether the unit is right, where that is known.
+    alternatives (dict): Tag -> calibrated probability, highest first; of a token or document.
+    gold (str | None): The gold label of a token or document, where it is known. right (bool | None): Whether the unit is right, where that is known.
     """
 
     text: str
@@ -72,6 +72,7 @@ def _task(corpus: ScoredCorpus, units: Units, number: int, rank: int, doubt: flo
     first, last = _context(corpus, unit_first, unit_last)
     tokens = _offsets(corpus, first, last)
     right, doc = int(units.right[number]), int(corpus.docs[unit_first])
+    has_row = units.kind == corpus.row_unit
     return Task(
         text=corpus.text(first, last),
         tokens=tokens,
@@ -85,8 +86,8 @@ def _task(corpus: ScoredCorpus, units: Units, number: int, rank: int, doubt: flo
         score=float(units.calibrated[number]),
         raw=float(units.raw[number]),
         doubt=doubt,
-        alternatives=alternatives(corpus, unit_first) if units.kind == "token" else {},
-        gold=_gold(corpus, unit_first) if units.kind == "token" else None,
+        alternatives=alternatives(corpus, unit_first) if has_row else {},
+        gold=_gold(corpus, unit_first) if has_row else None,
         right=None if right == UNKNOWN else bool(right),
     )
 

@@ -1,4 +1,4 @@
-"""A scored corpus -> the units that a person reviews: tokens, sentences or entities, each with the probability that it is right."""
+"""A scored corpus -> the units that a person reviews: tokens, sentences, entities or documents, each with the probability that it is right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..scored import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 class Units:
     """n stretches of tokens of a corpus, in the order of the text.
 
-    kind (str): "token", "sentence" or "entity".
+    kind (str): One of UNIT_KINDS.
     firsts, lasts (Ints): First token in the corpus, and the one after the last, shape (n,).
     labels (Ints): Place in the corpus's names; -1 for sentences.
     raw, calibrated (Floats): Probability that nothing in it is wrong; for a sentence the product over its tokens, as if independent.
@@ -37,10 +37,16 @@ class Units:
 
 
 def token_units(corpus: ScoredCorpus) -> Units:
-    """The tokens that are counted."""
+    """The rows that are counted: tokens, or documents where these have the labels."""
     index = np.flatnonzero(corpus.counted)
     return Units(
-        "token", index, index + 1, corpus.labels[index], corpus.raw[index], corpus.calibrated[index], corpus.right[index]
+        corpus.row_unit,
+        index,
+        index + 1,
+        corpus.labels[index],
+        corpus.raw[index],
+        corpus.calibrated[index],
+        corpus.right[index],
     )
 
 
@@ -72,7 +78,7 @@ def entity_units(corpus: ScoredCorpus) -> Units:
     return Units("entity", spans.starts + offsets, spans.ends + offsets, spans.labels, spans.raw, spans.calibrated, spans.right)
 
 
-UNIT_KINDS = {"token": token_units, "sentence": sentence_units, "entity": entity_units}
+UNIT_KINDS = {"token": token_units, "sentence": sentence_units, "entity": entity_units, "document": token_units}
 
 
 def units_of(corpus: ScoredCorpus, kind: str) -> Units:

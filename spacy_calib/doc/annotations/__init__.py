@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from ...errors import calib_error
+from ...pairs.documents import TOKEN
 from .arcs import ARC_EVENTS, ArcAnnotation
 from .base import Annotation, Hashes, columns_of, is_space, label_hashes
 from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
@@ -57,6 +58,11 @@ def plain_name(name: str) -> str:
     return inner.partition(" ")[0] if inner.startswith(CATS) else inner
 
 
+def unit_of(layer: str) -> str:
+    """What a row of the scores of this annotation is, "token" or "document"; layer (str): Its name, whole or plain, or "" for none."""
+    return get_annotation(layer).unit if layer else TOKEN
+
+
 __all__ = [
     "ANNOTATIONS",
     "ARC_EVENTS",
@@ -73,4 +79,5 @@ __all__ = [
     "label_hashes",
     "plain_name",
     "span_scores",
+    "unit_of",
 ]
