@@ -77,7 +77,7 @@ class Selector:
             several labels, so that they cannot be scaled beside one another.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
-        few = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
+        few = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs), data.unit)
         if few:
             return self._smallest(data, group, few)
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable}

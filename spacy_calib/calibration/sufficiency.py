@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..metrics.proper import log_losses, mean_with_error
+from ..pairs.documents import TOKEN
 from ..pairs.folds import contiguous_folds
 from ..schema import number, record, text, whole
 from ..types import Floats, Ints, Pairs
@@ -30,16 +31,17 @@ _MATERIAL = 0.01
 _FEWEST_TOKENS = 100
 
 
-def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int) -> str:
+def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int, unit: str = TOKEN) -> str:
     """Why methods cannot be compared by cross-validation on so much data; "" where they can.
 
     Below any of the three least numbers nothing is compared, and the smallest safe map is taken: one temperature for all tags, or none.
 
     n_documents (int): Documents with pairs. n_tokens (int): Tokens with gold. n_pairs (int): Pairs that reach the threshold.
+    unit (str): What is counted as tokens, where it is something else.
     """
     wanted = (
         ("documents", n_documents, DOCUMENTS_TO_CHOOSE),
-        ("tokens", n_tokens, TOKENS_TO_CHOOSE),
+        (f"{unit}s", n_tokens, TOKENS_TO_CHOOSE),
         ("pairs", n_pairs, PAIRS_TO_CHOOSE),
     )
     return next((f"{given:,} {what}, and {least:,} are wanted" for what, given, least in wanted if given < least), "")

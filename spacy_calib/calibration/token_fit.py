@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..pairs.documents import TOKEN
 from ..pairs.folds import cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
@@ -30,7 +31,7 @@ class TokenData:
     gold (Ints): Column of the gold tag of each token: -1 where the model does not know it, -2 where there is no gold.
     documents (Ints): Of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it have no map.
     others (Pairs): The pairs of tokens without gold, whose hits mean nothing; their rows stand between those of the pairs. words: What
-        stands in the tokens, which a context looks at; None without one.
+        stands in the tokens, which a context looks at; None without one. unit (str): What a row is, "token" or "document".
     """
 
     pairs: Pairs
@@ -40,6 +41,7 @@ class TokenData:
     threshold: float
     others: Pairs = field(default_factory=Pairs.none)
     words: Any = None
+    unit: str = TOKEN
 
     @cached_property
     def kept(self) -> Ints:

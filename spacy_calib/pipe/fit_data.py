@@ -24,7 +24,7 @@ from ..doc.events import span_hits
 from ..doc.gold import gold_columns
 from ..doc.reading import document_of
 from ..errors import calib_error
-from ..pairs.documents import DocumentNumbers
+from ..pairs.documents import TOKEN, DocumentNumbers
 from ..pairs.marginals import Scores, stack
 from ..pairs.unknown_gold import UnknownGold
 from ..sources.base import Source
@@ -83,9 +83,9 @@ class FitData:
         if n_pairs < min_pairs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=min_pairs)
 
-    def tokens(self, n_tags: int, threshold: float, words: FitWords | None = None) -> TokenData:
-        """What a token calibration is fitted on. words (FitWords | None): What a context looks at."""
-        return TokenData(self.pairs, self.gold, self.documents, n_tags, threshold, self.unjudged, words)
+    def tokens(self, n_tags: int, threshold: float, words: FitWords | None = None, unit: str = TOKEN) -> TokenData:
+        """What a token calibration is fitted on. words (FitWords | None): What a context looks at. unit (str): What a row is."""
+        return TokenData(self.pairs, self.gold, self.documents, n_tags, threshold, self.unjudged, words, unit)
 
 
 def collect_fit_data(

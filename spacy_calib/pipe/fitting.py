@@ -181,7 +181,7 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
         labels=labels,
         data=data,
         texts=watch.units(),
-        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments)),
+        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments), annotation.unit),
         counts=_counts(annotation, labels, data, arguments),
     )
 
