@@ -47,7 +47,7 @@ class Mark(NamedTuple):
     raw, score (float | None): Probability that it is right, before and after calibration; None where it has no score.
     accept (bool | None): Whether it reaches its cut-off; None without cut-offs.
     others (tuple): (text, label, probability) of what could stand in its place, likeliest first: stretches that the beam of a recognizer
-        weighed and did not choose, else what its single words could be.
+        weighed and did not choose, else what its single words could be; text "" where it is the stretch itself.
     """
 
     start: int
@@ -272,6 +272,6 @@ def _chip(text: str, mark: Mark, look: Look) -> str:
     accept = {True: "reaches its cut-off", False: "below its cut-off", None: ""}[mark.accept]
     more = f'<span class="cb-more">{accept}</span>' if accept else ""
     rows = [(mark.label, mark.score)]
-    rows += [(f"{label} ({other})", score) for other, label, score in mark.others[: look.alternatives]]
+    rows += [(f"{label} ({other})" if other else label, score) for other, label, score in mark.others[: look.alternatives]]
     chip = f'<span class="cb-chip" dir="ltr">{escape(mark.label)} <b>{escape(percent(mark.score))}</b></span>'
     return _beside(held, chip) + _tip(mark.label, rows, mark.raw, more)

@@ -117,30 +117,25 @@ def _frame(doc: Doc) -> dict[str, Any]:
 
 
 def read_words(part: Doc | Span, attr: str) -> Passage:
-    """The tokens of a Doc or Span with what the pipe says of each; of a document that has scores as a whole, the whole text as one word.
+    """The tokens of a Doc or Span with what the pipe says of each; a document that has scores as a whole is marked as a whole.
 
     RAISES C095: no scores.
     """
     doc = part.doc
     view = _view(doc, attr)
-    if view is None:
-        words = []
-    elif view.unit == TOKEN:
-        words = [_word(token, attr, view) for token in part]
-    else:
-        words = [_whole(part, attr, view)]
-    return Passage(**_frame(doc), words=words)
+    if view is not None and view.unit != TOKEN:
+        return Passage(**_frame(doc), text=part.text, marks=_of_whole(part, attr, view))
+    return Passage(**_frame(doc), words=[] if view is None else [_word(token, attr, view) for token in part])
 
 
-def _whole(part: Doc | Span, attr: str, view: DocCalib) -> Word:
-    """A document as a word. A part of it has no score."""
+def _of_whole(part: Doc | Span, attr: str, view: DocCalib) -> list[Mark]:
+    """The mark of a whole document: its category, with its score. A part of it has none."""
     values = doc_values(part, attr) if isinstance(part, Doc) else None
     if values is None:
-        return Word(part.text, "", "", None, None, ())
-    scores = doc_cats(part.doc, attr) or {}
-    return Word(
-        part.text, "", get_annotation(view.layer).label_at(part.doc, 0), values.raw, values.calibrated, tuple(scores.items())
-    )
+        return []
+    own = get_annotation(view.layer).label_at(part.doc, 0)
+    others = tuple(("", label, score) for label, score in (doc_cats(part.doc, attr) or {}).items() if label != own)
+    return [Mark(0, len(part.text), own, values.raw, values.calibrated, None, others)]
 
 
 def _word(token: Token, attr: str, view: DocCalib) -> Word:

@@ -152,16 +152,20 @@ def test_entities_of_a_tagger_are_an_error(doc):
         spacy_calib.render(doc, style="ents")
 
 
-def test_a_document_that_has_scores_as_a_whole_is_shown_as_one_word():
+def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
     nlp = fitted_categorizer()
     doc = nlp("the band was good\nnew song")
-    (word,) = read_words(doc, "calib").words
-    assert (word.text, word.tag) == (doc.text, max(doc.cats, key=doc.cats.get))
-    assert (word.raw, word.score) == (doc._.calib_raw, doc._.calib_score)
-    assert dict(word.scores) == doc._.calib_cats
-    (part,) = read_words(doc[1:3], "calib").words
-    assert (part.text, part.score) == ("band was", None)
-    assert "Chance that the category is right" in spacy_calib.render(doc)
+    passage = read_words(doc, "calib")
+    (mark,) = passage.marks
+    assert (passage.text, mark.start, mark.end) == (doc.text, 0, len(doc.text))
+    assert (mark.label, mark.raw, mark.score) == (max(doc.cats, key=doc.cats.get), doc._.calib_raw, doc._.calib_score)
+    assert {mark.label: mark.score, **{label: score for _, label, score in mark.others}} == doc._.calib_cats
+    part = read_words(doc[1:3], "calib")
+    assert (part.text, part.marks) == ("band was", [])
+    html = spacy_calib.render(doc)
+    assert "Chance that the category is right" in html
+    assert f"{mark.label} <b>" in html
+    assert html.count('class="cb-name"') == len(doc._.calib_cats)
     with pytest.raises(CalibError, match=r"\[C096\].*are of documents \(cats\), not of entities"):
         spacy_calib.render(doc, style="ents")
 
