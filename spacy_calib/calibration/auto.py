@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
+from ..pairs.documents import DOCUMENT
 from ..schema import flag, listed, maybe, number, optional, record, text, whole
 from ..types import Grouping, Groups
 from .candidates import NOTHING, Candidate, ScaledScores, select_method
@@ -77,7 +78,10 @@ class Selector:
             several labels, so that they cannot be scaled beside one another.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
-        few = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs), data.unit)
+        # Of a document with several labels each is a question of its own; of a token they are nearly one.
+        alone = data.unit == DOCUMENT and not scalable
+        n_questions = len(pairs) if alone else len(np.unique(pairs.rows))
+        few = too_few_to_choose(len(np.unique(documents)), n_questions, len(pairs), data.unit)
         if few:
             return self._smallest(data, group, few)
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable}

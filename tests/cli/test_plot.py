@@ -87,7 +87,7 @@ def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
             ("--kind", "pie"),
             "Option --kind must be one of reliability, top, groups, errors, coverage, all, watch, but 'pie' was given.",
         ),
-        (("--of", "words"), "Option --of must be one of tokens, entities, but 'words' was given."),
+        (("--of", "words"), "Option --of must be one of tokens, entities, documents, but 'words' was given."),
         (("--of", "entities"), "calibrates 'tagger', which finds no entities"),
         (("--tag", "NOPE"), "judges no tag 'NOPE'; it judges:"),
         (("--bins", "0"), "Option --bins must be at least 1, but 0 was given."),

@@ -154,7 +154,7 @@ def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--unit", "page"], "Option --unit must be one of token, sentence, entity, but 'page' was given"),
+        (["--unit", "page"], "Option --unit must be one of token, sentence, entity, document, but 'page' was given"),
         (["--by", "luck"], "Option --by must be one of calibrated, raw, margin"),
         (["--top", 0], "Option --top must be at least 1"),
         (["--format", "xml"], "Option --format must be one of table, json, jsonl"),

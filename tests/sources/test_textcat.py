@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import load_model_from_config
 
+from spacy_calib.calibration.recalibrators.logistic import sigmoid
 from spacy_calib.context.features import Document
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
@@ -76,8 +80,6 @@ def test_gold_that_leaves_labels_out_takes_no_part_there():
 
 
 def test_binary_classes_sum_to_one():
-    import spacy
-
     nlp = spacy.blank("xx")
     nlp.add_pipe("textcat", config=model_of("textcat"))
     docs = category_docs(80, 35, vocab=nlp.vocab)
@@ -139,3 +141,41 @@ def test_a_context_is_refused_where_it_is_asked_for(nlp):
         calib.fit(examples)
     calib.context = TokenContext([Document()], "no_worse")
     assert calib.fit(examples).tokens.context is None
+
+
+# Many labels
+
+
+def test_five_hundred_labels_fit_and_apply():
+    """Raw log-odds are 1.5 times too large and those of each label off by a number of its own."""
+    rng, n, n_labels = np.random.default_rng(0), 120, 500
+    labels = [f"L{i}" for i in range(n_labels)]
+    nlp = spacy.blank("xx")
+    bow = {**model_of("textcat_multilabel")["model"], "length": 16}
+    component = nlp.add_pipe("textcat_multilabel", config={"model": bow})
+    for label in labels:
+        component.add_label(label)
+    nlp.initialize()
+    share, bias = 0.3 / np.arange(1, n_labels + 1) ** 0.8, rng.normal(0, 0.7, n_labels)
+
+    def drawn() -> list[Example]:
+        log_odds = np.log(share / (1 - share)) + rng.normal(0, 2, (n, n_labels))
+        gold = rng.random((n, n_labels)) < sigmoid(log_odds)
+        raw = sigmoid(1.5 * log_odds + bias + 0.3)
+        docs = [[Doc(nlp.vocab, words=["text"]) for _ in range(n)] for _ in range(2)]
+        for predicted, reference, scores, hits in zip(*docs, raw, gold, strict=True):
+            predicted.cats = dict(zip(labels, scores.tolist(), strict=True))
+            reference.cats = dict(zip(labels, hits.astype(float).tolist(), strict=True))
+        return [Example(*pair) for pair in zip(*docs, strict=True)]
+
+    calib = calib_of(nlp, "textcat_multilabel", pooling={"@calib_poolings": "spacy-calib.TagOffsets.v1"})
+    calib.fit(drawn())
+    assert len(calib.groups) == 5
+    assert calib.tokens.maps.offsets.describe()["strength"] is not None
+    test = drawn()
+    for example in test:
+        calib(example.predicted)
+    scores = calib.score(test)
+    assert scores["calib_smce"] < scores["calib_smce_raw"] / 2
+    assert scores["calib_gmce"] < scores["calib_gmce_raw"]
+    assert scores["calib_nll"] < scores["calib_nll_raw"]
