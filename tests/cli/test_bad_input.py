@@ -734,9 +734,9 @@ def test_a_second_pass_behind_a_component_of_the_users_that_sets_entities(entity
     import_file("python_code", tmp_path / "code.py")
     path = save_recognizer("ner", tmp_path / "ruled", lambda nlp: nlp.add_pipe("spacy_calib_test_presets", before="ner"))
     options = ["-C", "ner", "--code", tmp_path / "code.py", "--silent"]
-    outcome = calib("fit", path, entity_dev, out, *options, "--second-pass")
+    outcome = calib("fit", path, entity_dev, out, *options, "--second-pass", "-m", "isotonic")
     refuses(outcome, "a component before it sets entities, and a second pass cannot tell them from its own")
-    assert calib("fit", path, entity_dev, tmp_path / "inline", *options).code == 0
+    assert calib("fit", path, entity_dev, tmp_path / "inline", *options, "-m", "isotonic").code == 0
     doc = spacy.load(tmp_path / "inline")("Ann lives in New York .")
     assert doc.ents[0].text == "Ann"
     assert doc.ents[0]._.calib_score is None
@@ -747,7 +747,7 @@ def test_a_second_pass_behind_a_component_of_the_users_that_sets_entities(entity
 def test_a_ruler_before_the_recognizer_without_second_pass(entity_dev, tmp_path):
     """Presets stay what they were and get no score; the ruler brings a type that the recognizer learns to know while it runs."""
     path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
-    assert calib("fit", path, entity_dev, tmp_path / "done", "-C", "ner", "--silent").code == 0
+    assert calib("fit", path, entity_dev, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic").code == 0
     stock, nlp = spacy.load(path), spacy.load(tmp_path / "done")
     docs = entity_docs(40, 41)
     presets = 0
@@ -770,7 +770,7 @@ def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
         doc.set_ents([*doc.ents, *tools], default="outside")
     path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
     data = save_docs(tmp_path / "tools.spacy", docs)
-    assert calib("fit", path, data, tmp_path / "done", "-C", "ner", "--silent").code == 0
+    assert calib("fit", path, data, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic").code == 0
     pipe = spacy.load(tmp_path / "done").get_pipe("calib")
     assert "TOOL" in pipe.labels
     assert pipe.fit_info.unknown_gold == 0

@@ -168,7 +168,7 @@ def test_a_metric_registered_elsewhere_is_in_table_json_and_scorer(register, cal
 
 
 def test_bins_replace_those_of_the_fit(model, dev, test_file, tmp_path):
-    assert calib("fit", model, dev, tmp_path / "out", "-b", 4, "--silent").code == 0
+    assert calib("fit", model, dev, tmp_path / "out", "-b", 4, "--silent", "-m", "isotonic").code == 0
     errors = {}
     for options in ((), ("-b", 4), ("-b", 1)):
         path = tmp_path / "table.json"
@@ -246,7 +246,10 @@ def test_run_time_documents_without_tokens_with_spaces_only_and_very_long(calibr
 
 def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrated, dev, tmp_path):
     both = tmp_path / "both"
-    assert calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent").code == 0
+    assert (
+        calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent", "-m", "isotonic").code
+        == 0
+    )
     vocab = spacy.blank("xx").vocab
     tags_only = save_docs(tmp_path / "tags.spacy", [Doc(vocab, words=["the", "dog"], tags=["DET", "NOUN"])] * 10)
     outcome = calib("evaluate", both, tags_only, "-o", tmp_path / "table.json")

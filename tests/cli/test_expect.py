@@ -143,7 +143,9 @@ def test_precision_recall_and_f_of_entities(calibrated_ner, entity_test, tmp_pat
 
 
 def test_other_events_have_a_precision_alone(ner_model, entity_dev, entity_test, tmp_path):
-    outcome = calib("fit", ner_model, entity_dev, tmp_path / "fitted", "-C", "ner", "--event", "overlap", "--silent")
+    outcome = calib(
+        "fit", ner_model, entity_dev, tmp_path / "fitted", "-C", "ner", "--event", "overlap", "--silent", "-m", "isotonic"
+    )
     assert outcome.code == 0, outcome.text
     entities = expect(str(tmp_path / "fitted"), entity_test)["entities"]
     assert entities["precision"] is not None

@@ -51,7 +51,7 @@ def test_fit_writes_a_pipeline_whose_tokens_carry_probabilities(model, dev, tmp_
 
 
 def test_fit_says_what_it_fitted_and_marks_the_table_as_fit_data(model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out")
+    outcome = calib("fit", model, dev, tmp_path / "out", "-m", "isotonic")
     n_tokens = sum(len(doc) for doc in DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
     assert f"Calibrated tagger on {n_tokens} tokens" in outcome.text
     assert "Tag frequencies were counted on the fit data (no --train-data was given)" in outcome.text
@@ -101,7 +101,7 @@ def test_fit_methods(method, registered, model, dev, tmp_path):
     ("component", "layer"), [("morphologizer", "morph"), ("senter", "sent"), ("trainable_lemmatizer", "lemma")]
 )
 def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component)
+    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component, "-m", "isotonic")
     assert outcome.code == 0
     assert f"Calibrated {component}" in outcome.text
     nlp = loaded(tmp_path / "out")
@@ -112,7 +112,7 @@ def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_
 
 def test_train_data_gives_the_frequencies(model, dev, tmp_path):
     train = save_docs(tmp_path / "odd.spacy", [gold_doc(spacy.blank("xx").vocab, [("the", "DET")] * 3 + [("red", "ADJ")])])
-    outcome = calib("fit", model, dev, tmp_path / "out", "-t", train)
+    outcome = calib("fit", model, dev, tmp_path / "out", "-t", train, "-m", "isotonic")
     assert "Tag frequencies were counted on odd.spacy" in outcome.text
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     counts = dict(zip(pipe.labels, pipe.tokens.maps.groups.counts.tolist(), strict=True))
@@ -127,8 +127,8 @@ def test_fit_reads_a_folder_like_the_files_in_it(model, dev, tmp_path):
     save_docs(folder / "a.spacy", docs[:50])
     save_docs(folder / "deeper" / "b.spacy", docs[50:])
     (folder / "notes.txt").write_text("not gold")
-    assert calib("fit", model, dev, tmp_path / "one", "--silent").code == 0
-    assert calib("fit", model, folder, tmp_path / "two", "--silent").code == 0
+    assert calib("fit", model, dev, tmp_path / "one", "--silent", "-m", "isotonic").code == 0
+    assert calib("fit", model, folder, tmp_path / "two", "--silent", "-m", "isotonic").code == 0
     one, two = (loaded(tmp_path / name).get_pipe("calib") for name in ("one", "two"))
     assert one.fit_info.docs == two.fit_info.docs == 120
     assert (
@@ -153,7 +153,7 @@ def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
 
 
 def test_silent_prints_nothing(model, dev, tmp_path):
-    assert calib("fit", model, dev, tmp_path / "out", "--silent").printed == ""
+    assert calib("fit", model, dev, tmp_path / "out", "--silent", "-m", "isotonic").printed == ""
     assert calib("evaluate", tmp_path / "out", dev, "--silent").printed == ""
     assert calib("info", tmp_path / "out", "--silent").printed == ""
 

@@ -114,7 +114,7 @@ def test_every_token_and_entity_carries_probabilities(calibrated_ner, entity_tes
 
 
 def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
-    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner")
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", "isotonic")
     assert outcome.code == 0
     nlp, docs = run(tmp_path / "out", entity_dev)
     n_tokens, n_entities = sum(map(len, docs)), sum(len(doc.ents) for doc in docs)
@@ -225,7 +225,7 @@ def test_each_event_counts_the_entities_for_which_it_holds(ner_model, entity_dev
     gold = gold_docs(entity_dev)
     right = {}
     for event, holds in EVENTS.items():
-        outcome = calib("fit", ner_model, entity_dev, tmp_path / event, "-C", "ner", "--event", event)
+        outcome = calib("fit", ner_model, entity_dev, tmp_path / event, "-C", "ner", "--event", event, "-m", "isotonic")
         assert outcome.code == 0
         nlp = spacy.load(tmp_path / event)
         right[event] = nlp.get_pipe("calib").fit_info.spans.right
@@ -238,7 +238,7 @@ def test_each_event_counts_the_entities_for_which_it_holds(ner_model, entity_dev
 
 def test_train_data_gives_the_frequencies_of_tokens_and_entities(ner_model, entity_dev, entity_gold, tmp_path):
     train = entity_gold / "train.spacy"
-    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--train-data", train)
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--train-data", train, "-m", "isotonic")
     assert "Tag frequencies were counted on train.spacy" in outcome.text
     pipe = spacy.load(tmp_path / "out").get_pipe("calib")
     docs = gold_docs(train)
@@ -357,7 +357,7 @@ def test_the_tagger_first_and_the_recognizer_afterwards(ner_model, entity_dev, t
 def test_beam_ner_becomes_calib_beam_ner(tmp_path):
     model = save_recognizer("beam_ner", tmp_path / "model")
     data = save_docs(tmp_path / "few.spacy", entity_docs(40, 35))  # the beam search takes its time
-    outcome = calib("fit", model, data, tmp_path / "out", "-C", "beam_ner")
+    outcome = calib("fit", model, data, tmp_path / "out", "-C", "beam_ner", "-m", "isotonic")
     assert outcome.code == 0
     before, (after, _) = config_of(model), without_calib(config_of(tmp_path / "out"))
     assert after["components"]["beam_ner"].pop("factory") == "calib_beam_ner"
@@ -376,7 +376,7 @@ def test_beam_ner_becomes_calib_beam_ner(tmp_path):
 def test_span_categorizers(factory, span_gold, tmp_path):
     dev, test = span_gold / "dev.spacy", span_gold / "test.spacy"
     model = save_recognizer(factory, tmp_path / "model")
-    outcome = calib("fit", model, dev, tmp_path / "out", "-C", factory)
+    outcome = calib("fit", model, dev, tmp_path / "out", "-C", factory, "-m", "isotonic")
     assert outcome.code == 0
     assert f"Calibrated {factory} on" in outcome.text
     after, block = without_calib(config_of(tmp_path / "out"))

@@ -130,7 +130,9 @@ def test_without_the_options_there_is_none_of_it(calibrated):
 @pytest.mark.parametrize("coverage", ["marginal", "group", "tag"])
 def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     """Every Token._.calib_set may be None then, of which nothing was said."""
-    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", coverage, "--threshold", 0.2)
+    outcome = calib(
+        "fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", coverage, "--threshold", 0.2, "-m", "isotonic"
+    )
     assert outcome.code == 0
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
     held = info_of(tmp_path / "out", tmp_path)["sets"]
@@ -166,7 +168,9 @@ def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, de
 
 def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_path):
     """Of some tags there are too few tokens, or too few above the threshold, for sets that miss 2 % of them."""
-    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.02, "--coverage", "tag", "--threshold", 0.2)
+    outcome = calib(
+        "fit", model, dev, tmp_path / "out", "--sets", 0.02, "--coverage", "tag", "--threshold", 0.2, "-m", "isotonic"
+    )
     held = info_of(tmp_path / "out", tmp_path)["sets"]
     assert 0 < len(held["unreached"]) < held["tags"]
     assert 0 < held["out_of_reach"] < 1
@@ -177,7 +181,7 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
 
 
 def test_nothing_is_said_where_every_token_has_a_set(model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.2, "--coverage", "tag")
+    outcome = calib("fit", model, dev, tmp_path / "out", "--sets", 0.2, "--coverage", "tag", "-m", "isotonic")
     assert outcome.code == 0
     assert "promise nothing" not in outcome.text
     assert "coverage: tag" in calib("info", tmp_path / "out").text
@@ -201,7 +205,7 @@ def test_sets_above_the_error_rate_say_how_many_are_empty(options, model, dev, t
 
 
 def test_sets_below_the_error_rate_are_not_empty_of_which_nothing_is_said(model, dev, tmp_path):
-    assert "sure enough" not in calib("fit", model, dev, tmp_path / "out", "--sets", 0.05).text
+    assert "sure enough" not in calib("fit", model, dev, tmp_path / "out", "--sets", 0.05, "-m", "isotonic").text
 
 
 def test_empty_sets_without_sets_are_refused(model, dev, tmp_path):
@@ -219,7 +223,9 @@ def test_tag_offsets_that_change_nothing_are_named(scaling, why, model, dev, tmp
 
 def test_a_set_of_all_tags_keeps_any_promise(model, dev, tmp_path):
     """No tag can be ruled out here, and none is below the threshold."""
-    assert calib("fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", "tag", "--silent").code == 0
+    assert (
+        calib("fit", model, dev, tmp_path / "out", "--sets", 0.002, "--coverage", "tag", "--silent", "-m", "isotonic").code == 0
+    )
     assert {len(token._.calib_set) for token in tokens_of(tmp_path / "out", 3)} == {5}
     assert info_of(tmp_path / "out", tmp_path)["sets"]["out_of_reach"] == 0
 

@@ -18,7 +18,7 @@ from tests.cli.conftest import calib, files_of, refuses
 def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, score_file, score_calibrator, tmp_path):
     """Command -> arguments that work."""
     return {
-        "fit": [model, dev, tmp_path / "fitted"],
+        "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
         "evaluate": [calibrated, test_file],
         "info": [calibrated],
         "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],

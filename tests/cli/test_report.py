@@ -120,7 +120,7 @@ def test_span_categories_are_judged_too(calibrated_spancat, span_gold):
     [("morphologizer", "morphologizer"), ("trainable_lemmatizer", "lemmatizer"), ("senter", "sentence splitter")],
 )
 def test_other_components_are_called_by_their_name(model, dev, tmp_path, component, noun):
-    assert calib("fit", model, dev, tmp_path / "m", "--component", component, "--silent").code == 0
+    assert calib("fit", model, dev, tmp_path / "m", "--component", component, "--silent", "-m", "isotonic").code == 0
     enough = save_gold(tmp_path / "enough.spacy", 300, seed=2)
     (view,) = report(str(tmp_path / "m"), enough, output=tmp_path / "r.html")["views"]
     assert f"this {noun}" in view["verdict"]["sentence"].lower()
@@ -222,7 +222,7 @@ def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tm
     nlp = spacy.load(model)
     nlp.disable_pipe("senter")
     nlp.to_disk(tmp_path / "model")
-    assert calib("fit", tmp_path / "model", dev, tmp_path / "one", "--silent").code == 0
+    assert calib("fit", tmp_path / "model", dev, tmp_path / "one", "-m", "isotonic", "--silent").code == 0
     fit = calib("fit", tmp_path / "one", dev, tmp_path / "two", "-C", "senter", "--attr", "sent")
     assert "Component 'senter' is disabled in this pipeline" in fit.text
     contents = report(str(tmp_path / "two"), test_file, format="json")

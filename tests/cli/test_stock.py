@@ -65,7 +65,7 @@ def test_a_tagger_a_span_categorizer_and_a_second_pass(
 ):
     """No recognizer of ours is in them: the calib pipe alone goes."""
     twice = tmp_path / "twice"
-    assert calib("fit", ner_model, entity_dev, twice, "-C", "ner", "--second-pass", "--silent").code == 0
+    assert calib("fit", ner_model, entity_dev, twice, "-C", "ner", "--second-pass", "-m", "isotonic", "--silent").code == 0
     for name, before, after in (("a", model, calibrated), ("b", spancat_model, calibrated_spancat), ("c", ner_model, twice)):
         outcome = calib("stock", after, tmp_path / name)
         assert outcome.code == 0

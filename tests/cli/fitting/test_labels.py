@@ -107,7 +107,7 @@ def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_tes
 def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_model, other_scheme, tmp_path):
     path = tmp_path / "merged"
     options = ["--component", "ner", "--map", "PER=agent,ORG=agent,LOC="]
-    outcome = calib("fit", ner_model, other_scheme / "merged.spacy", path, *options, "--silent")
+    outcome = calib("fit", ner_model, other_scheme / "merged.spacy", path, *options, "--silent", "-m", "isotonic")
     assert outcome.code == 0, outcome.text
     nlp = spacy.load(path)
     assert nlp.get_pipe("calib").lookup.labels() == ("O", "agent")
@@ -117,7 +117,9 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
     assert 0 < seen["PER"] <= 1
     assert all(set(token._.calib_scores) <= {"O", "agent"} for doc in docs for token in doc)
     # The next fit keeps the map.
-    again = calib("fit", path, other_scheme / "merged.spacy", tmp_path / "again", "--component", "ner", "--silent")
+    again = calib(
+        "fit", path, other_scheme / "merged.spacy", tmp_path / "again", "--component", "ner", "--silent", "-m", "isotonic"
+    )
     assert again.code == 0, again.text
     assert spacy.load(tmp_path / "again").get_pipe("calib").lookup.labels() == ("O", "agent")
     for command, *more in (("report", "-o", tmp_path / "r.html"), ("rank", "-n", 3), ("select", "-n", 2), ("info",)):
