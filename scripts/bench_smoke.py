@@ -56,6 +56,7 @@ RUNS = {
     "bench_watch.py": Run("--runs 1", "| sentence |"),
     "entity_table.py": Run("--model {model} --name small " + NER_FILES + " --beam-width 2", "small"),
     "threshold_study.py": Run("--simulate --repeats 3 --entities 200", "| 0.95 |"),
+    "recall_study.py": Run("--simulate --repeats 3 --documents 50", "| 50 | 0, 0 | 0.99 |"),
     "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),
     "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/pairs/folds.py", "| pairs | 1 |"),
     "study_auto_small.py": Run("--made-up --splits 2 --tokens 600 --rules auto raw", "| auto |"),

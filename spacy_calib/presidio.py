@@ -8,8 +8,10 @@ from typing import Any
 
 from spacy import util
 from spacy.language import Language
+from spacy.tokens import Span
 
 from .doc.attributes import DEFAULT_ATTR
+from .doc.doubtful import doubtful_key
 from .errors import calib_error
 from .pipe.component import Calibrator
 
@@ -19,6 +21,10 @@ except ModuleNotFoundError as error:
     if error.name != "presidio_analyzer":
         raise
     raise calib_error("C064") from None
+
+
+# The least score of a flagged stretch: Presidio leaves out results whose score is 0.
+_LEAST = 1e-6
 
 
 class CalibratedSpacyNlpEngine(SpacyNlpEngine):
@@ -41,9 +47,13 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     attr (str): Prefix of the calib pipe's attributes.
     accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs that `spacy calib threshold`
         found and the calib pipe applies. An entity without a score (None) stays in: it may be personal data.
+    flagged (bool): Report, besides the entities, every stretch of `doc.spans["<attr>_doubtful"]`: what the cut-offs of `spacy calib
+        threshold --recall` flag, so that no more escapes than was asked for, also where the recognizer said O. Its score is that of the
+        group: the highest P(inside an entity) of its tokens or, with a cut-off for each label, P(label); most are low, so give no
+        score_threshold. Of types that Presidio's recognizer does not support it reports nothing, as ever: map them.
     use_multiplier (bool): Multiply calibrated scores of low_score_entity_names as Presidio does with its own.
-    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only without cut-offs. C027: no
-        pipeline has a fitted calib pipe. C065: the calib pipe reads a component that finds no entities.
+    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged without cut-offs, or both of
+        them. C027: no pipeline has a fitted calib pipe. C065: the calib pipe reads a component that finds no entities.
     """
 
     nlp: Any  # None until pipelines are loaded, as in Presidio
@@ -56,6 +66,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         nlp: Language | Mapping[str, Language] | None = None,
         attr: str = DEFAULT_ATTR,
         accepted_only: bool = False,
+        flagged: bool = False,
         use_multiplier: bool = False,
     ):
         if bool(models) == (nlp is not None):
@@ -65,6 +76,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self.models = models or []  # Presidio's default is to download a pipeline, which has no calib pipe
         self.attr = attr
         self.accepted_only = accepted_only
+        self.flagged = flagged
         self.use_multiplier = use_multiplier
         if nlp is not None:
             self._take({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
@@ -96,9 +108,18 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             raise calib_error("C001", name="attr", wanted=f"that of a fitted calib pipe ({prefixes})", given=repr(self.attr))
         if all(pipe.spans.groups is None for _, pipe in own):
             raise calib_error("C065", name=own[0][0], component=own[0][1].source.component)
-        if self.accepted_only and all(pipe.spans.cutoffs is None for _, pipe in own):
-            wanted = f"False as long as the pipe '{own[0][0]}' has no cut-offs (`python -m spacy calib threshold` finds them)"
-            raise calib_error("C001", name="accepted_only", wanted=wanted, given=True)
+        if self.flagged and self.accepted_only:
+            raise calib_error(
+                "C001", name="flagged", wanted="False beside accepted_only, which leaves out what is not sure", given=True
+            )
+        for name, option, cutoffs in (
+            ("accepted_only", "--precision", [pipe.spans.cutoffs for _, pipe in own]),
+            ("flagged", "--recall", [pipe.tokens.recall_cutoffs for _, pipe in own]),
+        ):
+            if getattr(self, name) and not any(cutoffs):
+                finds = f"`python -m spacy calib threshold {option}` finds them"
+                wanted = f"False as long as the pipe '{own[0][0]}' has no cut-offs ({finds})"
+                raise calib_error("C001", name=name, wanted=wanted, given=True)
         self.nlp = pipelines
 
     def process_text(self, text: str, language: str) -> NlpArtifacts:
@@ -121,9 +142,26 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             score = span._.get(f"{self.attr}_score")
             if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
                 kept.append((entity, default if score is None else score * self._factor(entity.label_)))
+        if self.flagged:
+            kept = sorted([*kept, *self._doubtful(artifacts.tokens, own)], key=lambda one: one[0].start)
         artifacts.entities = [entity for entity, _ in kept]
         artifacts.scores = [score for _, score in kept]
         return artifacts
+
+    def _doubtful(self, doc: Any, own: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
+        """The flagged stretches of a Doc that are no entities of it, as Presidio calls their types, with their scores. own (Mapping): (start, end) of its
+        entities -> entity.
+        """
+        group = doc.spans.get(doubtful_key(self.attr), ())
+        scores = group.attrs["scores"].tolist() if len(group) else []
+        given = [
+            (Span(doc, span.start, span.end, label=span.label_), max(score, _LEAST))
+            for span, score in zip(group, scores, strict=True)
+            if (span.start, span.end) not in own
+        ]
+        of_span = {(span.start, span.end): score for span, score in given}
+        mapped, _ = self._get_updated_entities([span for span, _ in given], [score for _, score in given])
+        return [(span, of_span[span.start, span.end] * self._factor(span.label_)) for span in mapped]
 
     def _factor(self, label: str) -> float:
         settings: Any = self.ner_model_configuration

@@ -15,6 +15,7 @@ from spacy.util import fix_random_seed
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.cutoffs import Cutoffs
+from spacy_calib.calibration.recall_cutoffs import RecallCutoffs
 from tests.conftest import TOK2VEC, examples_for, revive, run_upstream
 
 # Names that are of one label, and names that could be of two, so that the recognizer cannot be sure.
@@ -285,6 +286,41 @@ def test_entities_below_their_cutoff_are_left_out_where_asked(presidio, engine_c
 def test_accepted_entities_need_cutoffs(engine_class, nlp):
     with pytest.raises(CalibError, match=r"\[C001\] accepted_only must be False as long as the pipe 'calib' has no cut-offs"):
         engine_class(nlp=nlp, accepted_only=True)
+
+
+@pytest.mark.parametrize(("per", "values"), [("all", {"all": None}), ("label", {"PERSON": None, "GPE": 0.3, "PRODUCT": 1.0})])
+def test_flagged_stretches_are_reported_too(presidio, engine_class, nlp, per, values):
+    nlp.get_pipe("calib").tokens.recall_cutoffs = RecallCutoffs(0.99, 0.95, per, values)
+    plain = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
+    analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp, flagged=True))
+    n_more = 0
+    for text in TEXTS[:15]:
+        doc = nlp(text)
+        entities = {(ent.start, ent.end) for ent in doc.ents}
+        group = doc.spans["calib_doubtful"]
+        wanted = expected_of(doc)
+        for span, score in zip(group, group.attrs["scores"].tolist(), strict=True):
+            if (span.start, span.end) not in entities and span.label_ in MAPPED:
+                wanted[span.start_char, span.end_char, MAPPED[span.label_]] = max(score, 1e-6)  # 0 is left out
+        found = scores_of(analyzer.analyze(text, "en"))
+        # Of results of one type, one inside another, Presidio keeps the higher.
+        assert found.items() <= wanted.items()
+        assert set(scores_of(plain.analyze(text, "en"))) <= set(found)
+        said = {i for start, end, _ in found for i in range(start, end)}
+        assert said >= {i for start, end, _ in wanted for i in range(start, end)}
+        n_more += len(found) - len(expected_of(doc))
+        # The Doc's own group keeps its labels.
+        assert {span.label_ for span in group} <= set(NAMES)
+    assert n_more > 5
+
+
+def test_flagged_stretches_need_cutoffs_and_are_not_what_is_accepted(engine_class, nlp):
+    with pytest.raises(
+        CalibError, match=r"\[C001\] flagged must be False as long as .* \(`python -m spacy calib threshold --recall` finds"
+    ):
+        engine_class(nlp=nlp, flagged=True)
+    with pytest.raises(CalibError, match=r"\[C001\] flagged must be False beside accepted_only"):
+        engine_class(nlp=nlp, flagged=True, accepted_only=True)
 
 
 @pytest.mark.parametrize("ignored", ["GPE", "LOCATION", "PERSON"])

@@ -24,12 +24,13 @@ from .shared.results import deliver
 from .shared.run import Run
 from .shared.screen import msg, number, print_table
 from .shared.seen import seen_in, show_other_weights, show_seen
+from .thresholds.recall import entity_tokens
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
     from ..calibration.cutoffs import Cutoffs
-    from ..corpus.scored import ScoredSpans
+    from ..corpus.scored import ScoredCorpus, ScoredSpans
     from ..pairs.judged import JudgedPairs
     from ..pipe.component import Calibrator
     from ..types import Groups
@@ -123,8 +124,19 @@ def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: 
     if pipe.spans.groups is not None:
         accepted = None if pipe.spans.cutoffs is None else accepted_entities(corpus.spans, pipe.spans.cutoffs)
         table = table_of(corpus.span_pairs(span_labels), pipe.spans.groups, span_labels)
-        result["entities"] = {"event": pipe.event, "accepted": accepted, **table}
+        flagged = flagged_tokens(pipe, done, corpus)
+        result["entities"] = {"event": pipe.event, "accepted": accepted, "flagged": flagged, **table}
     return result
+
+
+def flagged_tokens(pipe: Calibrator, done: list[Example], corpus: ScoredCorpus) -> list[dict[str, Any]] | None:
+    """What the recall cut-offs of the pipe find, see `corpus.missed.rows_of`, and the recall that was "wanted"; None without any."""
+    from ..corpus.missed import rows_of
+
+    cutoffs = pipe.tokens.recall_cutoffs
+    if cutoffs is None:
+        return None
+    return [{"wanted": cutoffs.recall, **row} for row in rows_of(entity_tokens(pipe, done, corpus), cutoffs)]
 
 
 def accepted_entities(spans: ScoredSpans, cutoffs: Cutoffs) -> dict[str, Any]:
@@ -164,6 +176,7 @@ def show_table(name: str, table: dict[str, Any]) -> None:
             msg.text(f"{entities['pairs']:,} predicted entities, {share} % right, {entities['bins']} bins")
             _show_errors(entities, "ECE")
             _show_accepted(entities["accepted"])
+            _show_flagged(entities["flagged"])
         else:
             msg.warn("Nothing to judge: no entity was predicted where there is gold.")
     what = "category" if unit == DOCUMENT else "tag"
@@ -183,6 +196,15 @@ def _show_accepted(accepted: dict[str, Any] | None) -> None:
         msg.text(
             f"{accepted['kept']:,} entities ({share} %) reach their cut-off; precision {number(accepted['precision'])}, "
             f"wanted {number(accepted['wanted'])}"
+        )
+
+
+def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
+    for row in rows or ():
+        share = number(None if row["share"] is None else 100 * row["share"], 1)
+        msg.text(
+            f"{row['flagged']:,} tokens ({share} %) are flagged{'' if row['key'] == 'all' else ' for ' + row['key']}; recall "
+            f"{number(row['recall'])} of {row['tokens']:,} tokens of gold entities, wanted {number(row['wanted'])}"
         )
 
 

@@ -86,6 +86,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "source_found": pipe.lookup.component() is not None,
         "weights_changed": pipe.lookup.weights_changed(),
         "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.to_dict(),
+        "recall_cutoffs": None if pipe.tokens.recall_cutoffs is None else pipe.tokens.recall_cutoffs.to_dict(),
     }
     return {**settings, **pipe.fit_info.to_dict(), "groups": held}
 
@@ -123,7 +124,8 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     if info.spans:
         facts["Context of entities"] = context_line(info.spans.context)
         facts["Entities"] = f"{info.spans.spans:,} found, event: {info.spans.event}"
-        facts["Cut-offs"] = _cutoffs_line(held["cutoffs"])
+        facts["Cut-offs"] = _cutoffs_line(held["cutoffs"], "precision", ".4f")
+        facts["Flagged from"] = _cutoffs_line(held["recall_cutoffs"], "recall", ".3g")
     print_table(facts)
     for group in held["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
@@ -202,8 +204,9 @@ def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
     return what
 
 
-def _cutoffs_line(cutoffs: dict[str, Any] | None) -> str:
+def _cutoffs_line(cutoffs: dict[str, Any] | None, reached: str, digits: str) -> str:
+    """reached (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written."""
     if cutoffs is None:
         return "none; see `spacy calib threshold`"
-    each = ", ".join(f"{key} {'-' if value is None else f'{value:.4f}'}" for key, value in cutoffs["cutoffs"].items())
-    return f"{each} (precision {cutoffs['precision']:g}, confidence {cutoffs['confidence']:g})"
+    each = ", ".join(f"{key} {'-' if value is None else format(value, digits)}" for key, value in cutoffs["cutoffs"].items())
+    return f"{each} ({reached} {cutoffs[reached]:g}, confidence {cutoffs['confidence']:g})"

@@ -284,6 +284,7 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
         "by",
         "bins",
         "accepted",
+        "flagged",
         "tokens",
         "pairs",
         "accuracy",

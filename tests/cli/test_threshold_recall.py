@@ -103,6 +103,21 @@ def test_the_applied_cut_off_flags_what_reaches_it(applied, scored, entity_test)
     assert [len(doc.spans["calib_doubtful"]) for doc in stored] == [len(doc.spans["calib_doubtful"]) for doc in docs]
 
 
+def test_info_and_evaluate_show_it(applied, entity_test, tmp_path):
+    model, _, result = applied
+    (row,) = result["misses"]["rows"]
+    outcome = calib("info", model, "--output", tmp_path / "info.json")
+    assert f"Flagged from all {row['cutoff']:.3g} (recall 0.9, confidence 0.95)" in outcome.text
+    held = json.loads((tmp_path / "info.json").read_text())["calib"]
+    assert held["recall_cutoffs"]["cutoffs"] == result["misses"]["cutoffs"]
+    outcome = calib("evaluate", model, entity_test, "--output", tmp_path / "table.json")
+    (judged,) = json.loads((tmp_path / "table.json").read_text())["calib"]["entities"]["flagged"]
+    assert judged == {**row, "wanted": 0.9}
+    assert (
+        f"tokens ({100 * row['share']:.1f} %) are flagged; recall {row['recall']:.4f} of {row['tokens']} tokens" in outcome.text
+    )
+
+
 def test_a_pipeline_without_cut_offs_flags_nothing_and_forgets_what_was_flagged(applied, calibrated_ner, scored):
     docs, _ = scored
     nlp = spacy.load(calibrated_ner)
