@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
-from .annotations import get_annotation, label_hashes
+from .annotations import get_annotation, is_blank, label_hashes
 from .attributes import doc_view, unit_values
 from .blocks import Block, held_blocks
 
@@ -63,7 +63,7 @@ class CarriedReader:
                     kept["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}
                 # The flag is set by the language of a vocab; one that no Language made has none.
                 flagged = annotation.unit == TOKEN and IS_SPACE in cast(Any, doc.vocab).lex_attr_getters
-                return {**kept, "space": doc.to_array([IS_SPACE]) if flagged else annotation.blank(doc)}
+                return {**kept, "space": doc.to_array([IS_SPACE]) if flagged else is_blank(annotation, doc)}
         return self._by_units(doc)
 
     def read(self, prepared: Sequence[Carried | Block]) -> Carried:
@@ -127,7 +127,7 @@ class CarriedReader:
         if view is None:
             return _NOTHING
         annotation, found = get_annotation(view.layer), []
-        for i in np.flatnonzero(view.scored & ~annotation.blank(doc)).tolist():
+        for i in np.flatnonzero(view.scored & ~is_blank(annotation, doc)).tolist():
             values = unit_values(doc, i, self.attr, annotation.unit)
             if values is not None:
                 found.append((self._columns.get(annotation.label_at(doc, i), -1), values.raw, values.calibrated))

@@ -19,7 +19,7 @@ from ..calibration.token_fit import TokenData
 from ..calibration.tokens import silent_tokens
 from ..context.fit import FitWords
 from ..context.words import Words
-from ..doc.annotations import Annotation, Hashes, label_hashes
+from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.events import span_hits
 from ..doc.gold import gold_columns
 from ..doc.reading import document_of
@@ -278,7 +278,7 @@ def _named(found: Mapping[tuple[int, int], int], labels: Sequence[str], gold: It
 
 def _may_have_gold(doc: Doc, annotation: Annotation) -> NDArray[np.bool_]:
     """Units that are not white space, and not before the first one that may carry a label."""
-    return ~annotation.blank(doc) & (np.arange(annotation.n_units(doc)) >= annotation.first)
+    return ~is_blank(annotation, doc) & (np.arange(annotation.n_units(doc)) >= annotation.first)
 
 
 def _hits_of(

@@ -10,7 +10,7 @@ from functools import cache
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
 from .arcs import ARC_EVENTS, ArcAnnotation
-from .base import Annotation, Hashes, columns_of, is_space, label_hashes
+from .base import Annotation, Hashes, columns_of, is_blank, is_space, label_hashes
 from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
 from .mapped import MAPPED, MappedAnnotation, named_map
 from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
@@ -75,6 +75,7 @@ __all__ = [
     "SpanAnnotation",
     "columns_of",
     "get_annotation",
+    "is_blank",
     "is_space",
     "label_hashes",
     "plain_name",

@@ -62,10 +62,6 @@ class Annotation(ABC):
         """The text of each unit."""
         return [token.text for token in doc]
 
-    def blank(self, doc: Doc) -> NDArray[np.bool_]:
-        """Whether each unit is white space alone."""
-        return is_space(doc)
-
     # Labels
 
     @abstractmethod
@@ -159,6 +155,13 @@ class Annotation(ABC):
 
     def _string(self, key: int, strings: object) -> str:
         return strings[key]  # type: ignore[index]
+
+
+def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
+    """Whether each unit of a Doc is white space alone."""
+    return (
+        is_space(doc) if annotation.unit == TOKEN else np.array([text.isspace() for text in annotation.texts(doc)], dtype=bool)
+    )
 
 
 def is_space(doc: Doc) -> NDArray[np.bool_]:

@@ -44,9 +44,6 @@ class DocumentAnnotation(Annotation):
     def texts(self, doc: Doc) -> list[str]:
         return [doc.text][: self.n_units(doc)]
 
-    def blank(self, doc: Doc) -> NDArray[np.bool_]:
-        return np.array([doc.text.isspace()])[: self.n_units(doc)]
-
     def hashes(self, doc: Doc) -> Hashes:
         label = self.label_at(doc, 0)
         return np.array([get_string_id(label) if label else 0], dtype=np.uint64)[: self.n_units(doc)]

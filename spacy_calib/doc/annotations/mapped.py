@@ -53,9 +53,6 @@ class MappedAnnotation(Annotation):
     def texts(self, doc: Doc) -> list[str]:
         return self.inner.texts(doc)
 
-    def blank(self, doc: Doc) -> NDArray[np.bool_]:
-        return self.inner.blank(doc)
-
     def counterpart(self, label: str) -> str:
         """The mapped label; "" where it has none and nothing stands for it."""
         return map_label(self.table, label, self._dropped, self.prefixed) if label else ""
