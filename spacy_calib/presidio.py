@@ -107,7 +107,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in fitted))
             raise calib_error("C001", name="attr", wanted=f"that of a fitted calib pipe ({prefixes})", given=repr(self.attr))
         if all(pipe.spans.groups is None for _, pipe in own):
-            raise calib_error("C065", name=own[0][0], component=own[0][1].source.component)
+            raise calib_error("C065", name=own[0][0], component=own[0][1].source.component or "the source")
         if self.flagged and self.accepted_only:
             raise calib_error(
                 "C001", name="flagged", wanted="False beside accepted_only, which leaves out what is not sure", given=True

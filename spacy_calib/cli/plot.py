@@ -197,7 +197,7 @@ def plot_windows(run: PlotOptions, pipe: Calibrator, targets: Mapping[str, Path]
 def unit_of(pipe: Calibrator, of: str | None) -> str:
     """RAISES C065: entities are asked for, and the pipe scores none. C266: tokens or documents, and the others have the labels."""
     if of == "entities" and pipe.spans.groups is None:
-        raise calib_error("C065", name=pipe.name, component=pipe.source.component)
+        raise calib_error("C065", name=pipe.name, component=pipe.source.component or "the source")
     own = f"{pipe.fit_info.row_unit}s"
     if of not in (None, "entities", own):
         raise calib_error("C266", name=pipe.name, component=pipe.source.component or "the source", own=own, given=of)
@@ -225,11 +225,8 @@ def judge_unit(
     annotation = get_annotation(pipe.fit_info.layer)
     corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
     judged = corpus.span_pairs(labels) if unit == "entities" else corpus.pairs()
-    if unit == "entities":
-        has_gold = any(annotation.known_tokens(example.reference).any() for example in done)
-    else:
-        has_gold = judged.pairs.n_units > 0
-    if not has_gold:
+    known = unit == "entities" and any(annotation.known_tokens(example.reference).any() for example in done)
+    if not judged.pairs.n_units and not known:  # known, but none found, is a matter of `check_bins`
         check_scored(nlp, pipe, done)
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component or "the source")
     check_bins(len(judged), n_bins, pipe.threshold)

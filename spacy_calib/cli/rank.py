@@ -194,7 +194,7 @@ def unit_of(pipe: Calibrator, unit: str | None) -> str:
     """RAISES C065: entities are asked of a pipe without any. C265: documents of one whose labels tokens have, or the other way round."""
     with_entities, own = pipe.spans.groups is not None, pipe.fit_info.row_unit
     if unit == "entity" and not with_entities:
-        raise calib_error("C065", name=pipe.name, component=pipe.source.component)
+        raise calib_error("C065", name=pipe.name, component=pipe.source.component or "the source")
     if unit is not None and (unit == DOCUMENT) != (own == DOCUMENT):
         raise calib_error("C265", name=pipe.name, component=pipe.source.component or "the source", own=own, given=unit)
     return unit or ("entity" if with_entities else own)

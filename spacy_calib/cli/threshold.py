@@ -133,7 +133,7 @@ def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
     pipes = pipes_named(nlp, attr)
     with_spans = [pipe for pipe in pipes if pipe.spans.groups is not None]
     if not with_spans:
-        raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component)
+        raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component or "the source")
     check_readable(nlp, with_spans[0])
     return with_spans[0]
 

@@ -1,0 +1,104 @@
+"""docs/reference/what-works.md: what every command does with every kind of thing, tried."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import spacy
+
+from spacy_calib import CalibError, render
+from spacy_calib.cli import calib_cli
+from tests.cli.conftest import Outcome, bare_docs, calib, refuses, spacy_command
+from tests.cli.kinds import KINDS, Made, fit, make
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "what-works.md"
+# They look at no pipeline, or at files of scores alone.
+ELSEWHERE = {"init-config", "fit-scores", "apply-scores"}
+STYLES = {"render, style tokens": "tokens", "render, style ents": "ents"}
+
+
+def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
+    """What a row of the table says -> the command; the first makes the pipeline that the others take."""
+    fitted, data, folder = made.fitted, made.test, made.folder
+    return {
+        "fit": lambda: fit(made, "fitted"),
+        "fit --sets": lambda: fit(made, "sets", "--sets", "0.5"),
+        "fit --intervals": lambda: fit(made, "intervals", "--intervals"),
+        "fit --context": lambda: fit(made, "context", "--context"),
+        "evaluate": lambda: calib("evaluate", fitted, data),
+        "report": lambda: calib("report", fitted, data, "--output", folder / "report.html"),
+        "plot": lambda: calib("plot", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
+        "rank": lambda: calib("rank", fitted, data),
+        "rank --unit sentence": lambda: calib("rank", fitted, data, "--unit", "sentence"),
+        "select": lambda: calib("select", fitted, data),
+        "select --for adapt": lambda: calib("select", fitted, data, "--for", "adapt", "--top", 3),
+        "expect": lambda: calib("expect", fitted, data),
+        "expect --gold": lambda: calib("expect", fitted, data, "--gold", made.few),
+        "watch": lambda: calib("watch", fitted, data, "--window", 7),
+        "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
+        "threshold --recall": lambda: calib("threshold", fitted, data, "--recall", 0.6),
+        "adapt": lambda: calib("adapt", fitted, data, folder / "adapted"),
+        "info": lambda: calib("info", fitted),
+        "stock": lambda: calib("stock", fitted, folder / "stock"),
+        "spacy evaluate": lambda: spacy_command("evaluate", fitted, data, "--output", folder / "metrics.json"),
+    }
+
+
+def tables() -> list[list[dict[str, str]]]:
+    """The tables of the page, a dictionary for each line."""
+    found = []
+    for block in re.findall(r"(?:^\|.*\n)+", PAGE.read_text(encoding="utf8"), flags=re.MULTILINE):
+        head, _, *lines = ([cell.strip(" `") for cell in line.strip("|\n").split("|")] for line in block.splitlines())
+        found.append([dict(zip(head, line, strict=True)) for line in lines])
+    return found
+
+
+@pytest.fixture(scope="module")
+def page() -> dict[tuple[str, str], str]:
+    """(kind, command) -> "" where the page says that it works, else the sentence that it says."""
+    works, refusals = tables()[1:]
+    said: dict[tuple[str, str], str] = {}
+    for row in works:
+        said |= {(kind, row[""]): "" if cell == "yes" else "?" for kind, cell in row.items() if kind}
+    for row in refusals:
+        for kind in row["with"].split(", "):
+            assert said[kind, row["command"]] == "?", row
+            said[kind, row["command"]] = row["what it says"]
+    return said
+
+
+def test_the_page_names_every_kind_and_every_command(page, tmp_path):
+    described, works, _ = tables()
+    assert [row["kind"] for row in described] == list(KINDS)
+    assert set(page) == {(kind, command) for kind in KINDS for command in (*calls(Made(tmp_path)), *STYLES)}
+    named = {command.partition(" ")[0] for _, command in page}
+    assert {command.name for command in calib_cli.registered_commands} - ELSEWHERE <= named
+    assert "?" not in page.values()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_command_works_or_says_why_not(kind, page, tmp_path):
+    made = make(KINDS[kind], tmp_path)
+    wrong = []
+    for command, call in calls(made).items():
+        outcome, said = call(), page[kind, command]
+        if not said:
+            if outcome.code != 0:
+                wrong.append(f"{command}: {outcome.text}")
+            continue
+        for part in said.split(" ... "):
+            refuses(outcome, part)
+    assert wrong == []
+    assert "calib_smce" in json.loads((tmp_path / "metrics.json").read_text())
+    nlp = spacy.load(made.fitted)
+    scored = [nlp(doc) for doc in bare_docs(nlp, KINDS[kind].docs(3, 64))]
+    for command, style in STYLES.items():
+        if not page[kind, command]:
+            assert render(scored, style=style)
+            continue
+        with pytest.raises(CalibError, match=".*".join(map(re.escape, page[kind, command].split(" ... ")))):
+            render(scored, style=style)
