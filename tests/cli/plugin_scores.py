@@ -1,0 +1,40 @@
+"""Components of somebody else's that leave one score with each entity, token and document: as if by chance, from the text."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span, Token
+
+for owner in (Doc, Span, Token):
+    owner.set_extension("sure", default=None, force=True)
+
+
+def sure(text: str) -> float:
+    return 0.5 + 0.49 * (crc32(text.encode()) % 100) / 100
+
+
+@Language.component("guess")
+def guess(doc: Doc) -> Doc:
+    """Words with a capital are names, longer words are NOUN, texts are of one kind or the other."""
+    names = [token.i for token in doc if token.text[0].isupper()]
+    doc.set_ents([Span(doc, i, i + 1, "NAME") for i in names], default="outside")
+    for number, ent in enumerate(doc.ents):
+        ent._.sure = sure(f"{number}{doc.text}")
+    for token in doc:
+        token.tag_ = "NOUN" if len(token.text) > 4 else "X"
+        token._.sure = sure(f"{token.i}{token.text}{len(doc)}")
+    doc._.sure = {"even": sure(doc.text), "odd": 1 - sure(doc.text)}
+    return doc
+
+
+@spacy.registry.calib_scores("plugin.Percent.v1")
+def make_percent():
+    """A function that finds the scores itself."""
+
+    def percent(doc: Doc) -> list[tuple[Span, float]]:
+        return [(ent, 0.5 * ent._.sure) for ent in doc.ents]
+
+    return percent
