@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..corpus.scored import UNKNOWN
 from ..errors import calib_error
 from .shared.command import command
 from .shared.gold import check_bins, check_scored
@@ -22,6 +23,7 @@ from .shared.options import (
 )
 from .shared.results import deliver
 from .shared.run import Run
+from .shared.scored import ScoredModel, of_pipe, scored_models
 from .shared.screen import msg, number, print_table
 from .shared.seen import seen_in, show_other_weights, show_seen
 from .thresholds.recall import entity_tokens
@@ -64,19 +66,8 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities.
     RAISES CalibError: every fault of the input.
     """
-    from ..doc.annotations import plain_name
-    from ..pipe.fitted import pipes_named
-
-    nlp = run.begin()
-    pipes = pipes_named(nlp, run.attr)
-    if len(pipes) == 1:
-        check_readable(nlp, pipes[0])
-    done = run.annotate(nlp, pipes, what="Evaluating")
-    result = {pipe.name: pipe_table(done, pipe, run.bins, run.groups, run.seed) for pipe in pipes}
-    if not any(table["tokens"] for table in result.values()):
-        check_scored(nlp, pipes[0], done)
-        component = pipes[0].source.component or "the source"
-        raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
+    models = scored_models(run, lambda: _evaluated(run))
+    result = {model.name: table_of(model, run.bins, run.groups, run.seed) for model in models}
 
     def show_all() -> None:
         for name, table in result.items():
@@ -86,46 +77,60 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     return result
 
 
-def pipe_table(done: list[Example], pipe: Calibrator, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
-    """The table of one pipe, see `evaluate`.
-
-    done (list[Example]): Their predicted Docs have passed the pipe. RAISES C005: more bins were asked for than there are pairs.
-    """
+def _evaluated(run: EvaluateOptions) -> list[ScoredModel]:
+    """What the pipes of the pipeline say of the gold. RAISES C030, C075: there is no gold, or no score."""
     from ..doc.annotations import plain_name
+    from ..pipe.fitted import pipes_named
+    from ..pipe.scorer import corpus_of
+
+    nlp = run.begin()
+    pipes = pipes_named(nlp, run.attr)
+    if len(pipes) == 1:
+        check_readable(nlp, pipes[0])
+    done = run.annotate(nlp, pipes, what="Evaluating")
+    models = []
+    for pipe in pipes:
+        corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
+        models.append(of_pipe(pipe, corpus, seen_in(pipe, done), flagged_tokens(pipe, done, corpus)))
+    if not any((model.corpus.hits != UNKNOWN).any() for model in models):
+        check_scored(nlp, pipes[0], done)
+        component = pipes[0].source.component or "the source"
+        raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
+    return models
+
+
+def table_of(model: ScoredModel, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
+    """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
     from ..metrics.table import calibration_table
     from ..pipe.registered import metrics
-    from ..pipe.scorer import corpus_of, scorer_like
+    from ..pipe.scorer import scorer_like
     from ..report.never_right import never_right
 
-    assert pipe.groups is not None
-    scorer, known = scorer_like(pipe.scorer, bins, groups), metrics()
-    labels, span_labels = pipe.lookup.labels(), pipe.lookup.span_labels()
+    scorer, known = scorer_like(model.scorer, bins, groups), metrics()
 
-    def table_of(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
+    def judge(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(own, names)
         table = calibration_table(
             judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit, known
         )
         # Edit trees do not name the lemma that they give.
-        never = [] if pipe.fit_info.layer == "lemma" else never_right(judged.pairs, judged.calibrated, names)
+        never = [] if model.layer == "lemma" else never_right(judged.pairs, judged.calibrated, names)
         return {"bins": scorer.n_bins, **table, "never_right": never}
 
-    corpus = corpus_of(done, pipe.attr, labels)
-    judged = corpus.pairs()
+    judged = model.corpus.pairs()
     if len(judged):
-        check_bins(len(judged), bins, pipe.threshold)
+        check_bins(len(judged), bins, model.threshold)
     result = {
-        "component": pipe.source.component,
-        "layer": plain_name(pipe.fit_info.layer),
-        "seen": seen_in(pipe, done),
-        "weights_changed": pipe.lookup.weights_changed(),
-        **table_of(judged, pipe.groups, labels),
+        "component": model.component,
+        "layer": model.layer,
+        "seen": model.seen,
+        "weights_changed": model.weights_changed,
+        **judge(judged, model.groups, model.labels),
     }
-    if pipe.spans.groups is not None:
-        accepted = None if pipe.spans.cutoffs is None else accepted_entities(corpus.spans, pipe.spans.cutoffs)
-        table = table_of(corpus.span_pairs(span_labels), pipe.spans.groups, span_labels)
-        flagged = flagged_tokens(pipe, done, corpus)
-        result["entities"] = {"event": pipe.event, "accepted": accepted, "flagged": flagged, **table}
+    if model.span_groups is not None:
+        accepted = None if model.cutoffs is None else accepted_entities(model.corpus.spans, model.cutoffs)
+        table = judge(model.corpus.span_pairs(model.span_labels), model.span_groups, model.span_labels)
+        result["entities"] = {"event": model.event, "accepted": accepted, "flagged": model.flagged, **table}
     return result
 
 

@@ -23,6 +23,7 @@ from .shared.options import (
 from .shared.outputs import Output
 from .shared.results import json_pieces, print_exact, print_json, write_pieces, write_text
 from .shared.run import Run
+from .shared.scored import ScoredModel, of_pipe, scored_models
 from .shared.screen import msg, number, print_table, shorten
 from .shared.seen import show_seen
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ..corpus.review.tasks import Task
     from ..corpus.review.units import Units
     from ..corpus.scored import ScoredCorpus
-    from ..pipe.component import Calibrator
 
 FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
 UNIT_KINDS = ("token", "sentence", "entity", "document")
@@ -153,36 +153,42 @@ def rank(run: RankOptions) -> dict[str, Any]:
         from ..report.plots import figure_class
 
         figure_class()
-    nlp, pipe = run.open()
-    kind = unit_of(pipe, run.unit)
-    corpus, seen = run.score(nlp, pipe, what="Ranking")
+    (model,) = scored_models(run, lambda: [_ranked(run)])
+    kind, corpus = unit_of(model, run.unit), model.corpus
     units = units_of(corpus, kind)
     doubt = unit_doubts(corpus, units, run.by, run.seed)
     order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), _least(run.min_words, kind))
     n_long = len(order)
-    order = order if run.repeats else without_repeats(corpus, units, order)
+    order = order if run.repeats or model.without_sentences else without_repeats(corpus, units, order)
     tasks = tasks_of(corpus, units, doubt, order[: run.n_ranked(len(order))])
     result = {
-        "pipe": pipe.name,
+        "pipe": model.name,
         "unit": kind,
         "by": run.by,
         **findings(corpus, units, run.seed),
-        "seen": seen,
+        "seen": model.seen,
         "too_short": len(units) - n_long,
         "repeats": n_long - len(order),
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    deliver_queue(result, tasks, _labels_of(pipe, corpus, kind), run)
+    deliver_queue(result, tasks, _labels_of(model, kind), run)
     if run.plot is not None:
         draw_curves(corpus, units, run.by, run.seed, run.plot)
     return result
 
 
-def _labels_of(pipe: Calibrator, corpus: ScoredCorpus, kind: str) -> Sequence[str]:
+def _ranked(run: RankOptions) -> ScoredModel:
+    """What the calib pipe says. RAISES C065: entities are asked of a pipe without any; before it runs."""
+    nlp, pipe = run.open()
+    check_unit(run.unit, pipe.spans.groups is not None, pipe.fit_info.row_unit, pipe.name, pipe.source.component)
+    return of_pipe(pipe, *run.score(nlp, pipe, what="Ranking"))
+
+
+def _labels_of(model: ScoredModel, kind: str) -> Sequence[str]:
     """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
-    if pipe.fit_info.layer == "lemma":
-        return list(dict.fromkeys(corpus.names[tag] for tag in corpus.tags.tolist()))
-    return pipe.lookup.span_labels() if pipe.spans.groups is not None and kind != "token" else pipe.lookup.labels()
+    if model.layer == "lemma":
+        return list(dict.fromkeys(model.corpus.names[tag] for tag in model.corpus.tags.tolist()))
+    return model.span_labels if model.span_groups is not None and kind != "token" else model.labels
 
 
 def _least(min_words: int | None, kind: str) -> int:
@@ -190,14 +196,21 @@ def _least(min_words: int | None, kind: str) -> int:
     return (MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words
 
 
-def unit_of(pipe: Calibrator, unit: str | None) -> str:
-    """RAISES C065: entities are asked of a pipe without any. C265: documents of one whose labels tokens have, or the other way round."""
-    with_entities, own = pipe.spans.groups is not None, pipe.fit_info.row_unit
-    if unit == "entity" and not with_entities:
-        raise calib_error("C065", name=pipe.name, component=pipe.source.component or "the source")
-    if unit is not None and (unit == DOCUMENT) != (own == DOCUMENT):
-        raise calib_error("C265", name=pipe.name, component=pipe.source.component or "the source", own=own, given=unit)
+def unit_of(model: ScoredModel, unit: str | None) -> str:
+    """RAISES C065, C265: see `check_unit`."""
+    with_entities, own = model.span_groups is not None, model.corpus.row_unit
+    check_unit(unit, with_entities, own, model.name, model.component)
     return unit or ("entity" if with_entities else own)
+
+
+def check_unit(unit: str | None, with_entities: bool, own: str, name: str, component: str) -> None:
+    """own (str): What has labels. RAISES C065: entities are asked of what has none. C265: documents where tokens have the labels, or the other
+    way round.
+    """
+    if unit == "entity" and not with_entities:
+        raise calib_error("C065", name=name, component=component or "the source")
+    if unit is not None and (unit == DOCUMENT) != (own == DOCUMENT):
+        raise calib_error("C265", name=name, component=component or "the source", own=own, given=unit)
 
 
 def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:

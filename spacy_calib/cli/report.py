@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,13 +27,13 @@ from .shared.options import (
 from .shared.outputs import Output, wanted_output
 from .shared.results import deliver, write_text
 from .shared.run import Run
+from .shared.scored import ScoredModel, of_pipe, scored_models
 from .shared.screen import msg, number, print_table
 from .shared.seen import show_other_weights, show_seen
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..corpus.scored import ScoredCorpus
     from ..pipe.component import Calibrator
     from ..report.judged import JudgedView
 
@@ -87,31 +87,25 @@ def report(run: ReportOptions) -> dict[str, Any]:
     path = run.page
     if path is not None:
         check_page(path)
-    nlp = run.begin()
-    pipes, skipped = readable_pipes(nlp) if run.attr is None else ([pipe_of(nlp, run.attr)], [])
-    over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
-    views: list[dict[str, Any]] = []
-    for pipe in pipes:
-        found, missing = pipe_views(nlp, pipe, run)
+    pipeline = Pipeline(Path(run.model).name)
+    models = scored_models(run, lambda: pipeline.scored(run))
+    views, skipped = [], pipeline.skipped
+    for model in models:
+        found, missing = model_views(model, run)
         views += found
         skipped += missing
     if not views:
-        from ..doc.annotations import plain_name
-
-        raise calib_error(
-            "C030", layer=plain_name(pipes[0].fit_info.layer), component=pipes[0].source.component or "the source"
-        )
+        raise calib_error("C030", layer=models[0].layer, component=models[0].component or "the source")
     tell_apart(views)
-    name = f"{nlp.meta['lang']}_{nlp.meta['name']}"
     contents = {
-        "title": run.title or f"How true are the scores of {name}?",
-        "model": f"{name} {nlp.meta['version']}",
+        "title": run.title or f"How true are the scores of {pipeline.name}?",
+        "model": f"{pipeline.name} {pipeline.version}".strip(),
         "data": run.data.name,
         "date": run.date,
-        "made": how_made(nlp, pipes, run, views),
+        "made": how_made(pipeline, models, run, views),
         "skipped": skipped,
         "views": views,
-        "watch": over_time,
+        "watch": pipeline.over_time,
     }
     if path is not None:
         from ..report.page import render_report
@@ -119,6 +113,27 @@ def report(run: ReportOptions) -> dict[str, Any]:
         write_text(path, render_report(contents))
     deliver(contents, lambda: show(contents, path), output=None, format=run.format, silent=run.silent)
     return contents
+
+
+@dataclass
+class Pipeline:
+    """What the page says of MODEL as a whole: of a calibrator of scores in files no more than its name.
+
+    skipped (list[str]): Sentences about what is not judged. over_time (dict | None): What windows show, see `windows_over_time`.
+    """
+
+    name: str
+    version: str = ""
+    skipped: list[str] = field(default_factory=list)
+    over_time: dict[str, Any] | None = None
+
+    def scored(self, run: ReportOptions) -> list[ScoredModel]:
+        """Load it, and run each of its pipes over the data. RAISES C021, C027, C068, C069, C075, C120, C151: nothing can be judged."""
+        nlp = run.begin()
+        self.name, self.version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
+        pipes, self.skipped = readable_pipes(nlp) if run.attr is None else ([pipe_of(nlp, run.attr)], [])
+        self.over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
+        return [of_pipe(pipe, *run.score(nlp, pipe, what=f"Scoring {pipe.name}")) for pipe in pipes]
 
 
 def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]:
@@ -180,61 +195,56 @@ def check_page(path: Path) -> None:
     check_option("--output", path.suffix.lower() in (".html", ".htm"), "a file that ends in .html", path)
 
 
-def pipe_views(nlp: Language, pipe: Calibrator, run: ReportOptions) -> tuple[list[dict[str, Any]], list[str]]:
+def model_views(model: ScoredModel, run: ReportOptions) -> tuple[list[dict[str, Any]], list[str]]:
     """What a page shows of one pipe: of its tokens and, where it has them, of its entities; and sentences about what cannot be judged.
 
-    RAISES C005, C075, C151: there is too little, or nothing, to judge.
+    RAISES C005: there is too little to judge.
     """
     from ..report.contents import view_contents
 
-    corpus, seen = run.score(nlp, pipe, what=f"Scoring {pipe.name}")
-    facts = {**pipe_facts(pipe), "seen": seen, "weights_changed": pipe.lookup.weights_changed()}
-    views, skipped = [], []
-    for unit, judged in judged_units(pipe, corpus, run.bins, run.groups, run.seed).items():
+    facts, views, skipped = facts_of(model), [], []
+    for unit, judged in judged_units(model, run.bins, run.groups, run.seed).items():
         name = f"{facts['component'] or 'Doc'}: {unit}"
         if len(judged.pairs):
-            check_bins(len(judged.pairs), run.bins, pipe.threshold)
-            views.append(view_contents(corpus, judged, {"name": name, **facts}))
+            check_bins(len(judged.pairs), run.bins, model.threshold)
+            views.append(view_contents(model.corpus, judged, {"name": name, **facts}))
         else:
-            skipped.append(f"Not judged: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
+            skipped.append(f"Not judged: {name} (pipe {model.name}). The data has none that has both gold and a score.")
     return views, skipped
 
 
-def judged_units(
-    pipe: Calibrator, corpus: ScoredCorpus, bins: int | None, n_groups: int | None, seed: int
-) -> dict[str, JudgedView]:
+def judged_units(model: ScoredModel, bins: int | None, n_groups: int | None, seed: int) -> dict[str, JudgedView]:
     """ "tokens" (or "documents"), behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
     from ..pipe.registered import metrics
     from ..pipe.scorer import scorer_like
     from ..report.judged import judged_entities, judged_tokens
 
-    assert pipe.groups is not None
-    scorer = scorer_like(pipe.scorer, bins, n_groups)
+    scorer, corpus = scorer_like(model.scorer, bins, n_groups), model.corpus
     n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
-    labels = pipe.lookup.labels()
-    tokens = judged_tokens(corpus, labels, judging(pipe.groups, labels), n_bins, seed, known)
-    if pipe.spans.groups is None:
+    tokens = judged_tokens(corpus, model.labels, judging(model.groups, model.labels), n_bins, seed, known)
+    if model.span_groups is None:
         return {tokens.kind: tokens}
-    span_labels = pipe.lookup.span_labels()
-    groups = judging(pipe.spans.groups, span_labels)
-    return {"entities": judged_entities(corpus, span_labels, groups, n_bins, seed, known), tokens.kind: tokens}
+    groups = judging(model.span_groups, model.span_labels)
+    return {"entities": judged_entities(corpus, model.span_labels, groups, n_bins, seed, known), tokens.kind: tokens}
 
 
-def pipe_facts(pipe: Calibrator) -> dict[str, Any]:
+def facts_of(model: ScoredModel) -> dict[str, Any]:
     """About the pipe, for the page; no folder of the machine is named."""
-    from ..doc.annotations import plain_name
-
     return {
-        "pipe": pipe.name,
-        "attr": pipe.attr,
-        "component": pipe.source.component,
-        "layer": plain_name(pipe.fit_info.layer),
-        "event": pipe.event if pipe.spans.groups is not None else None,
-        "counted_on": Path(pipe.fit_info.counted_on).name,
+        "pipe": model.name,
+        "attr": model.attr,
+        "component": model.component,
+        "layer": model.layer,
+        "event": model.event if model.span_groups is not None else None,
+        "counted_on": model.counted_on,
+        "seen": model.seen,
+        "weights_changed": model.weights_changed,
     }
 
 
-def how_made(nlp: Language, pipes: list[Calibrator], run: ReportOptions, views: list[dict[str, Any]]) -> dict[str, str]:
+def how_made(
+    pipeline: Pipeline, models: Sequence[ScoredModel], run: ReportOptions, views: list[dict[str, Any]]
+) -> dict[str, str]:
     """Name -> text."""
     from ..pairs.documents import by_unit
 
@@ -244,9 +254,9 @@ def how_made(nlp: Language, pipes: list[Calibrator], run: ReportOptions, views: 
         with contextlib.suppress(ImportError):
             held[package] = version(package)
     made = {
-        "Pipeline": f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}, given as {Path(run.model).name}",
+        "Pipeline": f"{pipeline.name} {pipeline.version}".strip() + f", given as {Path(run.model).name}",
         "Data": f"{run.data.name}, {_documents_line(views)} with scores",
-        **{f"Pipe {pipe.name}": _fit_line(pipe) for pipe in pipes},
+        **{f"Pipe {model.name}": model.about for model in models},
         "Judged with": f"{views[0]['bins']} adaptive bins, seed {run.seed}; intervals by bootstrap {by_unit(**views[0]['table']['by'])}",
         "Versions": ", ".join(f"{name} {number}" for name, number in held.items()) + f", python {platform.python_version()}",
     }
@@ -257,21 +267,6 @@ def _documents_line(views: list[dict[str, Any]]) -> str:
     from ..pairs.documents import counted
 
     return counted(**max((view["table"]["by"] for view in views), key=lambda by: by["n"]))
-
-
-def _fit_line(pipe: Calibrator) -> str:
-    from ..pairs.documents import extent
-
-    info = pipe.fit_info
-    parts = [
-        f"calibrates {info.component or 'scores on the Doc'}",
-        f"method {info.steps}",
-        f"fitted on {extent(info.unit, info.docs, info.row_unit, info.tokens)}",
-        f"scores from {info.threshold:g}",
-    ]
-    if pipe.spans.groups is not None:
-        parts.append(f"an entity is right by the event {pipe.event}")
-    return "; ".join(parts)
 
 
 def show(contents: dict[str, Any], path: Path | None) -> None:

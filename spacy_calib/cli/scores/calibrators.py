@@ -35,11 +35,6 @@ def calibrator_of(options: Mapping[str, Any]) -> TagCalibrator:
     )
 
 
-def is_calibrator(model: str) -> bool:
-    """Whether MODEL is a calibrator of scores in files: those are files, and pipelines folders or packages."""
-    return Path(model).is_file()
-
-
 def read_calibrator(model: str | Path, code: Path | None = None) -> TagCalibrator:
     """RAISES C298, C299: it is no calibrator, or cannot be used here. C062: the code."""
     from ...arrays import TagCalibrator

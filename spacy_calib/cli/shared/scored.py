@@ -1,0 +1,122 @@
+"""What a command judges, ranks or draws: what a calib pipe says of data, or a calibrator of a file of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..scores.scored_file import is_calibrator, scored_file
+
+if TYPE_CHECKING:
+    from ...calibration.cutoffs import Cutoffs
+    from ...corpus.scored import ScoredCorpus
+    from ...pipe.component import Calibrator
+    from ...types import Groups
+    from .run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredModel:
+    """The scored data, and what is to be known of who scored it.
+
+    name (str): Of the pipe, or of the calibrator's file. attr (str): Prefix of the pipe, "" for a file. component (str): Whose scores they are.
+    layer (str): Which annotation the labels are of. about (str): How it was fitted, in a line. counted_on (str): Where tag counts come from.
+    labels (Sequence[str]), groups (Groups): Of tokens. span_labels, span_groups: Of entities; None without any. event (str): When one is right.
+    cutoffs (Cutoffs | None): Of entities. flagged (list | None): What cut-offs that bound misses find, where that was asked. threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
+    corpus (ScoredCorpus): The data. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
+    without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
+    """
+
+    name: str
+    attr: str
+    component: str
+    layer: str
+    about: str
+    counted_on: str
+    labels: Sequence[str]
+    groups: Groups
+    threshold: float
+    corpus: ScoredCorpus
+    span_labels: Sequence[str] = ()
+    span_groups: Groups | None = None
+    event: str = ""
+    cutoffs: Cutoffs | None = None
+    flagged: list[dict[str, Any]] | None = None
+    scorer: Any = None
+    seen: dict[str, Any] | None = None
+    weights_changed: bool | None = None
+    without_sentences: bool = False
+
+
+def of_pipe(
+    pipe: Calibrator, corpus: ScoredCorpus, seen: dict[str, Any] | None, flagged: list[dict[str, Any]] | None = None
+) -> ScoredModel:
+    """What a fitted pipe says. flagged: See ScoredModel."""
+    from ...doc.annotations import plain_name
+
+    assert pipe.groups is not None
+    return ScoredModel(
+        name=pipe.name,
+        attr=pipe.attr,
+        component=pipe.source.component,
+        layer=plain_name(pipe.fit_info.layer),
+        about=_about(pipe),
+        counted_on=Path(pipe.fit_info.counted_on).name,
+        labels=pipe.lookup.labels(),
+        groups=pipe.groups,
+        threshold=pipe.threshold,
+        corpus=corpus,
+        span_labels=pipe.lookup.span_labels(),
+        span_groups=pipe.spans.groups,
+        event=pipe.event,
+        cutoffs=pipe.spans.cutoffs,
+        flagged=flagged,
+        scorer=pipe.scorer,
+        seen=seen,
+        weights_changed=pipe.lookup.weights_changed(),
+    )
+
+
+def _about(pipe: Calibrator) -> str:
+    from ...pairs.documents import extent
+
+    info = pipe.fit_info
+    parts = [
+        f"calibrates {info.component or 'scores on the Doc'}",
+        f"method {info.steps}",
+        f"fitted on {extent(info.unit, info.docs, info.row_unit, info.tokens)}",
+        f"scores from {info.threshold:g}",
+    ]
+    if pipe.spans.groups is not None:
+        parts.append(f"an entity is right by the event {pipe.event}")
+    return "; ".join(parts)
+
+
+def scored_models(run: Run, of_pipeline: Callable[[], Sequence[ScoredModel]]) -> Sequence[ScoredModel]:
+    """What MODEL says of DATA: each pipe of a pipeline, or a calibrator of a file of scores.
+
+    of_pipeline (Callable): Loads the pipeline and runs it. RAISES C056: an option that files of scores know nothing of. C298, C299: no calibrator.
+    C300 to C305: the file of scores.
+    """
+    if not is_calibrator(run.model):
+        return of_pipeline()
+    found = scored_file(run)
+    calibrator = found.calibrator
+    maps = calibrator.calibration_.maps
+    return [
+        ScoredModel(
+            name=Path(run.model).name,
+            attr="",
+            component="scores",
+            layer="tag",
+            about=f"method {maps.prototype.registered if maps else 'none'}; scores from {calibrator.threshold:g}",
+            counted_on="the fit data" if calibrator.tag_counts is None else "tag counts that were given",
+            labels=[str(label) for label in calibrator.classes_.tolist()],
+            groups=calibrator.groups_,
+            threshold=calibrator.threshold,
+            corpus=found.corpus,
+            without_sentences=bool(found.corpus.starts.all()),
+        )
+    ]
