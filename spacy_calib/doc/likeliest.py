@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
+from ..pairs.documents import TOKEN
 from ..types import Marginals
-from .annotations import Hashes, label_hashes
+from .annotations import Hashes, get_annotation, label_hashes
+from .write import CalibratedBatch
 
 
 def fill_bare(
@@ -33,6 +35,20 @@ def fill_bare(
             known: NDArray[np.bool_] = np.array(columns) >= 0
             filled[number] = np.where(known, label_hashes(given[number]), np.uint64(0))
     return filled, given
+
+
+def give_labels(doc: Doc, number: int, labels: Sequence[str], batch: CalibratedBatch) -> None:
+    """Put the likeliest labels on a Doc that carries none; of a document with categories the raw scores, in `doc.cats`.
+
+    number (int): Of the Doc in the batch. labels (Sequence[str]): See `fill_bare`.
+    """
+    if get_annotation(batch.layer).unit == TOKEN:
+        write_labels(doc, batch.layer, labels)
+        return
+    marginals = batch.calibrated.marginals
+    own = slice(*np.searchsorted(marginals.rows, [number, number + 1]).tolist())
+    names = [batch.labels[tag] for tag in marginals.tags[own].tolist()]
+    doc.cats.update(zip(names, marginals.scores[own].tolist(), strict=True))
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:

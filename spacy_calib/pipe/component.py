@@ -16,7 +16,7 @@ from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
-from ..doc.likeliest import fill_bare
+from ..doc.likeliest import fill_bare, give_labels
 from ..doc.names import check_pipe_name
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
@@ -180,7 +180,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         if reading.batch is not None:
             read = [docs[i] for i in reading.places]
             for number, labels in reading.given.items():
-                self.source.give_labels(read[number], reading.batch.layer, labels)
+                give_labels(read[number], number, labels, reading.batch)
             for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
                 add_block(doc.user_data, self.attr, block)
                 if self.source.keeps_span_scores:

@@ -32,7 +32,8 @@ from ..pairs.documents import TOKEN
 from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
-from ..sources.mapped import map_of
+from ..sources.left_scores import LeftScoresSource
+from ..sources.mapped import map_of, with_map
 from ..types import Grouping, Groups
 from .fit_data import FitData, collect_fit_data
 from .fit_info import FitInfo, SpanFitInfo
@@ -143,13 +144,14 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
 def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Example]:
     """Show the predicted Docs to a source that learns its labels; the examples again.
 
-    RAISES C281 to C286: what is read there.
+    RAISES C281 to C286: see `LeftScoresSource.learn_labels`.
     """
-    if not pipe.source.learns_labels:
+    source = with_map(pipe.source, None)
+    if not isinstance(source, LeftScoresSource):
         return examples
     held = list(examples)
     component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)[1]
-    unknown = pipe.source.learn_labels(component, [example.predicted for example in held])
+    unknown = source.learn_labels(component, [example.predicted for example in held])
     if unknown:
         pipe.warn("CW19", labels=", ".join(unknown))
     return held

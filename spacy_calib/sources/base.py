@@ -15,7 +15,6 @@ from spacy.tokens import Doc
 
 from ..calibration.span_features import product_of
 from ..doc.annotations import Annotation
-from ..doc.likeliest import write_labels
 from ..pairs.marginals import Scores
 from ..types import Floats, Spans
 from .listeners import overwriting_pipe
@@ -54,7 +53,6 @@ class Source(ABC):
     distributions (bool): Whether the scores of a token say something of each label, so that a scaling may weigh them against each other;
         False where a token has the score of one label and nothing is known of the others.
     sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
-    learns_labels (bool): Whether a fit shows it its Docs first, see `learn_labels`.
     keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
     """
 
@@ -64,7 +62,6 @@ class Source(ABC):
     alone: tuple[str, ...] = ()
     distributions: bool = True
     keeps_span_scores: bool = False
-    learns_labels: bool = False
     sets_labels: bool = False
     user_data_key: str = ""
 
@@ -101,13 +98,6 @@ class Source(ABC):
         """
         return False
 
-    def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Take the labels from the Docs of a fit, where neither the settings nor the component name them. Asked where `learns_labels`.
-
-        RETURNS (tuple[str, ...]): Labels on the Docs that have a score and are not known.
-        """
-        raise NotImplementedError
-
     def is_trained(self, pipe: Any) -> bool:
         """Whether the component has labels and weights."""
         return bool(self.labels(pipe))
@@ -131,10 +121,6 @@ class Source(ABC):
     def reads_output(self, pipe: Any) -> bool:
         """Whether the component must have run on the Docs: False if its model is run again."""
         return False
-
-    def give_labels(self, doc: Doc, layer: str, labels: Sequence[str]) -> None:
-        """Put the likeliest labels on a Doc that carries none, see `sets_labels`; the arguments are those of `write_labels`."""
-        write_labels(doc, layer, labels)
 
     def holds_preset(self, pipe: Any, doc: Doc) -> bool:
         """Whether a Doc on which the component has not run yet holds annotations that could not be told from its own afterwards."""

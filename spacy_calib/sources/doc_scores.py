@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from spacy.tokens import Doc
@@ -16,6 +16,8 @@ from .unit_scores import UnitScoresSource
 class DocScoresSource(UnitScoresSource):
     """Reads a value for each document: a mapping of categories to scores, or a number, which is the score of the likeliest category of
     `doc.cats` (see UnitScoresSource). Gold categories stand in `doc.cats` of gold Docs.
+
+    A Doc without any of the categories in `doc.cats` gets their scores there.
 
     component, labels: See LeftScoresSource.
     score (str): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of `doc.user_data`.
@@ -51,11 +53,6 @@ class DocScoresSource(UnitScoresSource):
         name = self.score.removeprefix(EXTENSION)
         check_extension(Doc, name)
         return [doc._.get(name)]
-
-    def give_labels(self, doc: Doc, layer: str, labels: Sequence[str]) -> None:
-        """The scores, in `doc.cats`."""
-        (scores,) = self.values(doc)
-        doc.cats.update(scores if isinstance(scores, Mapping) else {})
 
 
 def make_doc_scores_source(

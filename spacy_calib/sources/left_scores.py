@@ -32,8 +32,6 @@ class LeftScoresSource(Source):
     labels (Sequence[str] | None): Labels of the settings.
     """
 
-    learns_labels = True
-
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
         self._given = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
@@ -63,7 +61,11 @@ class LeftScoresSource(Source):
         return self._given or _labels_of(pipe) or self._learned
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """See Source. RAISES C284: none of the labels with a score is known. C285: nothing has a score."""
+        """Take the labels from the Docs of a fit, where neither the settings nor the component name them.
+
+        RETURNS (tuple[str, ...]): Labels that have a score on the Docs and are not known.
+        RAISES C281 to C283, C286: what is read there. C284: none of the labels with a score is known. C285: nothing has a score.
+        """
         readable = [doc for doc, why in zip(docs, self.missing_input(docs), strict=True) if not why]
         if not readable:
             return ()  # why, says the fit

@@ -78,7 +78,6 @@ class MappedSource(Source):
         self.table = dict(table)
         self.alone = inner.alone
         self.keeps_span_scores = inner.keeps_span_scores
-        self.learns_labels = inner.learns_labels
         self.user_data_key = inner.user_data_key
 
     @property
@@ -88,9 +87,6 @@ class MappedSource(Source):
     @property
     def distributions(self) -> bool:  # type: ignore[override]
         return self.inner.distributions
-
-    def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        return self.inner.learn_labels(pipe, docs)
 
     def supports(self, pipe: Any) -> bool:
         return self.inner.supports(pipe)
