@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from spacy.language import Language
 from spacy.pipeline.spancat import SpanCategorizer
 from spacy.tokens import Doc
 
@@ -14,12 +13,12 @@ from ..doc.annotations import Annotation, SpanAnnotation, span_scores
 from ..doc.events import EVENTS
 from ..pairs.marginals import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
-from .base import Source, all_finite, has_weights
+from .output import OutputSource
 from .scored_spans import ScoredSpans
 from .span_scores import write_in_group
 
 
-class SpancatSource(Source):
+class SpancatSource(OutputSource):
     """Scores of spans, and of tokens by the best span that covers them.
 
     The marginal of a label at a token is the highest score of a span with the label that covers it, that of "O" the rest to 1 of the
@@ -50,18 +49,6 @@ class SpancatSource(Source):
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return ("O", *pipe.labels)
-
-    def is_trained(self, pipe: Any) -> bool:
-        return bool(pipe.labels) and has_weights(pipe)
-
-    def has_finite_weights(self, pipe: Any) -> bool:
-        return all_finite(pipe)
-
-    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        return ""
-
-    def reads_output(self, pipe: Any) -> bool:
-        return True
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return [_why_missing(doc, pipe.key) if len(doc) else "" for doc in docs]

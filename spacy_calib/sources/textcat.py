@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from spacy.language import Language
 from spacy.pipeline.textcat import TextCategorizer
 from spacy.pipeline.textcat_multilabel import MultiLabel_TextCategorizer
 from spacy.tokens import Doc
@@ -15,10 +14,10 @@ from ..doc.annotations import CatsAnnotation
 from ..errors import calib_error
 from ..pairs.marginals import DenseScores
 from ..types import ROUNDING
-from .base import Source, all_finite, has_weights
+from .output import OutputSource
 
 
-class TextcatSource(Source):
+class TextcatSource(OutputSource):
     """A row of probabilities for each document: of classes that exclude each other (`textcat`), or each by itself (`textcat_multilabel`).
 
     component (str): Name of the component. Others may write into `doc.cats` too: only its own labels are read.
@@ -43,18 +42,6 @@ class TextcatSource(Source):
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return tuple(pipe.labels)
-
-    def is_trained(self, pipe: Any) -> bool:
-        return bool(pipe.labels) and has_weights(pipe)
-
-    def has_finite_weights(self, pipe: Any) -> bool:
-        return all_finite(pipe)
-
-    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        return ""
-
-    def reads_output(self, pipe: Any) -> bool:
-        return True
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return [self._why_missing(pipe.labels, doc) if len(doc) else "" for doc in docs]

@@ -81,7 +81,9 @@ def test_a_doc_carries_its_likeliest_category():
         ({"sport": 1}, ""),  # another component's
         ({"neg": 0, "pos": 1, "sport": 1}, "pos"),
         ({"neg": 0, "pos": 0, "sport": 1}, "sport"),  # which this one does not know
+        ({"neg": 0, "pos": 0, "sport": 1, "music": 1}, ""),  # of one that gives several
         ({"neg": 0, "pos": 0}, ""),
+        ({"neg": "yes", "pos": 1}, "pos"),
         ({"neg": float("nan"), "pos": None}, ""),
     ],
 )

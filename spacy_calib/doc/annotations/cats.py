@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from math import isnan
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +119,8 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category that a gold Doc has, of those of another annotation. A Doc that names none of them has no gold.
 
-    Of classes that exclude each other it is the one with the highest value; where all of them have 0, one that the component does not know.
+    Of classes that exclude each other it is the one with the highest value; where all of them have 0, the only other category that has more, which the
+    component does not know.
     Of others it is one of those that have more than 0.5, or "(none)".
 
     of (CatsAnnotation): The other annotation. RAISES C261 (when it is read): several categories have the highest value.
@@ -135,18 +137,17 @@ class GoldCats(DocumentAnnotation):
             return ""
         if self.overlapping:
             return next(iter(_positive(values)), NO_CATEGORY)
-        if not any(value > 0 for value in values.values()):
-            values = {name: value for name in doc.cats if (value := _value(doc, name))}
-        highest = [name for name, value in values.items() if value == max(values.values())]
+        highest = [name for name, value in values.items() if 0 < value == max(values.values())]
         if len(highest) > 1:
             raise calib_error("C261", text=doc.text[:40], given=", ".join(highest))
-        return highest[0] if highest else ""
+        others = [name for name in doc.cats if _value(doc, name)] if not highest else []
+        return highest[0] if highest else others[0] if len(others) == 1 else ""
 
 
 def _value(doc: Doc, name: str) -> float | None:
     """What a Doc says of a category; None where that is nothing."""
     value = doc.cats.get(name)
-    return None if value is None or isnan(value) else float(value)
+    return float(value) if isinstance(value, Real) and not isnan(value) else None
 
 
 def _positive(values: dict[str, float]) -> list[str]:
