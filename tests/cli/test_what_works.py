@@ -12,7 +12,7 @@ import spacy
 
 from spacy_calib import CalibError, render
 from spacy_calib.cli import calib_cli
-from tests.cli.conftest import Outcome, bare_docs, calib, refuses, spacy_command
+from tests.cli.conftest import Outcome, bare_docs, calib, refuses, save_docs, spacy_command
 from tests.cli.kinds import KINDS, Made, fit, make
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "what-works.md"
@@ -94,6 +94,10 @@ def test_every_command_works_or_says_why_not(kind, page, tmp_path):
             refuses(outcome, part)
     assert wrong == []
     assert "calib_smce" in json.loads((tmp_path / "metrics.json").read_text())
+    render_works_or_says_why_not(kind, page, made)
+
+
+def render_works_or_says_why_not(kind: str, page: dict[tuple[str, str], str], made: Made) -> None:
     nlp = spacy.load(made.fitted)
     scored = [nlp(doc) for doc in bare_docs(nlp, KINDS[kind].docs(3, 64))]
     for command, style in STYLES.items():
@@ -102,3 +106,19 @@ def test_every_command_works_or_says_why_not(kind, page, tmp_path):
             continue
         with pytest.raises(CalibError, match=".*".join(map(re.escape, page[kind, command].split(" ... ")))):
             render(scored, style=style)
+
+
+def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calibrator, score_file, tmp_path):
+    for command in ("evaluate", "rank", "report"):
+        options = ["--output", tmp_path / "report.html"] if command == "report" else []
+        assert calib(command, score_calibrator, score_file, *options).code == 0
+    made = Made(tmp_path)
+    save_docs(made.test, KINDS["tags"].docs(2, 62))
+    save_docs(made.few, KINDS["tags"].docs(2, 63))
+    (tmp_path / "model").symlink_to(score_calibrator)
+    (tmp_path / "fitted").symlink_to(score_calibrator)
+    (tmp_path / "dev.spacy").symlink_to(made.test)
+    taken = {"evaluate", "rank", "rank --unit sentence", "report"}
+    for command, call in calls(made).items():
+        if command not in taken | {"spacy evaluate", "fit"}:  # spaCy's own, and one whose OUTPUT is there already
+            refuses(call(), "goes with apply-scores, evaluate, report and rank")
