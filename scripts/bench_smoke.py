@@ -44,6 +44,7 @@ RUNS = {
     "bench_cli.py": Run("--repeats 1", "calib fit s"),
     "bench_overhead.py": Run("--runs 1", "| tok2vec+tagger |"),
     "bench_entities.py": Run("--runs 1 --beam-runs 1 --beam-width 2", "beam of 2"),
+    "bench_parser.py": Run("--runs 1", "heads or labels that differ: 0"),
     "bench_memory.py": Run("{calibrated_ner} --data {ner_test} --documents 300 --every 100", "bytes a document"),
     "bench_scores.py": Run("--rows 3000 --formats csv --method platt", "| .csv |"),
     "bench_rank.py": Run("{calibrated} --data {ewt_test} --repeat 1 --sentences 20", "A queue of"),

@@ -123,6 +123,7 @@ def table_of(model: ScoredModel, bins: int | None, groups: int | None, seed: int
     result = {
         "component": model.component,
         "layer": model.layer,
+        "accuracy_is": model.accuracy_is,
         "seen": model.seen,
         "weights_changed": model.weights_changed,
         **judge(judged, model.groups, model.labels),
@@ -130,7 +131,13 @@ def table_of(model: ScoredModel, bins: int | None, groups: int | None, seed: int
     if model.span_groups is not None:
         accepted = None if model.cutoffs is None else accepted_entities(model.corpus.spans, model.cutoffs)
         table = judge(model.corpus.span_pairs(model.span_labels), model.span_groups, model.span_labels)
-        result["entities"] = {"event": model.event, "accepted": accepted, "flagged": model.flagged, **table}
+        result["entities"] = {
+            "called": model.called,
+            "event": model.event,
+            "accepted": accepted,
+            "flagged": model.flagged,
+            **table,
+        }
     return result
 
 
@@ -171,19 +178,20 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
-    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, accuracy {share} %, {table['bins']} bins")
+    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)")
     entities = table.get("entities")
     if entities is not None:
-        msg.divider(f"{name}: whole entities (event: {entities['event']})")
+        one, several = entities["called"]
+        msg.divider(f"{name}: whole {several} (event: {entities['event']})")
         if entities["pairs"]:
             share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
-            msg.text(f"{entities['pairs']:,} predicted entities, {share} % right, {entities['bins']} bins")
+            msg.text(f"{entities['pairs']:,} predicted {several}, {share} % right, {entities['bins']} bins")
             _show_errors(entities, "ECE")
-            _show_accepted(entities["accepted"])
+            _show_accepted(entities["accepted"], several)
             _show_flagged(entities["flagged"])
         else:
-            msg.warn("Nothing to judge: no entity was predicted where there is gold.")
+            msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
     what = "category" if unit == DOCUMENT else "tag"
     msg.text(
         f"A pair is one {unit} and one {what} with a score above the threshold, and whether that is the gold {what}; of entities, each one found."
@@ -195,11 +203,11 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     )
 
 
-def _show_accepted(accepted: dict[str, Any] | None) -> None:
+def _show_accepted(accepted: dict[str, Any] | None, several: str) -> None:
     if accepted is not None:
         share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
         msg.text(
-            f"{accepted['kept']:,} entities ({share} %) reach their cut-off; precision {number(accepted['precision'])}, "
+            f"{accepted['kept']:,} {several} ({share} %) reach their cut-off; precision {number(accepted['precision'])}, "
             f"wanted {number(accepted['wanted'])}"
         )
 

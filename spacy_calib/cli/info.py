@@ -12,7 +12,7 @@ import typer
 from ..pairs.documents import DOCUMENT
 from .fitting.adapt_output import adaptation_line
 from .fitting.context import context_line, show_context, show_span_context
-from .fitting.fit_output import print_fit_tables
+from .fitting.fit_output import print_fit_tables, words_of_spans
 from .fitting.promises import name_tags
 from .shared.command import Options, command
 from .shared.loading import open_model
@@ -122,8 +122,9 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     for number_of, made in enumerate(info.adaptations, 1):
         facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made, info.row_unit)
     if info.spans:
-        facts["Context of entities"] = context_line(info.spans.context)
-        facts["Entities"] = f"{info.spans.spans:,} found, event: {info.spans.event}"
+        several = words_of_spans(info)[1]
+        facts[f"Context of {several}"] = context_line(info.spans.context)
+        facts[several.capitalize()] = f"{info.spans.spans:,} found, event: {info.spans.event}"
         facts["Cut-offs"] = _cutoffs_line(held["cutoffs"], "precision", ".4f")
         facts["Flagged from"] = _cutoffs_line(held["recall_cutoffs"], "recall", ".3g")
     print_table(facts)
@@ -136,7 +137,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         show_selection(info.selection, everything)
     if info.context:
         show_context(info.context)
-        show_span_context(None if info.spans is None else info.spans.context)
+        show_span_context(None if info.spans is None else info.spans.context, words_of_spans(info)[1])
     print_fit_tables(info)
 
 

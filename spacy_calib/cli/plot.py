@@ -196,12 +196,15 @@ def plot_windows(run: PlotOptions, pipe: Calibrator, targets: Mapping[str, Path]
 
 def unit_of(pipe: Calibrator, of: str | None) -> str:
     """RAISES C065: entities are asked for, and the pipe scores none. C266: tokens or documents, and the others have the labels."""
+    from ..doc.annotations import get_annotation
+
     if of == "entities" and pipe.spans.groups is None:
         raise calib_error("C065", name=pipe.name, component=pipe.source.component or "the source")
     own = f"{pipe.fit_info.row_unit}s"
     if of not in (None, "entities", own):
         raise calib_error("C266", name=pipe.name, component=pipe.source.component or "the source", own=own, given=of)
-    return of or (own if pipe.spans.groups is None else "entities")
+    first = pipe.spans.groups is not None and get_annotation(pipe.fit_info.layer).spans_first
+    return of or ("entities" if first else own)
 
 
 def _check_tags(tags: Sequence[str], labels: Sequence[str], pipe: Calibrator) -> None:

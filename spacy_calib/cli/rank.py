@@ -200,7 +200,7 @@ def unit_of(model: ScoredModel, unit: str | None) -> str:
     """RAISES C065, C265: see `check_unit`."""
     with_entities, own = model.span_groups is not None, model.corpus.row_unit
     check_unit(unit, with_entities, own, model.name, model.component)
-    return unit or ("entity" if with_entities else own)
+    return unit or ("entity" if with_entities and model.spans_first else own)
 
 
 def check_unit(unit: str | None, with_entities: bool, own: str, name: str, component: str) -> None:

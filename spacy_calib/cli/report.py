@@ -204,7 +204,7 @@ def model_views(model: ScoredModel, run: ReportOptions) -> tuple[list[dict[str, 
 
     facts, views, skipped = facts_of(model), [], []
     for unit, judged in judged_units(model, run.bins, run.groups, run.seed).items():
-        name = f"{facts['component'] or 'Doc'}: {unit}"
+        name = f"{facts['component'] or 'Doc'}: {judged.called[1] if unit == 'entities' else unit}"
         if len(judged.pairs):
             check_bins(len(judged.pairs), run.bins, model.threshold)
             views.append(view_contents(model.corpus, judged, {"name": name, **facts}))
@@ -225,7 +225,10 @@ def judged_units(model: ScoredModel, bins: int | None, n_groups: int | None, see
     if model.span_groups is None:
         return {tokens.kind: tokens}
     groups = judging(model.span_groups, model.span_labels)
-    return {"entities": judged_entities(corpus, model.span_labels, groups, n_bins, seed, known), tokens.kind: tokens}
+    return {
+        "entities": judged_entities(corpus, model.span_labels, groups, n_bins, seed, known, model.called),
+        tokens.kind: tokens,
+    }
 
 
 def facts_of(model: ScoredModel) -> dict[str, Any]:

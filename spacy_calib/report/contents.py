@@ -39,7 +39,7 @@ def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, 
 
     judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `expect.seen.SeenShare`; None where
         not known), and what else is to be kept about the pipe.
-    RETURNS (dict): facts, and "unit", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see
+    RETURNS (dict): facts, and "unit", "called", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see
         `metrics.table.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",
         "decomposition", "errors".
     """
@@ -51,6 +51,7 @@ def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, 
     return {
         **facts,
         "unit": judged.kind,
+        "called": judged.called,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": judged.n_bins,
         "documents": table["by"]["n"],

@@ -28,7 +28,7 @@ _DOCUMENT = 400
 class JudgedView(JudgedPairs):
     """Judged pairs of one kind, how they are judged, and where they stand in the text.
 
-    kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags.
+    kind (str): "tokens", "documents" or "entities". called (tuple[str, str]): What the spans are called, one and several. labels (Sequence[str]): The tags, as columns of the pairs. groups (Groups): Of the tags.
     n_bins (int): Adaptive bins. seed (int): Of all random numbers. metrics (Mapping): Short name -> metric, see `Metric`.
     starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
     named (bool): Whether a tag's column says which label it is; edit trees do not name the lemma that they give.
@@ -43,6 +43,7 @@ class JudgedView(JudgedPairs):
     starts: Ints
     ends: Ints
     named: bool = True
+    called: tuple[str, str] = ("entity", "entities")
 
     @property
     def enough(self) -> int:
@@ -93,13 +94,14 @@ def judged_entities(
     n_bins: int = 10,
     seed: int = 0,
     metrics: Mapping[str, Any] = PROPER,
+    called: tuple[str, str] = ("entity", "entities"),
 ) -> JudgedView:
     """The scores of entities (or categorized spans) with gold. labels (Sequence[str]): Of the spans of the source."""
     spans = corpus.spans
     keep = np.flatnonzero(spans.right >= 0)
     first = corpus.doc_starts[spans.docs[keep]]
     return JudgedView(
-        **vars(corpus.span_pairs(labels)), kind="entities", labels=labels, groups=groups, n_bins=n_bins, seed=seed,
+        **vars(corpus.span_pairs(labels)), kind="entities", called=called, labels=labels, groups=groups, n_bins=n_bins, seed=seed,
         metrics=metrics, starts=first + spans.starts[keep], ends=first + spans.ends[keep],
     )  # fmt: skip
 

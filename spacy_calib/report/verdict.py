@@ -17,7 +17,7 @@ from .never_right import PROMISED, warning_of
 # What the component that sets an annotation is called.
 NOUNS = {
     "tag": "tagger", "pos": "tagger", "morph": "morphologizer", "lemma": "lemmatizer", "sent": "sentence splitter",
-    "ner": "recognizer", "biluo": "recognizer", "cats": "text categorizer", "cats:multi": "text categorizer",
+    "ner": "recognizer", "biluo": "recognizer", "head": "parser", "arc": "parser", "cats": "text categorizer", "cats:multi": "text categorizer",
 }  # fmt: skip
 HEADINGS = {
     "seen": "No test: judged on the fit data",
@@ -147,7 +147,7 @@ def verdict(
         seen=bool(seen and seen["many"]),
     )
     status = status_of(found)
-    says = "is 90 % sure of an entity" if judged.kind == "entities" else "says 90 %"
+    says = f"is 90 % sure of {with_article(judged.called[0])}" if judged.kind == "entities" else "says 90 %"
     opening = _opening(status, noun, said, says)
     worse = worse_of(table["change"])
     return {
@@ -169,6 +169,11 @@ def worse_of(change: dict[str, dict[str, Any]]) -> str | None:
         return f"Calibrated scores are WORSE than raw ones on this data: log loss {value:+.4f}{interval}."
     chance = "; that may be chance" if low is not None else ""
     return f"Calibrated scores are no better than raw ones on this data: log loss {value:+.4f}{interval}{chance}."
+
+
+def with_article(noun: str) -> str:
+    """The noun behind "a" or "an"."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _opening(status: str, noun: str, said: int | None, says: str) -> str:

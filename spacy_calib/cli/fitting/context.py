@@ -35,11 +35,11 @@ def show_context(context: Mapping[str, Any]) -> None:
     msg.text(f"Most telling: {in_words(strongest)}.")
 
 
-def show_span_context(context: Mapping[str, Any] | None) -> None:
-    """The same for entities."""
+def show_span_context(context: Mapping[str, Any] | None, several: str) -> None:
+    """The same for spans. several (str): What these are called."""
     if context is None or not context["weights"]:
         return
-    msg.divider("What context looks at for entities" + ("" if context["kept"] else " (not kept)"))
+    msg.divider(f"What context looks at for {several}" + ("" if context["kept"] else " (not kept)"))
     rows = [(one["what"], _weight(one["weight"])) for one in context["weights"]]
     print_table(rows, ("One standard deviation more of", "Log-odds"), ("l", "r"))
 

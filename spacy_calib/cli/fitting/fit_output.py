@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def show_fit(calib: Calibrator, output: Path) -> None:
     """Print what was fitted, and the errors on the fit data."""
     info = calib.fit_info
+    several = words_of_spans(info)[1]
     msg.good(
         f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}"
     )
@@ -35,8 +36,15 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None:
-            msg.info(f"Context of entities {context_line(info.spans.context)}")
+            msg.info(f"Context of {several} {context_line(info.spans.context)}")
     print_fit_tables(info)
+
+
+def words_of_spans(info: FitInfo) -> tuple[str, str]:
+    """What the spans of a fitted pipe are called, one and several."""
+    from ...doc.annotations import get_annotation
+
+    return get_annotation(info.layer).span_words
 
 
 def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN) -> None:
@@ -65,10 +73,11 @@ def print_fit_tables(info: FitInfo) -> None:
     print_fit_table(info.table, "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
     spans = info.spans
     if spans is not None:
-        msg.text(f"{spans.spans:,} predicted entities, {spans.right:,} right (event: {spans.event})")
+        one, several = words_of_spans(info)
+        msg.text(f"{spans.spans:,} predicted {several}, {spans.right:,} right (event: {spans.event})")
         if spans.fallback:
-            msg.warn(f"Entity scores are passed through as they are: {spans.fallback}")
-        print_fit_table(spans.table, "The same for whole entities")
+            msg.warn(f"{one.capitalize()} scores are passed through as they are: {spans.fallback}")
+        print_fit_table(spans.table, f"The same for whole {several}")
 
 
 def print_fit_table(table: list[FitRow], title: str) -> None:

@@ -24,6 +24,8 @@ class ScoredModel:
     name (str): Of the pipe, or of the calibrator's file. attr (str): Prefix of the pipe, "" for a file. component (str): Whose scores they are.
     layer (str): Which annotation the labels are of. about (str): How it was fitted, in a line. counted_on (str): Where tag counts come from.
     labels (Sequence[str]), groups (Groups): Of tokens. span_labels, span_groups: Of entities; None without any. event (str): When one is right.
+    called (tuple[str, str]): What entities are called, one and several. spans_first (bool): See Annotation. accuracy_is (str): What the share of right
+        labels is called.
     cutoffs (Cutoffs | None): Of entities. flagged (list | None): What cut-offs that bound misses find, where that was asked. threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
     corpus (ScoredCorpus): The data. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
     without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
@@ -42,6 +44,9 @@ class ScoredModel:
     span_labels: Sequence[str] = ()
     span_groups: Groups | None = None
     event: str = ""
+    called: tuple[str, str] = ("entity", "entities")
+    spans_first: bool = True
+    accuracy_is: str = "accuracy"
     cutoffs: Cutoffs | None = None
     flagged: list[dict[str, Any]] | None = None
     scorer: Any = None
@@ -54,9 +59,10 @@ def of_pipe(
     pipe: Calibrator, corpus: ScoredCorpus, seen: dict[str, Any] | None, flagged: list[dict[str, Any]] | None = None
 ) -> ScoredModel:
     """What a fitted pipe says. flagged: See ScoredModel."""
-    from ...doc.annotations import plain_name
+    from ...doc.annotations import get_annotation, plain_name
 
     assert pipe.groups is not None
+    annotation = get_annotation(pipe.fit_info.layer)
     return ScoredModel(
         name=pipe.name,
         attr=pipe.attr,
@@ -70,7 +76,10 @@ def of_pipe(
         corpus=corpus,
         span_labels=pipe.lookup.span_labels(),
         span_groups=pipe.spans.groups,
-        event=pipe.event,
+        event=pipe.span_event,
+        called=annotation.span_words,
+        spans_first=annotation.spans_first,
+        accuracy_is=annotation.accuracy_name,
         cutoffs=pipe.spans.cutoffs,
         flagged=flagged,
         scorer=pipe.scorer,
@@ -80,7 +89,9 @@ def of_pipe(
 
 
 def _about(pipe: Calibrator) -> str:
+    from ...doc.annotations import get_annotation
     from ...pairs.documents import extent
+    from ...report.verdict import with_article
 
     info = pipe.fit_info
     parts = [
@@ -90,7 +101,8 @@ def _about(pipe: Calibrator) -> str:
         f"scores from {info.threshold:g}",
     ]
     if pipe.spans.groups is not None:
-        parts.append(f"an entity is right by the event {pipe.event}")
+        one = get_annotation(info.layer).span_words[0]
+        parts.append(f"{with_article(one)} is right by the event {pipe.span_event}")
     return "; ".join(parts)
 
 

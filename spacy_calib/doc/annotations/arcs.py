@@ -31,6 +31,7 @@ class ArcAnnotation(Annotation):
 
     judges = True
     span_words = ("sentence", "sentences")
+    spans_first = False
 
     def __init__(self, name: str):
         self.name = name

@@ -32,8 +32,8 @@ class Annotation(ABC):
     judges (bool): Whether it takes more than the gold label to be right, as `is_gold` tells. any_label (bool): Whether it takes no gold
         label at all, so that those of the gold may be of another scheme.
     accuracy_name (str): What the share of right labels is called.
-    span_words (tuple[str, str]): What its spans are called, one and several. span_event (str): When one is right, "" where a setting of
-        the pipe says it.
+    span_words (tuple[str, str]): What its spans are called, one and several. spans_first (bool): Whether commands that show spans or units
+        show spans where nothing is said. span_event (str): When a span is right, "" where a setting of the pipe says it.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Annotation(ABC):
     any_label: bool = False
     accuracy_name: str = "accuracy"
     span_words: tuple[str, str] = ("entity", "entities")
+    spans_first: bool = True
     span_event: str = ""
 
     # Units

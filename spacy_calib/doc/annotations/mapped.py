@@ -34,7 +34,7 @@ class MappedAnnotation(Annotation):
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
         self.unit, self.overlapping, self.none, self.first = inner.unit, inner.overlapping, inner.none, inner.first
         self.judges, self.any_label, self.accuracy_name = inner.judges, inner.any_label, inner.accuracy_name
-        self.span_words, self.span_event = inner.span_words, inner.span_event
+        self.span_words, self.spans_first, self.span_event = inner.span_words, inner.spans_first, inner.span_event
         self.prefixed = inner.prefixed
         self._dropped = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
         self._gold = inner.in_scheme(self.counterpart)
