@@ -59,7 +59,7 @@ def trained(tmp_path_factory):
 
 
 def test_every_config_is_tested():
-    assert sorted(path.stem for path in CONFIGS.glob("*.cfg")) == sorted([*CALIB, *TRAINING, "train_ner"])
+    assert sorted(path.stem for path in CONFIGS.glob("*.cfg")) == sorted([*CALIB, *TRAINING, "train_ner", "train_parser"])
 
 
 @pytest.mark.parametrize("name", CALIB)

@@ -69,7 +69,7 @@ class ParserSource(Source):
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         if pipe.cfg["beam_width"] != 1:
             return "a parser with a beam does not say how probable each of its decisions was; set its beam_width to 1"
-        if self.reads_output(pipe):
+        if isinstance(pipe, CalibDependencyParser):
             return ""
         earlier = _sentence_setter(nlp, pipe)
         if earlier:
@@ -80,17 +80,18 @@ class ParserSource(Source):
         return overwriting_pipe(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
-        return isinstance(pipe, CalibDependencyParser)
+        """Always: the arcs that are judged stand on the Docs. Of stock parsers the probabilities are not there, and come from a second pass."""
+        return True
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        if not self.reads_output(pipe):
+        if not isinstance(pipe, CalibDependencyParser):
             return missing_input(pipe, docs)
         why = f"'{self.component}' did not run on the Doc in this process, or tokens were merged or split since"
         return ["" if not len(doc) or kept_reading(doc, pipe.name) is not None else why for doc in docs]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """One entry for each token whose arc is still that of the parser. RAISES C024: NaN in the scores. C271: a model with other states."""
-        if self.reads_output(pipe):
+        if isinstance(pipe, CalibDependencyParser):
             readings: list[Any] = [kept_reading(doc, pipe.name) for doc in docs]
         else:
             readings = parse_again(pipe, docs)

@@ -1,0 +1,108 @@
+"""A parser on the command line: arcs and sentences in fit, evaluate, info, report, rank, stock; and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from tests.cli.conftest import calib, refuses
+from tests.sources.parser import gold_examples, trained
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A folder with a small parser (model), gold (dev.spacy, test.spacy), and the parser with calibrated heads (sure)."""
+    folder = tmp_path_factory.mktemp("arcs")
+    nlp = trained()
+    nlp.to_disk(folder / "model")
+    for name, n, seed in (("dev", 60, 2), ("test", 40, 3)):
+        DocBin(docs=[example.reference for example in gold_examples(nlp, n, seed)]).to_disk(folder / f"{name}.spacy")
+    outcome = calib("fit", folder / "model", folder / "dev.spacy", folder / "sure", "-C", "parser")
+    assert outcome.code == 0, outcome.text
+    assert "predicted sentences" in outcome.text
+    assert "(event: all heads right)" in outcome.text
+    assert "The same for whole sentences" in outcome.text
+    return folder
+
+
+def test_the_fitted_parser_decodes_as_stock_does(place, tmp_path):
+    stock, ours = spacy.load(place / "model"), spacy.load(place / "sure")
+    assert ours.get_pipe_meta("parser").factory == "calib_parser"
+    text = "dog saw king with duck . duck met dog"
+    arcs = [[(token.head.i, token.dep_) for token in nlp(text)] for nlp in (stock, ours)]
+    assert arcs[0] == arcs[1]
+    assert calib("stock", place / "sure", tmp_path / "stock").code == 0
+    assert spacy.load(tmp_path / "stock").get_pipe_meta("parser").factory == "parser"
+
+
+def test_evaluate_and_info(place, tmp_path):
+    outcome = calib("evaluate", place / "sure", place / "test.spacy", "--output", tmp_path / "out.json")
+    assert outcome.code == 0, outcome.text
+    assert "UAS with punctuation" in outcome.text
+    assert "whole sentences (event: all heads right)" in outcome.text
+    (table,) = json.loads((tmp_path / "out.json").read_text()).values()
+    nlp = spacy.load(place / "sure")
+    right = []
+    for gold in DocBin().from_disk(place / "test.spacy").get_docs(nlp.vocab):
+        doc = nlp(gold.text)
+        right += [a.head.i == b.head.i for a, b in zip(doc, gold, strict=True)]
+    assert table["accuracy"] == pytest.approx(np.mean(right))
+    assert "Sentences" in calib("info", place / "sure").text
+
+
+def test_report_speaks_of_sentences(place, tmp_path):
+    outcome = calib("report", place / "sure", place / "test.spacy", "--output", tmp_path / "page.html")
+    assert outcome.code == 0, outcome.text
+    page = (tmp_path / "page.html").read_text(encoding="utf8")
+    assert "parser: sentences" in page
+    assert "a sentence is right by the event all heads right" in page
+    assert "predicted entities" not in page
+
+
+def test_rank_puts_arcs_in_order_by_default(place, tmp_path):
+    outcome = calib("rank", place / "sure", place / "test.spacy", "--output", tmp_path / "queue.jsonl")
+    assert outcome.code == 0, outcome.text
+    assert "tokens" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--event", "exact"], "Option --event must be head or arc for component 'parser', but 'exact' was given."),
+        (["--granularity", "biluo"], "Option --granularity is for entity recognizers"),
+        (["--sets", "0.1"], "The setting sets weighs the labels of a token"),
+        (["--scaling", "vector"], "The setting scaling weighs the labels of a token"),
+    ],
+)
+def test_what_a_parser_refuses(place, tmp_path, options, sentence):
+    refuses(calib("fit", place / "model", place / "dev.spacy", tmp_path / "out", "-C", "parser", *options), sentence)
+    assert not (tmp_path / "out").exists()
+
+
+def test_events_of_arcs_are_for_parsers(ner_model, entity_dev, tmp_path):
+    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--event", "head")
+    refuses(outcome, "Option --event must be exact or type or overlap for component 'ner', but 'head' was given.")
+
+
+def test_second_pass(place, tmp_path):
+    """The parser stays spaCy's own, and says the same."""
+    outcome = calib(
+        "fit", place / "model", place / "dev.spacy", tmp_path / "twice", "-C", "parser", "--second-pass", "--silent"
+    )
+    assert outcome.code == 0, outcome.text
+    pipelines = [spacy.load(place / "sure"), spacy.load(tmp_path / "twice")]
+    assert pipelines[1].get_pipe_meta("parser").factory == "parser"
+    inline, again = ([token._.calib_score for token in nlp("dog saw king with duck .")] for nlp in pipelines)
+    assert again == pytest.approx(inline, abs=1e-4)
+
+
+def test_gold_without_heads(place, tmp_path):
+    nlp = trained()
+    DocBin(docs=[nlp.make_doc("dog saw duck")]).to_disk(tmp_path / "bare.spacy")
+    outcome = calib("fit", place / "model", tmp_path / "bare.spacy", tmp_path / "out", "-C", "parser")
+    refuses(outcome, "The data has no gold head annotation for component 'parser'")

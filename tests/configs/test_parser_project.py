@@ -1,0 +1,79 @@
+"""The spaCy project for a dependency parser: its config trains, and its steps fit together."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+import srsly
+from spacy.schemas import ConfigSchemaTraining
+from spacy.tokens import DocBin
+from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
+from weasel.schemas import ProjectConfigSchema, validate
+from weasel.util import load_project_config
+
+from tests.cli.conftest import calib
+from tests.sources.parser import gold_examples, trained
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+PROJECT = CONFIGS / "ud_english_ewt_parser"
+
+
+def save_trees(path: Path, n: int, seed: int) -> Path:
+    nlp = trained()
+    DocBin(docs=[example.reference for example in gold_examples(nlp, n, seed)]).to_disk(path)
+    return path
+
+
+def test_project_is_valid_and_names_files_that_are_there():
+    project = srsly.read_yaml(PROJECT / "project.yml")
+    assert validate(ProjectConfigSchema, project) == []
+    commands = {command["name"]: command for command in project["commands"]}
+    assert project["workflows"]["all"] == list(commands) == ["data", "convert", "train", "calib-fit", "evaluate"]
+    made: set[str] = set()
+    for command in commands.values():
+        for needed in command["deps"]:
+            path = needed.replace("${vars.train_config}", project["vars"]["train_config"])
+            assert path in made or (PROJECT / path).is_file(), f"{command['name']} needs {path}, which no earlier step makes"
+        made.update(command["outputs"])
+
+
+def test_config_builds_a_parser_that_learns(tmp_path):
+    """Needs no filling in by `spacy init fill-config`; the parser listens to the embedding."""
+    paths = {f"paths.{name}": str(save_trees(tmp_path / f"{name}.spacy", 20, seed=1)) for name in ("train", "dev")}
+    config = load_config(CONFIGS / "train_parser.cfg", overrides=paths, interpolate=True)
+    config["components"]["parser"]["min_action_freq"] = 1
+    fix_random_seed(0)
+    nlp = load_model_from_config(config, auto_fill=False, validate=True)
+    training = registry.resolve(config["training"], schema=ConfigSchemaTraining)
+    examples = list(registry.resolve(config["corpora"])["train"](nlp))
+    optimizer = nlp.initialize(lambda: examples, sgd=training["optimizer"])
+    assert nlp.get_pipe("tok2vec").listening_components == ["parser"]
+    losses = [nlp.update(examples, sgd=optimizer)["parser"] for _ in range(6)]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("event", ["head", "arc"])
+def test_commands_of_the_project_run(tmp_path, monkeypatch, event):
+    """Those that fit and evaluate, on a small parser and made-up trees."""
+    for name, n in (("train", 30), ("dev", 60), ("test", 30)):
+        (tmp_path / "corpus").mkdir(exist_ok=True)
+        save_trees(tmp_path / "corpus" / f"{name}.spacy", n, seed=n)
+    (tmp_path / "training").mkdir()
+    trained().to_disk(tmp_path / "training" / "model-best")
+    monkeypatch.chdir(tmp_path)
+    project = load_project_config(PROJECT)
+    lines = [
+        line for command in project["commands"] if command["name"] in ("calib-fit", "evaluate") for line in command["script"]
+    ]
+    for line in lines:
+        words = shlex.split(line)
+        if words[3] == "calib" and f"calibrated/{event}" in words:
+            outcome = calib(*words[4:])
+            assert outcome.code == 0, outcome.text
+    (table,) = json.loads(Path(f"metrics/{event}.calib.json").read_text()).values()
+    assert table["accuracy_is"] == ("UAS" if event == "head" else "LAS") + " with punctuation"
+    assert table["entities"]["called"] == ["sentence", "sentences"]
+    assert table["tokens"] == table["pairs"] > 100
