@@ -281,6 +281,7 @@ def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(cal
     result = figures(tmp_path / "table.json")["calib"]
     entities = result["entities"]
     assert set(entities) == {
+        "called",
         "event",
         "by",
         "bins",

@@ -14,6 +14,7 @@ from spacy.tokens import Doc, DocBin, Span
 
 from tests.cli.conftest import calib
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
+from tests.sources.parser import gold_examples, trained
 from tests.tiny_transformers import save_token_model
 
 NAMES = {"dog": "ANIMAL", "cat": "ANIMAL", "duck": "ANIMAL", "light": "THING", "saw": "THING"}
@@ -90,6 +91,12 @@ def provide(workplace, tmp_path, monkeypatch) -> Callable[[list[str]], Path]:
         (tmp_path / "en_core_web_sm").symlink_to(workplace / "en_core_web_sm")
         for name in set(names) & set(FITTED):
             shutil.copytree(fitted(name), tmp_path / name)
+        if "my_parser" in names:
+            nlp = trained()
+            nlp.to_disk(tmp_path / "my_parser")
+            for part, n, seed in (("dev", 60, 2), ("test", 40, 3)):
+                trees = [example.reference for example in gold_examples(nlp, n, seed)]
+                DocBin(docs=trees).to_disk(tmp_path / f"{part}_trees.spacy")
         monkeypatch.chdir(tmp_path)
         return tmp_path
 
