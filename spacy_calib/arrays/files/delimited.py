@@ -47,7 +47,9 @@ class Delimited:
         first = True
         for chunk in chunks:
             text = io.StringIO()
-            writer = csv.writer(text, delimiter=self.delimiter, lineterminator="\n")
+            writer = csv.writer(
+                text, delimiter=self.delimiter
+            )  # lines end in \r\n, so that a cell with either of them is quoted
             if first:
                 writer.writerow(chunk)
                 first = False

@@ -6,11 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from spacy_calib.arrays import TagCalibrator
 from spacy_calib.arrays.files import SUFFIXES, columns, is_score_file, npz, read_units, with_calibrated
+from spacy_calib.arrays.files.formats import chunks_of, format_of
 from spacy_calib.errors import CalibError
 from tests.scores import LABELS, rows_of, write_csv
+from tests.strategies import score
 
 # Two documents whose rows are mixed; the unit 7 of both is not one; x has no gold and no word.
 ROWS = [
@@ -41,7 +45,7 @@ def written(path, rows, suffix):
 def table(path) -> list[dict]:
     """The rows of a file, whatever its format, as texts and numbers."""
     rows = []
-    for chunk in columns_of(path):
+    for chunk in chunks_of(path):
         for values in zip(*chunk.values(), strict=True):
             row = dict(zip(chunk, values, strict=True))
             scores = {
@@ -50,12 +54,6 @@ def table(path) -> list[dict]:
             texts = {name: "" if columns.is_empty(value) else str(value) for name, value in row.items() if name not in scores}
             rows.append({**texts, **scores})
     return rows
-
-
-def columns_of(path):
-    from spacy_calib.arrays.files.formats import chunks_of
-
-    return chunks_of(path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -85,6 +83,24 @@ def test_rows_come_back_with_one_column_more(source, target, tmp_path, monkeypat
     wanted = [None if value != value else value for value in CALIBRATED.tolist()]
     assert table(output) == [{**row, "calibrated": value} for row, value in zip(ROWS, wanted, strict=True)]
     assert read_units(output).y().tolist() == ["N", None, "Q"]
+
+
+TEXT = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=6)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@example(words=["a\rb", "c\nd", '"', ",\t", " "], scores=None)
+@given(words=st.lists(TEXT, min_size=1, max_size=5), scores=st.data())
+def test_any_text_comes_back(suffix, words, scores, tmp_path_factory):
+    values = [0.5 if scores is None else scores.draw(score) for _ in words]
+    chunk = {"tag": [f"t{i}" for i in range(len(words))], "word": words, "score": values}
+    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
+    path.write_bytes(b"".join(format_of(path).written([chunk])))
+    assert [row["word"] for row in table(path)] == words
+    assert read_units(path).P[2].tolist() == values
+    again = b"".join(with_calibrated(path, path, np.array(values)))
+    path.write_bytes(again)
+    assert [(row["word"], row["calibrated"]) for row in table(path)] == list(zip(words, values, strict=True))
 
 
 def test_text_formats_keep_what_they_hold(tmp_path):
