@@ -82,6 +82,16 @@ def test_cut_offs_of_entities(calibrated, place, tmp_path):
     assert [ent._.calib_raw for ent in doc.ents] == [ent._.sure for ent in doc.ents]
 
 
+def test_what_is_missed_cannot_be_bounded_where_nothing_is_said_of_tokens_outside(calibrated, place, tmp_path):
+    """Cut-offs were found among the tokens of found entities alone, and a promise was made for all."""
+    test = place / "test.spacy"
+    refuses(calib("threshold", calibrated["spans"], test, "--recall", "0.9", "--code", CODE), "component 'guess' gives none")
+    outcome = fit(place, "spans", tmp_path / "m", f"{SOURCE}outside", "true", "--method", "isotonic")
+    assert outcome.code == 0, outcome.text
+    outcome = calib("threshold", tmp_path / "m", test, "--recall", "0.9", "--code", CODE)
+    assert outcome.code == 0, outcome.text
+
+
 def test_adapted_to_other_texts(calibrated, place, tmp_path):
     outcome = calib("adapt", calibrated["spans"], place / "test.spacy", tmp_path / "m", "--code", CODE)
     assert outcome.code == 0, outcome.text

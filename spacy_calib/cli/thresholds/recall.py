@@ -28,7 +28,7 @@ def entity_tokens(pipe: Calibrator, done: Sequence[Example], corpus: ScoredCorpu
     from ...types import OUTSIDE
 
     labels = pipe.lookup.labels()
-    if OUTSIDE not in labels:
+    if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
     annotation = get_annotation(pipe.fit_info.layer)
     return EntityTokens.of(corpus, labels, annotation.prefixed, pipe.threshold, gold_entities(done, annotation))
