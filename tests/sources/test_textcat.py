@@ -148,7 +148,7 @@ def test_a_context_is_refused_where_it_is_asked_for(nlp):
 
 def test_five_hundred_labels_fit_and_apply():
     """Raw log-odds are 1.5 times too large and those of each label off by a number of its own."""
-    rng, n, n_labels = np.random.default_rng(0), 120, 500
+    rng, n, n_labels = np.random.default_rng(0), 100, 500
     labels = [f"L{i}" for i in range(n_labels)]
     nlp = spacy.blank("xx")
     bow = {**model_of("textcat_multilabel")["model"], "length": 16}
@@ -178,4 +178,4 @@ def test_five_hundred_labels_fit_and_apply():
     scores = calib.score(test)
     assert scores["calib_smce"] < scores["calib_smce_raw"] / 2
     assert scores["calib_gmce"] < scores["calib_gmce_raw"]
-    assert scores["calib_nll"] < scores["calib_nll_raw"]
+    assert scores["calib_brier"] < scores["calib_brier_raw"]
