@@ -26,8 +26,9 @@ from . import (
 from .shared.command import Command
 from .shared.session import CalibGroup
 
-HELP = """Calibrated probabilities for the tokens and entities of a trained pipeline:
-fit them on held-out gold, judge them, and use them. Begin with fit.
+HELP = """Calibrated probabilities for whatever a trained pipeline says of tokens, entities,
+texts or trees: fit them on held-out gold, judge them, and use them. Begin with
+fit.
 """
 
 
