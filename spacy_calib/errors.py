@@ -129,6 +129,7 @@ _MESSAGES = {
     "C064": "Presidio is not installed; run `pip install spacy-calib[presidio]`.",
     "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
     "C307": "There is no share to reach; give --precision (of accepted entities that are right), --recall (of entities that are not missed), or both.",
+    "C310": "The pipe '{name}' scores the categories of documents (component '{component}'), of which none is outside of all, so that no cut-off bounds what is missed; give --precision.",
     "C308": "The pipe '{name}' knows no probability that a token is outside of all entities (component '{component}' gives none), so that no cut-off bounds what is missed; give --precision.",
     "C309": "The gold in {data} holds no entity with a score, so that nothing tells how many would be missed; give gold with entities.",
     "C068": "The pipeline has no fitted calib pipe with the prefix '{attr}'; its prefixes are: {available}. Name one of them with --attr.",

@@ -15,6 +15,7 @@ from ..pairs.marginals import Scores
 from ..schema import Form, Misfit, Optional, maybe, optional, registered
 from ..types import Floats, Ints, Marginals, Pairs
 from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
+from .cutoffs import CUTOFFS, Cutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .recalibrators import Recalibrator
@@ -88,6 +89,7 @@ TOKENS: dict[str, Form | Optional] = {
     "sets": optional(maybe(registered("@calib_sets"))),
     "adaptations": optional(maybe(ADAPTATIONS)),
     "recall_cutoffs": optional(maybe(RECALL_CUTOFFS)),
+    "label_cutoffs": optional(maybe(CUTOFFS)),
 }
 
 
@@ -101,7 +103,8 @@ class TokenCalibration:
         right tag is none of them. other (Recalibrator | None): The map of that probability.
     intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which make scores true on new kinds of text.
-    recall_cutoffs (RecallCutoffs | None): The scores from which tokens are flagged. They belong to these maps: a new fit has none.
+    recall_cutoffs (RecallCutoffs | None): The scores from which tokens are flagged. label_cutoffs (Cutoffs | None): Those from which the category
+        of a document is accepted. Both belong to these maps: a new fit has none.
     """
 
     def __init__(
@@ -116,6 +119,7 @@ class TokenCalibration:
         sets: ConformalSets | None = None,
         adaptations: tuple[Adaptation, ...] = (),
         recall_cutoffs: RecallCutoffs | None = None,
+        label_cutoffs: Cutoffs | None = None,
     ):
         self.maps = maps
         self.scaling = scaling
@@ -126,6 +130,7 @@ class TokenCalibration:
         self.sets = sets
         self.adaptations = adaptations
         self.recall_cutoffs = recall_cutoffs
+        self.label_cutoffs = label_cutoffs
 
     # Applying
 
@@ -242,8 +247,9 @@ class TokenCalibration:
         """Plain data and arrays: what `from_state` needs."""
         parts = ("maps", "scaling", "context", "other", "intervals", "sets")
         held = {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
-        cutoffs = None if self.recall_cutoffs is None else self.recall_cutoffs.to_dict()
-        return {**held, "adaptations": [one.state() for one in self.adaptations] or None, "recall_cutoffs": cutoffs}
+        for name in ("recall_cutoffs", "label_cutoffs"):
+            held[name] = None if getattr(self, name) is None else getattr(self, name).to_dict()
+        return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
 
     @classmethod
     def from_state(
@@ -268,6 +274,7 @@ class TokenCalibration:
             sets=part("sets", load),
             adaptations=tuple(map(Adaptation.from_state, state["adaptations"] or ())),
             recall_cutoffs=part("recall_cutoffs", RecallCutoffs.from_dict),
+            label_cutoffs=part("label_cutoffs", Cutoffs.from_dict),
         )
         made._check_loaded()
         return made

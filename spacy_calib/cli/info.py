@@ -86,6 +86,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "source_found": pipe.lookup.component() is not None,
         "weights_changed": pipe.lookup.weights_changed(),
         "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.to_dict(),
+        "label_cutoffs": None if pipe.tokens.label_cutoffs is None else pipe.tokens.label_cutoffs.to_dict(),
         "recall_cutoffs": None if pipe.tokens.recall_cutoffs is None else pipe.tokens.recall_cutoffs.to_dict(),
     }
     return {**settings, **pipe.fit_info.to_dict(), "groups": held}
@@ -121,6 +122,8 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     }
     for number_of, made in enumerate(info.adaptations, 1):
         facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made, info.row_unit)
+    if held["label_cutoffs"] is not None:
+        facts["Cut-offs"] = _cutoffs_line(held["label_cutoffs"], "precision", ".4f")
     if info.spans:
         several = words_of_spans(info)[1]
         facts[f"Context of {several}"] = context_line(info.spans.context)

@@ -101,13 +101,17 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     pipe = span_pipe(nlp, run.attr)
     done = run.annotate(nlp, [pipe], what="Scoring entities")
     corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
-    by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(corpus.spans.docs[corpus.spans.right >= 0])))}
+    of_documents = pipe.spans.groups is None
+    judged = corpus if of_documents else corpus.spans
+    by = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(judged.docs[judged.right >= 0])))}
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": seen_in(pipe, done)}
     accepting = flagging = None
     if run.precision is not None:
         accepting, found = find_precision(pipe, corpus, run.precision, run.confidence, run.per)
         result |= found
     if run.recall is not None:
+        if of_documents:
+            raise calib_error("C310", name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, done, corpus)
         flagging, result["misses"] = find_recall(tokens, run.recall, run.confidence, run.per, run.data)
         if accepting is not None:
@@ -115,7 +119,10 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     if run.output is not None:
         write_json(run.output, result)
     if run.apply is not None:
-        pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
+        if of_documents:
+            pipe.tokens.label_cutoffs = accepting
+        else:
+            pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
         pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
         write_folder(run.apply, lambda folder: nlp.to_disk(folder), run.force)
     deliver(result, lambda: show(result, run.apply), output=None, format=run.format, silent=run.silent)
@@ -123,19 +130,22 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
 
 
 def span_pipe(nlp: Language, attr: str | None) -> Calibrator:
-    """The fitted calib pipe that scores entities.
+    """The fitted calib pipe that scores entities, or else one that scores documents.
 
     RAISES C027: there is no fitted pipe. C068: none of this prefix. C065: it calibrates a component without entities. C021, C069: see
     `check_readable`.
     """
+    from ..doc.annotations import unit_of
+    from ..pairs.documents import DOCUMENT
     from ..pipe.fitted import pipes_named
 
     pipes = pipes_named(nlp, attr)
-    with_spans = [pipe for pipe in pipes if pipe.spans.groups is not None]
-    if not with_spans:
+    found = [pipe for pipe in pipes if pipe.spans.groups is not None]
+    found += [pipe for pipe in pipes if unit_of(pipe.fit_info.layer) == DOCUMENT]
+    if not found:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component or "the source")
-    check_readable(nlp, with_spans[0])
-    return with_spans[0]
+    check_readable(nlp, found[0])
+    return found[0]
 
 
 def show(result: dict[str, Any], apply: Path | None) -> None:
@@ -144,7 +154,9 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
     names = []
     if "precision" in result:
         show_precision(result, apply)
-        names += [f"Span._.{attr}_accept"] * any(row["cutoff"] is not None for row in result["rows"])
+        names += [f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept"] * any(
+            row["cutoff"] is not None for row in result["rows"]
+        )
     if "misses" in result:
         show_recall(result["misses"], None if "precision" in result else result["seen"], result["by"], apply)
         names += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]

@@ -158,6 +158,12 @@ class ScoredCorpus:
         pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(known.sum()))
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
+    def carried_pairs(self) -> JudgedPairs:
+        """The units with gold, each with the label that it carries."""
+        keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated))
+        pairs = Pairs(np.arange(len(keep)), self.labels[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
+        return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
+
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
         """The spans with gold, each a unit of its own.
 

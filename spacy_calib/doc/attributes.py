@@ -2,7 +2,7 @@
 Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
 
 Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept; Doc._.<attr>, and where documents have
-categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set.
+categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..errors import calib_error
 from ..pairs.documents import TOKEN, counted
 from ..types import Floats, Ints
 from .annotations import get_annotation, plain_name
-from .document_scores import doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
+from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
 from .names import check_attr
 from .rows import SpanValues, TokenValues, claimed_rows, document_block, find_row, find_span, held_spans
 
@@ -276,6 +276,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "cats_raw": doc_cats_raw,
         "interval": doc_interval,
         "set": doc_set,
+        "accept": doc_accept,
     },
 }
 

@@ -92,7 +92,7 @@ def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
 _COLUMNS = {
     "start": ("u", "token"), "orth": ("u", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
     "raw": ("f", "entry"), "calibrated": ("f", "entry"), "low": ("f", "entry"), "high": ("f", "entry"), "in_set": ("b", "entry"),
-    "column": ("u", "entry"), "flag": ("i", "token"),
+    "column": ("u", "entry"), "flag": ("i", "token"), "accept": ("i", "token"),
 }  # fmt: skip
 _ALWAYS = {"start", "orth", "tag", "raw", "calibrated"}
 _SCORES = ("raw", "calibrated", "low", "high")

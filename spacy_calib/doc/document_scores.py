@@ -1,4 +1,4 @@
-"""What users read of a document that has categories: getters of Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, which `attributes` registers."""
+"""What users read of a document that has categories: getters of Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept, which `attributes` registers."""
 
 from __future__ import annotations
 
@@ -48,6 +48,16 @@ def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
     """Doc._.<attr>_cats_raw: the same before calibration, in the same order."""
     parsed = _of_document(doc, attr)
     return None if parsed is None else parsed.raw_of(0)
+
+
+def doc_accept(doc: Doc, attr: str) -> bool | None:
+    """Doc._.<attr>_accept: whether the category that the Doc had when the pipe ran, and has still, reaches its cut-off (`spacy calib threshold`); None
+    where the pipe has no cut-offs.
+    """
+    parsed = _of_document(doc, attr)
+    if parsed is None or parsed.accept is None or parsed.accept[0] < 0:
+        return None
+    return bool(parsed.accept[0]) if parsed.carries(0, parsed.annotation.label_at(doc, 0)) else None
 
 
 def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:

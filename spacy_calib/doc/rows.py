@@ -100,7 +100,7 @@ class ParsedBlock:
     """The units of a block as Python lists, which are several times as fast as arrays to read one item from."""
 
     __slots__ = (
-        "annotation", "calibrated", "carried", "extra", "flag", "in_set", "indptr", "intervals", "orth", "out_of_reach", "raw", "row_of_start",
+        "accept", "annotation", "calibrated", "carried", "extra", "flag", "in_set", "indptr", "intervals", "orth", "out_of_reach", "raw", "row_of_start",
         "tag", "tags",
     )  # fmt: skip
 
@@ -117,6 +117,7 @@ class ParsedBlock:
         self.calibrated: list[float] = block["calibrated"].tolist()
         self.intervals = _intervals(block)
         self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
+        self.accept: list[int] | None = block["accept"].tolist() if "accept" in block else None
         self.flag: list[int] | None = block["flag"].tolist() if "flag" in block else None
         self.out_of_reach: list[bool] = block["out_of_reach"].tolist() if "in_set" in block else []
         # Row -> label, raw, calibrated, interval of a label below the threshold.
@@ -130,6 +131,10 @@ class ParsedBlock:
     def stands_at(self, row: int, token: Token) -> bool:
         """Whether a token stands where that of the row stood."""
         return self.row_of_start.get(token.idx) == row and self.orth[row] == token.orth
+
+    def carries(self, row: int, label: str) -> bool:
+        """Whether this row was written for this label, "" for none."""
+        return bool(self.carried[row] == (get_string_id(label) & _LOW_HALF if label else 0))
 
     def values_of(self, row: int, label: str) -> TokenValues | None:
         """The values of this label at this row, None where the block has none for it."""
@@ -235,8 +240,7 @@ def _is_own(parsed: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> bo
         return False
     if parsed.carried is None:
         return True
-    label = parsed.annotation.label(token)
-    return bool(parsed.carried[row] == (get_string_id(label) & _LOW_HALF if label else 0))
+    return parsed.carries(row, parsed.annotation.label(token))
 
 
 def claimed_rows(

@@ -56,6 +56,7 @@ class CalibratedBatch:
     layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
     carried (NDArray[uint64]): Hash of the label that each unit (token, document) carries, 0 for none.
     spans (CalibratedSpans | None): None for a source of token labels alone. flags (Flags | None): None without cut-offs that bound misses.
+    accept (NDArray[int8] | None): 1 or 0 whether the label of each document reaches its cut-off, -1 for one without a score; None without cut-offs.
     """
 
     calibrated: Calibrated
@@ -65,6 +66,7 @@ class CalibratedBatch:
     carried: NDArray[np.uint64]
     spans: CalibratedSpans | None = None
     flags: Flags | None = None
+    accept: NDArray[np.int8] | None = None
 
 
 def _label_codes(batch: CalibratedBatch) -> tuple[Ints, np.ndarray]:
@@ -133,6 +135,7 @@ def _token_columns(batch: CalibratedBatch) -> Block:
     columns = {
         "carried": batch.carried.astype(np.uint32),
         "out_of_reach": batch.calibrated.out_of_reach,
+        "accept": batch.accept,
         "flag": None if batch.flags is None else batch.flags.flagged,
     }
     return {name: column for name, column in columns.items() if column is not None}

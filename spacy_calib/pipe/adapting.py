@@ -98,7 +98,7 @@ def adapt_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: F
         "unit": gathered.data.unit,
         "seen": share_seen(learned, gathered),
         "sets_dropped": learned.tokens.sets is not None and sets is None,
-        "cutoffs_dropped": learned.spans.cutoffs is not None or learned.tokens.recall_cutoffs is not None,
+        "cutoffs_dropped": any((learned.spans.cutoffs, learned.tokens.recall_cutoffs, learned.tokens.label_cutoffs)),
         "tokens": tokens.fit.describe(gathered.labels),
         "spans": None if spans is None else spans.fit.describe(pipe.source.span_labels(gathered.component)),
     }
@@ -147,7 +147,7 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     fit = AdaptationFit.of(entries.take(own), groups, OF_TOKENS)
     made = copy(before)
     made.adaptations = (*before.adaptations, fit.adaptation)
-    made.sets = made.recall_cutoffs = None
+    made.sets = made.recall_cutoffs = made.label_cutoffs = None
     moved = fit.adaptation.move(scores[bare], entries.leads[bare], pairs.tags[bare])
     unjudged = JudgedPairs(pairs.take(bare), made.normalized(pairs.rows[bare], scaled[bare], moved), documents[bare])
     return AdaptedTokens(pairs.take(own), documents[own], scaled[own], unjudged, fit, made)

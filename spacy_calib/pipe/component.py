@@ -30,7 +30,7 @@ from .adapting import adapt_calibrator
 from .annotating import AnnotatingPipe
 from .fit_info import FitInfo
 from .fitting import FitArguments, fit_calibrator
-from .flagging import flags_of
+from .flagging import accepted_labels, flags_of
 from .lookup import SourceLookup
 from .reading import Reading, calibrated_spans, carried_below_threshold, readable
 from .settings import PipeSettings
@@ -167,6 +167,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated, carried, labels)
         flags = flags_of(learned.tokens.recall_cutoffs, scores, calibrated, labels, annotation, self.threshold)
         batch = CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans, flags)
+        if learned.tokens.label_cutoffs is not None and self.groups is not None:
+            batch = replace(batch, accept=accepted_labels(learned.tokens.label_cutoffs, batch, self.groups))
         return Reading(open_docs.places, batch, given)
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:

@@ -1,17 +1,20 @@
-"""Which tokens the cut-offs that bound misses flag, and as what."""
+"""Which tokens the cut-offs that bound misses flag, and as what; and which labels of documents are accepted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..calibration.cutoffs import Cutoffs
 from ..calibration.recall_cutoffs import EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.tokens import Calibrated, silent_tokens
-from ..doc.annotations import Annotation
+from ..doc.annotations import Annotation, label_hashes
 from ..doc.doubtful import Flags
+from ..doc.write import CalibratedBatch
 from ..pairs.marginals import Scores
-from ..types import Floats, Ints
+from ..types import Floats, Groups, Ints
 
 
 def flags_of(
@@ -56,3 +59,19 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
     for kind in range(len(types.names)):
         found[kind] = np.where(entries.has(kind)[rows], entries.of_type(kind)[rows], found[kind])
     return found
+
+
+def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
+    """Whether the label that each unit carries reaches its cut-off: 1 or 0, -1 where it has no score. groups (Groups): Of the labels."""
+    calibrated, extra = batch.calibrated, batch.extra
+    marginals = calibrated.marginals
+    scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
+    own = label_hashes(batch.labels)[marginals.tags] == batch.carried[marginals.rows]
+    place = {label: column for column, label in enumerate(batch.labels)}
+    for rows, values, tags in (
+        (marginals.rows[own], calibrated.scores[own], marginals.tags[own]),
+        (extra.rows, extra.calibrated.scores, np.array([place[label] for label in extra.labels], dtype=np.intp)),
+    ):
+        scores[rows], columns[rows] = values, tags
+    accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
+    return np.where(np.isnan(scores), -1, accepted).astype(np.int8)

@@ -6,9 +6,10 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, refuses, save_docs, spacy_command
 
@@ -186,3 +187,44 @@ def test_spacys_own_evaluate_has_both_kinds_of_keys(fitted, folder, tmp_path):
     assert spacy_command("evaluate", fitted, folder / "test.spacy", "--output", tmp_path / "scores.json").code == 0
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert {"cats_score", "cats_macro_f", "calib_smce", "calib_smce_raw", "calib_gmce"} <= set(scores)
+
+
+# Cut-offs
+
+
+def test_a_cut_off_of_documents_accepts_what_reaches_it(folder, fitted, tmp_path):
+    given = ("--precision", 0.8, "--output", tmp_path / "cutoffs.json", "--apply", tmp_path / "applied")
+    outcome = calib("threshold", fitted, folder / "test.spacy", *given)
+    assert outcome.code == 0, outcome.text
+    (row,) = json.loads((tmp_path / "cutoffs.json").read_text())["rows"]
+    assert "Cut-offs for a precision of 80 % (categories of documents)" in outcome.text
+    assert "the documents kept are right at least 80 % of the time" in outcome.text
+    assert "Doc._.calib_accept" in outcome.text
+    nlp = spacy.load(tmp_path / "applied")
+    gold = list(DocBin().from_disk(folder / "test.spacy").get_docs(Vocab()))
+    docs = list(nlp.pipe(Doc(nlp.vocab, words=[token.text for token in doc]) for doc in gold))
+    assert row["documents"] == len(docs)
+    assert row["kept"] > 0
+    assert [doc._.calib_accept for doc in docs] == [doc._.calib_score >= row["cutoff"] for doc in docs]
+    kept = [(doc, one) for doc, one in zip(docs, gold, strict=True) if doc._.calib_accept]
+    right = sum(max(doc.cats, key=doc.cats.get) == max(one.cats, key=one.cats.get) for doc, one in kept)
+    assert (row["kept"], row["precision"]) == (len(kept), pytest.approx(right / len(kept)))
+    assert f"{row['cutoff']:.4f} (precision 0.8, confidence 0.95)" in calib("info", tmp_path / "applied").text
+    # With a higher one, some are not accepted.
+    middle = sorted(doc._.calib_score for doc in docs)[len(docs) // 2]
+    nlp.get_pipe("calib").tokens.label_cutoffs = Cutoffs(0.9, 0.95, "all", {"all": middle})
+    again = [nlp.get_pipe("calib")(doc)._.calib_accept for doc in docs]
+    assert again == [doc._.calib_score >= middle for doc in docs]
+    assert set(again) == {True, False}
+    # Of the category that it had: of another one nothing is known.
+    doc = docs[0]
+    other = min(doc.cats, key=doc.cats.get)
+    doc.cats[other] = 2.0
+    assert doc._.calib_accept is None
+    assert spacy.load(fitted)("the film")._.calib_accept is None
+
+
+def test_categories_have_no_outside(folder, fitted):
+    refuses(
+        calib("threshold", fitted, folder / "test.spacy", "--recall", 0.9), "no cut-off bounds what is missed; give --precision"
+    )

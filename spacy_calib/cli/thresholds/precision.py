@@ -1,4 +1,4 @@
-"""Cut-offs above which entities are right as often as asked."""
+"""Cut-offs above which entities, or the categories of documents, are right as often as asked."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 def find_precision(
     pipe: Calibrator, corpus: ScoredCorpus, precision: float, confidence: float, per: str
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """(the cut-offs, what is said of them: "event", what `Cutoffs.to_dict` gives, and "rows": for each key what it keeps)."""
+    """(the cut-offs, what is said of them: "event", what `Cutoffs.to_dict` gives, and "rows": for each key what it keeps). Without entities they
+    are of documents, and there is no event.
+    """
     from ...calibration.cutoffs import Cutoffs, keys_of
     from ...calibration.thresholds import Threshold, find_thresholds
 
-    labels = pipe.lookup.span_labels()
-    judged = corpus.span_pairs(labels)
-    assert pipe.spans.groups is not None
-    groups = pipe.spans.groups
+    entities = pipe.spans.groups is not None
+    groups = pipe.spans.groups or pipe.groups
+    assert groups is not None
+    labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
+    judged = corpus.span_pairs(labels) if entities else corpus.carried_pairs()
     keys = keys_of(per, judged.pairs.tags, labels, groups)
     found = find_thresholds(judged.calibrated, judged.pairs.hits, judged.documents, keys, precision, confidence)
     wanted = {"all": ["all"], "label": list(labels), "group": list(groups.names)}[per]
@@ -33,8 +36,8 @@ def find_precision(
     rows = []
     for key, one in every.items():
         kept = {"kept": one.kept, "share": one.share, "precision": one.precision, "low": one.low, "high": one.high}
-        rows.append({"key": key, "cutoff": one.cutoff, "entities": one.spans, **kept})
-    return cutoffs, {"event": pipe.span_event, **cutoffs.to_dict(), "rows": rows}
+        rows.append({"key": key, "cutoff": one.cutoff, "entities" if entities else "documents": one.spans, **kept})
+    return cutoffs, {"event": pipe.span_event if entities else None, **cutoffs.to_dict(), "rows": rows}
 
 
 def show_precision(result: dict[str, Any], apply: Path | None) -> None:
@@ -42,13 +45,15 @@ def show_precision(result: dict[str, Any], apply: Path | None) -> None:
     from ...pairs.documents import by_unit
 
     percent, sure = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %"
-    msg.divider(f"Cut-offs for a precision of {percent} (event: {result['event']})")
+    what = "documents" if result["event"] is None else "entities"
+    judged = "categories of documents" if result["event"] is None else f"event: {result['event']}"
+    msg.divider(f"Cut-offs for a precision of {percent} ({judged})")
     show_seen(result["seen"])
     rows = [
         (
             row["key"] or "(no group)",
             "not reached" if row["cutoff"] is None else number(row["cutoff"]),
-            f"{row['entities']:,}",
+            f"{row[what]:,}",
             f"{row['kept']:,}",
             number(None if row["share"] is None else 100 * row["share"], 1),
             number(row["precision"]),
@@ -56,14 +61,14 @@ def show_precision(result: dict[str, Any], apply: Path | None) -> None:
         )
         for row in result["rows"]
     ]
-    header = ("For", "Cut-off", "Entities", "Kept", "% kept", "Precision", "Elsewhere")
+    header = ("For", "Cut-off", what.capitalize(), "Kept", "% kept", "Precision", "Elsewhere")
     print_table(rows, header, ("l", *"rrrrrr"))
     if all(row["cutoff"] is None for row in result["rows"]):
         applied = "" if apply is None else f" The pipeline in {apply} accepts nothing."
         msg.warn(f"No cut-off reaches {percent} with this confidence: ask for less, or give more gold.{applied}")
         return
     msg.text(
-        f"In texts of the same source ({by_unit(**result['by'])}) the entities kept are right at least {percent} of the time. Of all data sets on which this "
+        f"In texts of the same source ({by_unit(**result['by'])}) the {what} kept are right at least {percent} of the time. Of all data sets on which this "
         f"command may be run, that claim is true for {sure}, and so is the interval under Elsewhere: where the precision of as many "
-        "entities kept from others lies."
+        f"{what} kept from others lies."
     )
