@@ -59,13 +59,13 @@ def test_equal_words_without_sentences_are_no_repeats(score_calibrator, tmp_path
     assert (found["repeats"], len(found["ranked"])) == (0, 600)
 
 
-def test_report_writes_a_page(score_file, score_calibrator, tmp_path):
-    pytest.importorskip("altair")
-    outcome = calib("report", score_calibrator, score_file, "--output", tmp_path / "page.html")
-    assert outcome.code == 0
-    page = (tmp_path / "page.html").read_text(encoding="utf8")
-    assert "How true are the scores of scores.calibrator?" in page
-    assert "method spacy-calib.Isotonic.v1; scores from 0.01" in page
+def test_report_tells_whose_scores_they_are(score_file, score_calibrator):
+    found = json.loads(calib("report", score_calibrator, score_file, "--format", "json").printed)
+    assert found["title"] == "How true are the scores of scores.calibrator?"
+    assert found["made"]["Pipe scores.calibrator"] == "method spacy-calib.Isotonic.v1; scores from 0.01"
+    assert found["made"]["Data"] == "scores.csv, 12 documents with scores"
+    (view,) = found["views"]
+    assert (view["name"], view["unit"], view["table"]["tokens"]) == ("scores: tokens", "tokens", 588)
 
 
 def test_rank_needs_no_gold_and_the_others_do(score_calibrator, tmp_path):
