@@ -132,7 +132,7 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
         "tokens": int(corpus.counted.sum()),
         "confidence": run.confidence,
         "weights_changed": pipe.lookup.weights_changed(),
-        **expectations(tokens_of(corpus, labels), spans_of(corpus), record, pipe.span_event, run.confidence, run.seed),
+        **expectations(tokens_of(corpus, labels), spans_of(corpus), record, pipe.fit_info.span_event, run.confidence, run.seed),
     }
     if result["weights_changed"]:
         result = without_trust(result)

@@ -111,11 +111,6 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         return self.learned.info
 
     @property
-    def span_event(self) -> str:
-        """When a span counts as right: as the fit says, before it as the setting does."""
-        return self.event if self.fit_info.spans is None else self.fit_info.spans.event
-
-    @property
     def normalize(self) -> bool | str:
         """How a token's scores are rescaled, see `TokenCalibration`."""
         return self.tokens.normalize
@@ -163,7 +158,9 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         spans = None
         if scores.spans is not None:
             labels_of_spans = source.span_labels(component)
-            spans = calibrated_spans(learned.spans, source, scores.spans, labels_of_spans, self.span_event, calibrated.view)
+            spans = calibrated_spans(
+                learned.spans, source, scores.spans, labels_of_spans, self.fit_info.span_event or self.event, calibrated.view
+            )
         below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated, carried, labels)
         flags = flags_of(learned.tokens.recall_cutoffs, scores, calibrated, labels, annotation, self.threshold)
         batch = CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans, flags)

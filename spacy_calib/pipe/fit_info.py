@@ -184,6 +184,11 @@ class FitInfo:
         after = f" after {self.scaling['name']}" if self.scaling else ""
         return self.method + after + (", in context" if self.context and self.context["kept"] else "")
 
+    @property
+    def span_event(self) -> str:
+        """When a span counts as right; "" for a source of token labels alone."""
+        return "" if self.spans is None else self.spans.event
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the form FIT_INFO, as commands write it to JSON."""
         return {**asdict(self), "held_out": None if self.held_out is None else self.held_out.to_dict()}

@@ -76,7 +76,7 @@ def of_pipe(
         corpus=corpus,
         span_labels=pipe.lookup.span_labels(),
         span_groups=pipe.spans.groups,
-        event=pipe.span_event,
+        event=pipe.fit_info.span_event,
         called=annotation.span_words,
         spans_first=annotation.spans_first,
         accuracy_is=annotation.accuracy_name,
@@ -102,7 +102,7 @@ def _about(pipe: Calibrator) -> str:
     ]
     if pipe.spans.groups is not None:
         one = get_annotation(info.layer).span_words[0]
-        parts.append(f"{with_article(one)} is right by the event {pipe.span_event}")
+        parts.append(f"{with_article(one)} is right by the event {pipe.fit_info.span_event}")
     return "; ".join(parts)
 
 

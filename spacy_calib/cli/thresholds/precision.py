@@ -37,7 +37,7 @@ def find_precision(
     for key, one in every.items():
         kept = {"kept": one.kept, "share": one.share, "precision": one.precision, "low": one.low, "high": one.high}
         rows.append({"key": key, "cutoff": one.cutoff, "entities" if entities else "documents": one.spans, **kept})
-    return cutoffs, {"event": pipe.span_event if entities else None, **cutoffs.to_dict(), "rows": rows}
+    return cutoffs, {"event": pipe.fit_info.span_event if entities else None, **cutoffs.to_dict(), "rows": rows}
 
 
 def show_precision(result: dict[str, Any], apply: Path | None) -> None:

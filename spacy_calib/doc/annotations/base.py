@@ -34,6 +34,8 @@ class Annotation(ABC):
     accuracy_name (str): What the share of right labels is called.
     span_words (tuple[str, str]): What its spans are called, one and several. spans_first (bool): Whether commands that show spans or units
         show spans where nothing is said. span_event (str): When a span is right, "" where a setting of the pipe says it.
+    judge_spans (Callable | None): (example, (start, end, label hash) of predicted spans) -> whether each is right, 1, 0, or -1 where its gold
+        is not known: where `span_event` says when they are.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Annotation(ABC):
     span_words: tuple[str, str] = ("entity", "entities")
     spans_first: bool = True
     span_event: str = ""
+    judge_spans: Callable[[Example, Sequence[tuple[int, int, int]]], NDArray[np.intp]] | None = None
 
     # Units
 
@@ -119,13 +122,6 @@ class Annotation(ABC):
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         """The spans that a Doc carries."""
         return ()
-
-    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        """Whether predicted spans are right where `span_event` says when they are: 1, 0, or -1 where the gold is not known.
-
-        spans: (start, end, label hash) in the tokens of the predicted Doc.
-        """
-        raise NotImplementedError
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         """For which tokens of a gold Doc the spans are known, shape (len(doc),)."""

@@ -84,9 +84,6 @@ class MappedAnnotation(Annotation):
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return self.inner.spans_on(doc)
 
-    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        return self.inner.judge_spans(example, spans)
-
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         return self.inner.known_tokens(doc)
 

@@ -124,8 +124,8 @@ def test_attributes_of_tokens_and_sentences(nlp, event):
     assert [sentence._.calib_raw for sentence in sentences] == pytest.approx(products)
     assert all(0 <= sentence._.calib_score <= 1 for sentence in sentences)
     assert doc[1:3]._.calib_score is None
-    assert {span.event for span in doc._.calib.ents} == {pipe.span_event}
-    assert pipe.span_event == ("all heads right" if event == "head" else "all heads and labels right")
+    assert {span.event for span in doc._.calib.ents} == {pipe.fit_info.span_event}
+    assert pipe.fit_info.span_event == ("all heads right" if event == "head" else "all heads and labels right")
 
 
 def test_gold_labels_of_another_scheme(nlp):
