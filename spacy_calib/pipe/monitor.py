@@ -57,7 +57,9 @@ class Monitor:
         if kept is None or pipe.groups is None:
             raise calib_error("C236", name=pipe.name)
         self.window, self.part = window, part
-        self.judge = Judge(kept, rate, confidence, pipe.fit_info.span_event in ("", "exact"), bool(pipe.lookup.weights_changed()))
+        self.judge = Judge(
+            kept, rate, confidence, pipe.fit_info.span_event in ("", "exact"), bool(pipe.lookup.weights_changed())
+        )
         self._fingerprint = fingerprint_of(pipe)
         self._layout = Layout.of(kept.profile, labels, pipe.groups)
         self._reader = CarriedReader(pipe.attr, labels)
