@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -50,6 +50,10 @@ class SpanScoresSource(LeftScoresSource):
         super().__init__(component, labels)
         self.spans_key = spans_key
         self.score = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
+        if not (isinstance(self.score, str) or callable(self.score)):
+            raise calib_error(
+                "C001", name="score", wanted="a name, or a function of the registry calib_scores", given=repr(score)
+            )
         if not spans_key and isinstance(self.score, str) and not self.score.startswith(EXTENSION):
             wanted = (
                 "'_.NAME' (an extension of spans) for doc.ents, or beside a spans_key the name of an attribute of its group"
@@ -188,7 +192,7 @@ def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int
 def make_span_scores_source(
     component: str = "",
     spans_key: str = "",
-    score: str | Callable[..., Any] | None = None,
+    score: object = None,
     labels: list[str] | None = None,
     outside: bool = False,
 ) -> SpanScoresSource:
@@ -196,4 +200,4 @@ def make_span_scores_source(
 
     score: In a config a string, or a block with a function of the registry calib_scores that makes one.
     """
-    return SpanScoresSource(component, spans_key, score, labels, outside)
+    return SpanScoresSource(component, spans_key, cast(Any, score), labels, outside)

@@ -398,3 +398,8 @@ def test_a_pipeline_of_functions_is_told_apart_by_their_names(conf):
     nlp.add_pipe("guess_names")
     assert SpanScoresSource("guess_names").kind(nlp.get_pipe("guess_names")).endswith("guess_names")
     assert registry.resolve({"source": {**SOURCE, "component": "guess_names"}})["source"].reads_output(None)
+
+
+def test_what_is_no_name_and_no_function_is_refused():
+    with pytest.raises(CalibError, match=r"C001.*score must be a name, or a function.*7"):
+        SpanScoresSource(score=7)
