@@ -50,6 +50,7 @@ RUNS = {
     "bench_rank.py": Run("{calibrated} --data {ewt_test} --repeat 1 --sentences 20", "A queue of"),
     "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
+    "sequence_confidence.py": Run("np --most 60 --rounds 1 --folds 2 --rules cw", "| kd_pc |"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),

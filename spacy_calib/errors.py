@@ -198,6 +198,15 @@ _MESSAGES = {
     "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and keep what that wrote (DocBin: store_user_data=True).",
     "C096": "The scores with the prefix '{attr}' are of {unit}s ({layer}), not of entities; render them with style='tokens'.",
     "C097": "The output {path} is one file, but there are several pictures to draw: {pictures}; name a folder, or one of them with --kind.",
+    "C321": "A chain needs scores of the labels that its potentials are of, at least one: there are {wanted} labels in the potentials, {given} in the scores.",
+    "C322": "The scores of a chain hold NaN; look at the weights of the model.",
+    "C323": "Sequence {number} has no labelling that is allowed: loosen the constraints, or mend the scores that are -inf.",
+    "C324": "Tokens have no extension '{name}': register it with Token.set_extension before the pipeline is made.",
+    "C325": "The component '{name}' has {labels} labels, its weights are of {given}; initialize it again.",
+    "C326": "The component '{name}' needs at least two labels of '{target}' to learn from; given: {given}.",
+    "C327": "The component '{name}' has learned nothing yet: initialize the pipeline with examples.",
+    "C329": "CRFsuite is not installed: pip install 'spacy-calib[crfsuite]'.",
+    "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 

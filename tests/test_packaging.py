@@ -27,6 +27,7 @@ from tests.conftest import examples_for, revive, run_upstream
 ROOT = Path(__file__).parents[1]
 GROUPS = {
     "spacy_factories",
+    "spacy_architectures",
     "spacy_cli",
     "spacy_scorers",
     "spacy_calib_sources",
@@ -125,7 +126,9 @@ def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
         given.optionxform = str
         given.read_string(archive.read(name).decode("utf8"))
     assert set(given.sections()) == GROUPS
-    assert set(given["spacy_factories"]) == {"calib", "calib_ner", "calib_beam_ner", "calib_parser"}
+    assert set(given["spacy_factories"]) == {
+        "calib", "calib_ner", "calib_beam_ner", "calib_parser", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite",
+    }  # fmt: skip
     assert {"spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"} <= set(given["spacy_calib_sources"])
     for group in GROUPS:
         for target in given[group].values():

@@ -21,6 +21,7 @@ from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.token_scores import TokenScoresSource
 from tests.categories import revive_categorizer
 from tests.conftest import revive
+from tests.sequence.trained import FACTORIES, trained_labeller
 from tests.sources.ner import trained_once
 from tests.sources.parser import trained as trained_parser
 from tests.sources.test_spancat import KEY, train
@@ -40,6 +41,9 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("spacy-calib.Parser.v1", {"event": "arc"}, "calib_parser"),
     *(("spacy-calib.Spancat.v1", {}, name) for name in ("spancat", "spancat_singlelabel")),
     *(("spacy-calib.Textcat.v1", {}, name) for name in ("textcat", "textcat_multilabel")),
+    *(("spacy-calib.Chain.v1", {}, name) for name in ("calib_crf", "calib_hmm", "calib_crfsuite")),
+    ("spacy-calib.Confidence.v1", {"k": 5}, "calib_online"),
+    ("spacy-calib.Confidence.v1", {"way": "delta"}, "calib_online"),
     ("spacy-calib.DocTensor.v1", OF_TENSOR, ""),
     ("spacy-calib.DocTensor.v1", {**OF_TENSOR, "key": "probs", "subprobabilities": True}, ""),
     ("spacy-calib.TokenScores.v1", {"score": "probs", "labels": LABELS}, ""),
@@ -94,6 +98,10 @@ def world(case, nlp) -> tuple[Language, Source, Any]:
         nlp = trained_parser(factory)
     elif factory.startswith("spancat"):
         nlp = revive(train(factory))
+    elif factory in FACTORIES:
+        if factory == "calib_crfsuite":
+            pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+        nlp = trained_labeller(factory)
     elif factory.startswith("textcat"):
         nlp = revive_categorizer(factory)
         if factory != "textcat":

@@ -1,0 +1,124 @@
+"""The component `calib_crf`: a linear-chain conditional random field over token vectors (Lafferty et al. 2001)."""
+
+# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, set_dropout_rate
+
+from .inference.chains import Potentials
+from .labeller import ChainLabeller
+from .layers import add_gradient, potentials_of
+from .losses import Question, get_loss
+from .targets import get_target
+
+
+class ConditionalRandomField(ChainLabeller, TrainablePipe):
+    """Knows the exact probability of each label, and of each sequence of labels.
+
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller.
+    loss (str): What training lowers: likelihood, perceptron, passive_aggressive, hinge. Only the first is after true probabilities.
+    label_smoothing (float), neg_prefix (str): As in spaCy's tagger.
+    RAISES C001: no such target or loss. C324: no such extension.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[Any, Any],
+        name: str = "calib_crf",
+        *,
+        target: str = "tag",
+        loss: str = "likelihood",
+        by_sentence: bool = False,
+        constraints: Sequence[Sequence[str]] | None = None,
+        label_smoothing: float = 0.0,
+        neg_prefix: str = "!",
+        overwrite: bool = False,
+    ):
+        get_loss(loss)
+        get_target(target)
+        self.vocab, self.model, self.name = vocab, model, name
+        self.cfg = {
+            "labels": [], "target": target, "loss": loss, "by_sentence": by_sentence, "label_smoothing": label_smoothing,
+            "neg_prefix": neg_prefix, "overwrite": overwrite, "constraints": constraints and [list(pair) for pair in constraints],
+        }  # fmt: skip
+
+    def weights(self) -> Potentials:
+        return potentials_of(self.model)
+
+    def label_scores(self, docs: Sequence[Doc]) -> Sequence[Any]:
+        return self.model.predict(list(docs))
+
+    def add_label(self, label: str) -> int:
+        """Before the weights are made. RETURNS (int): 0 if the label is there already, else 1."""
+        if label in self.labels:
+            return 0
+        self._allow_extra_label()
+        self.cfg["labels"].append(label)
+        return 1
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
+    ) -> None:
+        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        validate_get_examples(get_examples, "ConditionalRandomField.initialize")
+        self.learn_labels(get_examples(), labels, self.cfg["neg_prefix"])
+        sample = list(islice(get_examples(), 10))
+        outputs = [self.model.ops.alloc2f(len(eg.x), len(self.labels)) for eg in sample]
+        self.model.initialize(X=[eg.x for eg in sample], Y=outputs)
+
+    def update(
+        self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: dict[str, float] | None = None
+    ) -> dict[str, float]:
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "ConditionalRandomField.update")
+        if not any(len(eg.predicted) for eg in examples):
+            return losses
+        set_dropout_rate(self.model, drop)
+        scores, backprop = self.model.begin_update([eg.predicted for eg in examples])
+        lost, (d_scores, d_potentials) = self.get_loss(examples, scores)
+        add_gradient(self.model, d_potentials)
+        backprop(d_scores)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += lost
+        return losses
+
+    def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
+        """RETURNS: The loss, and its gradients by the scores of each Doc and by the potentials. RAISES C323: gold that constraints forbid."""
+        examples = list(examples)
+        masks = [self.gold_mask(eg) for eg in examples]
+        bounds = [(i, start, end) for i, eg in enumerate(examples) for start, end in self.bounds(eg.predicted)]
+        asked = Question.of(
+            [scores[i][start:end] for i, start, end in bounds],
+            self.potentials(),
+            [masks[i][start:end] for i, start, end in bounds],
+            self.cfg["label_smoothing"],
+        )
+        found = get_loss(self.cfg["loss"])(asked)
+        gradients = [self.model.ops.alloc2f(*one.shape) for one in scores]
+        for (i, start, end), own in zip(bounds, found.scores, strict=True):
+            gradients[i][start:end] = own
+        return found.loss, (gradients, found.potentials)
+
+    def gold_mask(self, example: Example) -> Any:
+        """Which labels may be right at each token: the gold one; all where none is known; all but the one that gold says it is not. (len(doc), K)."""
+        column, prefix = {label: i for i, label in enumerate(self.labels)}, self.cfg["neg_prefix"]
+        mask = np.ones((len(example.predicted), len(self.labels)), dtype=bool)
+        for row, label in zip(mask, get_target(self.cfg["target"]).gold(example), strict=True):
+            if label in column:
+                row[:] = False
+                row[column[label]] = True
+            elif label and prefix and label.startswith(prefix) and label[len(prefix) :] in column:
+                row[column[label[len(prefix) :]]] = False
+        return mask

@@ -1,0 +1,95 @@
+"""The component `calib_crfsuite`: CRFsuite's conditional random field (Okazaki 2007) over sparse features, with our inference (extra `crfsuite`)."""
+
+# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+
+from ..errors import calib_error
+from ..types import Floats, Ints
+from .features.index import Sparse
+from .features.labeller import FeatureLabeller
+
+
+class CrfsuiteLabeller(FeatureLabeller):
+    """Learned in `initialize`, at once, by L-BFGS; `update` has nothing to do.
+
+    c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS.
+    others: See FeatureLabeller. RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
+    """
+
+    def __init__(
+        self, vocab: Vocab, name: str = "calib_crfsuite", *, c2: float = 1.0, max_iterations: int = 100, **others: Any
+    ):
+        for setting, value in (("c2", c2), ("max_iterations", max_iterations)):
+            if not value > 0:
+                raise calib_error("C001", name=setting, wanted="greater than 0", given=value)
+        self.c2, self.max_iterations = c2, max_iterations
+        self._weights = np.zeros(0)
+        super().__init__(vocab, name, **others)
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
+    ) -> None:
+        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels. C329."""
+        validate_get_examples(get_examples, "CrfsuiteLabeller.initialize")
+        self.learn_features(get_examples, labels)
+        data = [sequence for eg in get_examples() for sequence in self.sequences(eg)]
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "model"
+            train_crfsuite(data, model, self.c2, self.max_iterations)
+            self._weights = read_weights(model, len(self.index), len(self.labels))
+
+    @property
+    def feature_weights(self) -> Floats:
+        return self._weights
+
+    def _state(self) -> dict[str, Any]:
+        return {"weights": self._weights}
+
+    def _take(self, state: dict[str, Any]) -> None:
+        self._weights = np.array(state["weights"])
+
+
+def _library() -> Any:
+    try:
+        import pycrfsuite
+    except ModuleNotFoundError:
+        raise calib_error("C329") from None
+    return pycrfsuite
+
+
+def train_crfsuite(data: Sequence[tuple[Sparse, Ints]], model: Path, c2: float, max_iterations: int) -> None:
+    """Train on sequences, each its features and gold columns, and write the model file. RAISES C329: python-crfsuite is not installed."""
+    trainer = _library().Trainer(algorithm="lbfgs", verbose=False)
+    # No pruning, and a weight for each pair of labels: every parameter that our labellers have.
+    trainer.set_params({"c1": 0.0, "c2": c2, "max_iterations": max_iterations, "feature.possible_transitions": True})
+    for tokens, gold in data:
+        trainer.append(crfsuite_items(tokens), [str(column) for column in gold.tolist()])
+    trainer.train(str(model))
+
+
+def crfsuite_items(tokens: Sparse) -> list[list[str]]:
+    """The features of each token as CRFsuite takes them."""
+    rows, starts = list(map(str, tokens.rows.tolist())), tokens.starts.tolist()
+    return [rows[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]
+
+
+def read_weights(model: Path, n_features: int, n_labels: int) -> Floats:
+    """The weights of a model file, in the order of `OnlineLearner`; 0 for those that CRFsuite left out."""
+    tagger = _library().Tagger()
+    tagger.open(str(model))
+    info = tagger.info()
+    weights = np.zeros((n_features + n_labels) * n_labels)
+    for (row, column), value in info.state_features.items():
+        weights[int(row) * n_labels + int(column)] = value
+    for (before, column), value in info.transitions.items():
+        weights[(n_features + int(before)) * n_labels + int(column)] = value
+    tagger.close()
+    return weights

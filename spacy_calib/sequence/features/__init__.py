@@ -1,0 +1,1 @@
+"""Sparse features of tokens, in the manner of Sha & Pereira (2003)."""

@@ -1,0 +1,59 @@
+"""The features that a model knows, and those of tokens as rows of its table of weights. Knows arrays only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Ints
+
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """The binary features of the tokens of one sequence. rows (Ints): Features, token after token. starts (Ints): Where each token's begin,
+    and the end of the last, shape (n + 1,); each token has at least one."""
+
+    rows: Ints
+    starts: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureIndex:
+    """The features that are known. hashes (Hashes): Ascending; row 0 stands for one that every token has."""
+
+    hashes: Hashes
+
+    def __len__(self) -> int:
+        return len(self.hashes) + 1
+
+    @classmethod
+    def of(cls, found: Sequence[Hashes], least: int = 1) -> FeatureIndex:
+        """least (int): Features that stand more seldom are left out."""
+        flat = np.concatenate([np.zeros(0, dtype=np.uint64), *(one.reshape(-1) for one in found)])
+        hashes, counts = np.unique(flat, return_counts=True)
+        return cls(hashes[counts >= least])
+
+    def rows(self, found: Hashes) -> Sparse:
+        """The known features of each token. found (Hashes): Shape (n, n_templates)."""
+        place = np.searchsorted(self.hashes, found.reshape(-1))
+        known = np.zeros(len(place), dtype=bool)
+        inside = place < len(self.hashes)
+        known[inside] = self.hashes[place[inside]] == found.reshape(-1)[inside]
+        rows = np.where(known, place + 1, -1).reshape(found.shape)
+        rows = np.concatenate([np.zeros((len(found), 1), dtype=np.intp), rows], axis=1)
+        kept = rows >= 0
+        return Sparse(rows[kept], np.concatenate([[0], np.cumsum(kept.sum(axis=1))]))
+
+
+def cut(tokens: Sparse, start: int, end: int) -> Sparse:
+    """The features of some tokens."""
+    starts: Ints = tokens.starts[start : end + 1]
+    return Sparse(tokens.rows[starts[0] : starts[-1]], starts - starts[0])

@@ -1,0 +1,170 @@
+"""The component `calib_hmm`: a hidden Markov model of labels and words, counted (Nguyen & O'Connor 2015, section 4.2.2)."""
+
+# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+
+from ..errors import calib_error
+from .inference.chains import Potentials
+from .labeller import ChainLabeller
+from .targets import get_target
+
+_FILE = "counts.msgpack"
+
+
+class HiddenMarkovModel(ChainLabeller, Pipe):
+    """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., with the posterior means of Dirichlet MAP: `pseudocount` is
+    added to every count. It is learned in `initialize`, at once; `update` has nothing to do.
+
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller.
+    pseudocount (float): Greater than 0. rare (int): Words that stand at most so often in the examples are counted by their class too: what
+        they look like (digits, capitals, a hyphen, the last letters), which is what an unknown word is known by.
+    RAISES C001: a setting out of range, no such target. C324: no such extension.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "calib_hmm",
+        *,
+        target: str = "tag",
+        by_sentence: bool = True,
+        constraints: Sequence[Sequence[str]] | None = None,
+        pseudocount: float = 1.0,
+        rare: int = 1,
+        overwrite: bool = False,
+    ):
+        get_target(target)
+        if not pseudocount > 0:
+            raise calib_error("C001", name="pseudocount", wanted="greater than 0", given=pseudocount)
+        self.vocab, self.name = vocab, name
+        self.cfg = {
+            "labels": [], "target": target, "by_sentence": by_sentence, "pseudocount": pseudocount, "rare": rare,
+            "overwrite": overwrite, "constraints": constraints and [list(pair) for pair in constraints],
+        }  # fmt: skip
+        self._follow = np.zeros((0, 0))
+        self._first = self._last = np.zeros(0)
+        self._words: dict[str, int] = {}
+        self._of_word = np.zeros((0, 0))
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
+    ) -> None:
+        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        validate_get_examples(get_examples, "HiddenMarkovModel.initialize")
+        self.learn_labels(get_examples(), labels)
+        sequences = [sequence for eg in get_examples() for sequence in self._gold_sequences(eg)]
+        self._count(sequences)
+
+    def _gold_sequences(self, example: Example) -> list[list[tuple[str, int]]]:
+        """(word, column of its label) of each chain without gaps in the gold."""
+        column = {label: i for i, label in enumerate(self.labels)}
+        gold = [column.get(label or "", -1) for label in get_target(self.cfg["target"]).gold(example)]
+        found: list[list[tuple[str, int]]] = []
+        doc = example.predicted
+        reference = example.reference
+        same = len(doc) == len(reference) and reference.has_annotation("SENT_START")
+        for start, end in self.bounds(reference if same else doc):
+            run: list[tuple[str, int]] = []
+            for i in range(start, end):
+                if gold[i] >= 0:
+                    run.append((doc[i].text, gold[i]))
+                    continue
+                found.append(run)
+                run = []
+            found.append(run)
+        return [run for run in found if run]
+
+    def _count(self, sequences: Sequence[Sequence[tuple[str, int]]]) -> None:
+        n = len(self.labels)
+        self._follow, self._first, self._last = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+        frequency = Counter(word for sequence in sequences for word, _ in sequence)
+        names = [word for word, count in frequency.items() if count > self.cfg["rare"]]
+        names += sorted({word_class(word) for word, count in frequency.items() if count <= self.cfg["rare"]})
+        self._words = {name: i for i, name in enumerate(names)}
+        self._of_word = np.zeros((n, len(names) + 1))  # the last: classes that were never met
+        for sequence in sequences:
+            columns = np.array([column for _, column in sequence])
+            self._first[columns[0]] += 1
+            self._last[columns[-1]] += 1
+            np.add.at(self._follow, (columns[:-1], columns[1:]), 1)
+            np.add.at(self._of_word, (columns, self._places(word for word, _ in sequence)), 1)
+
+    def _places(self, words: Iterable[str]) -> Any:
+        """The column of each word in the table of words: its own, or that of its class."""
+        unknown = len(self._words)
+        own = self._words
+        return np.array([own[w] if w in own else own.get(word_class(w), unknown) for w in words], dtype=np.intp)
+
+    def weights(self) -> Potentials:
+        """log P(label | label), with the end of a sequence as one more label; and of the first."""
+        added = self.cfg["pseudocount"]
+        table = np.column_stack([self._follow, self._last]) + added
+        logs = np.log(table / table.sum(axis=1, keepdims=True))
+        first = self._first + added
+        return Potentials(logs[:, :-1], np.log(first / first.sum()), logs[:, -1])
+
+    def label_scores(self, docs: Sequence[Doc]) -> list[Any]:
+        """log P(word | label). RAISES C327: it is not initialized."""
+        if not len(self._of_word):
+            raise calib_error("C327", name=self.name)
+        table = self._of_word + self.cfg["pseudocount"]
+        logs = np.log(table / table.sum(axis=1, keepdims=True)).T
+        return [logs[self._places(token.text for token in doc)] for doc in docs]
+
+    def __call__(self, doc: Doc) -> Doc:
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        return srsly.msgpack_dumps({
+            "cfg": self.cfg, "words": list(self._words),
+            **{name: array for name, array in zip(("follow", "first", "last", "of_word"), self._arrays, strict=True)},
+        })  # fmt: skip
+
+    @property
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._follow, self._first, self._last, self._of_word
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "HiddenMarkovModel":
+        held = srsly.msgpack_loads(bytes_data)
+        self.cfg.update(held["cfg"])
+        self._words = {word: i for i, word in enumerate(held["words"])}
+        self._follow, self._first, self._last, self._of_word = (
+            np.array(held[k]) for k in ("follow", "first", "last", "of_word")
+        )
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        (Path(path) / _FILE).write_bytes(self.to_bytes())
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "HiddenMarkovModel":
+        return self.from_bytes((Path(path) / _FILE).read_bytes())
+
+
+def word_class(word: str) -> str:
+    """What a rare or unknown word is known by: whether it has digits, capitals or a hyphen, and its last three letters."""
+    kind = "".join(
+        mark
+        for mark, holds in (
+            ("9", any(map(str.isdigit, word))),
+            ("A", word[:1].isupper()),
+            ("a", word.islower()),
+            ("-", "-" in word),
+            (".", not any(map(str.isalnum, word))),
+        )
+        if holds
+    )
+    ending = word[-3:].lower() if len(word) > 3 and word.isalpha() else ""
+    return f"<{kind}|{ending}>"

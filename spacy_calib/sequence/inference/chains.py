@@ -1,0 +1,171 @@
+"""Linear chains over label sequences, packed so that all sequences of a batch take each step together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from thinc.util import get_array_module
+
+from ...errors import calib_error
+from ...types import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Potentials:
+    """The weights of a chain of K labels that do not depend on the text, as logarithms; -inf forbids.
+
+    transitions (array): From each label (row) to each (column), shape (K, K). starts, ends (array): Of the first and of the last label, (K,).
+    """
+
+    transitions: Any
+    starts: Any
+    ends: Any
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.starts)
+
+    @classmethod
+    def none(cls, n_labels: int) -> Potentials:
+        """All sequences alike."""
+        return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
+
+    def only(self, allowed: Potentials) -> Potentials:
+        """The same with what others forbid forbidden too; the weights of the others are added."""
+        return Potentials(self.transitions + allowed.transitions, self.starts + allowed.starts, self.ends + allowed.ends)
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Where the positions of B sequences stand when they are ordered by time: first the first position of each, longest sequence first,
+    then the second of each that has one, and so on. The sequences that are alive at a time are the first ones of the time before.
+
+    lengths (Ints): Of each sequence, in the order given, shape (B,); none is 0.
+    """
+
+    lengths: Ints
+
+    @cached_property
+    def ranked(self) -> Ints:
+        """The sequences, longest first."""
+        return np.argsort(-self.lengths, kind="stable")
+
+    @cached_property
+    def alive(self) -> Ints:
+        """How many sequences reach each time, shape (T,)."""
+        ended = np.searchsorted(np.sort(self.lengths), np.arange(int(self.lengths.max(initial=0))), side="right")
+        return len(self.lengths) - ended
+
+    @cached_property
+    def begins(self) -> Ints:
+        """Where the positions of each time begin, and where the last end: shape (T + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.alive)])
+
+    @cached_property
+    def flat(self) -> Ints:
+        """For each packed position its place where the sequences follow one another, shape (N,)."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        rank = np.concatenate([np.zeros(0, dtype=np.intp), *map(np.arange, self.alive.tolist())]).astype(np.intp)
+        time = np.repeat(np.arange(len(self.alive)), self.alive)
+        return starts[self.ranked[rank]] + time
+
+    @cached_property
+    def packed(self) -> Ints:
+        """The inverse: for each position of the sequences one after another its packed place."""
+        places = np.empty(len(self.flat), dtype=np.intp)
+        places[self.flat] = np.arange(len(self.flat))
+        return places
+
+    @cached_property
+    def lasts(self) -> Ints:
+        """The packed place of the last position of each sequence, in the order given."""
+        return self.packed[np.cumsum(self.lengths) - 1]
+
+    def at(self, time: int) -> slice:
+        """The packed places of a time."""
+        return slice(int(self.begins[time]), int(self.begins[time + 1]))
+
+    def before(self, time: int) -> slice:
+        """The places at the time before of the sequences that reach this one."""
+        first = int(self.begins[time - 1])
+        return slice(first, first + int(self.alive[time]))
+
+    @property
+    def n_times(self) -> int:
+        return len(self.alive)
+
+    @cached_property
+    def followed(self) -> tuple[Ints, Ints]:
+        """(packed place of each position that another follows, that of the one that follows), in the order of the second."""
+        befores = [np.arange(*self.before(time).indices(len(self.flat))) for time in range(1, self.n_times)]
+        none = np.zeros(0, dtype=np.intp)
+        return np.concatenate([none, *befores]), np.arange(int(self.begins[1]) if self.n_times else 0, len(self.flat))
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """B sequences with the score of each label at each position: P(labels) is proportional to the exponential of the sum of all scores on the
+    way, those of the positions and those of the transitions.
+
+    scores (array): Packed, with those of starts and ends added to the first and last positions, shape (N, K).
+    transitions (array): As in Potentials. packing (Packing): Where each position stands.
+    """
+
+    scores: Any
+    transitions: Any
+    packing: Packing
+
+    @classmethod
+    def of(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
+        """scores: Of each sequence, shape (length, K), at least one position each.
+
+        RAISES C321: no labels, or another number of them than the potentials have. C322: NaN, or no finite score at a position.
+        """
+        xp = get_array_module(potentials.transitions)
+        width = potentials.n_labels
+        given = next((one.shape[1] for one in scores if one.shape[1] != width), width)
+        if not width or given != width:
+            raise calib_error("C321", given=given, wanted=width)
+        packing = Packing(np.array([len(one) for one in scores], dtype=np.intp))
+        joined = xp.concatenate([xp.zeros((0, width)), *(xp.asarray(one, dtype="float64") for one in scores)])
+        packed = joined[xp.asarray(packing.flat)]
+        if len(packed):
+            packed[packing.at(0)] += xp.asarray(potentials.starts, dtype="float64")
+            packed[xp.asarray(packing.lasts)] += xp.asarray(potentials.ends, dtype="float64")
+        transitions = xp.asarray(potentials.transitions, dtype="float64")
+        if bool(xp.isnan(packed).any()) or bool(xp.isnan(transitions).any()):
+            raise calib_error("C322")
+        return cls(packed, transitions, packing)
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.transitions.shape[0])
+
+    @property
+    def xp(self) -> Any:
+        """numpy or cupy, as the arrays are."""
+        return get_array_module(self.scores)
+
+    def unpacked(self, of_positions: Any) -> list[Any]:
+        """What is given for packed positions, sequence by sequence in the order given."""
+        flat = of_positions[self.xp.asarray(self.packing.packed)]
+        return self.xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
+
+    def scores_of(self, labels: Sequence[Any]) -> Any:
+        """The sum of the scores of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
+        xp, packing = self.xp, self.packing
+        flat = xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[xp.asarray(packing.flat)]
+        total = xp.zeros(len(packing.lengths))
+        for time in range(packing.n_times):
+            at = packing.at(time)
+            own = self.scores[at][xp.arange(at.stop - at.start), flat[at]]
+            if time:
+                own = own + self.transitions[flat[packing.before(time)], flat[at]]
+            total[: len(own)] += own
+        given = xp.empty_like(total)
+        given[xp.asarray(packing.ranked)] = total
+        return given

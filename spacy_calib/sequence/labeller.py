@@ -1,0 +1,122 @@
+"""What all sequence models of this room share: they score chains, write the best labelling, and are read by one source."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.util import get_array_module
+
+from ..errors import calib_error
+from .inference.best import viterbi
+from .inference.chains import Chains, Potentials
+from .targets import ENTITIES, biluo_transitions, get_target
+
+
+class ChainLabeller(ABC):
+    """A component that labels the tokens of a Doc with the best sequence of labels.
+
+    name (str): Of the component.
+    cfg (dict): "labels"; "target": what it labels, see `get_target`; "by_sentence": whether a chain is a sentence (of the Docs it is
+        given) rather than a Doc; "overwrite": whether it changes labels that are there already; "constraints": transitions [from, to] that
+        alone are allowed, None for all but, of entities, those that BILUO forbids.
+    """
+
+    name: str
+    cfg: dict[str, Any]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.cfg["labels"])
+
+    @property
+    def label_data(self) -> tuple[str, ...]:
+        return self.labels
+
+    @abstractmethod
+    def weights(self) -> Potentials:
+        """The potentials of its chains, before constraints."""
+
+    @abstractmethod
+    def label_scores(self, docs: Sequence[Doc]) -> Sequence[Any]:
+        """The score of each label at each token, shape (len(doc), K) for each Doc; at least one holds a token."""
+
+    def predict(self, docs: Iterable[Doc]) -> list[Any]:
+        """The columns of the best labels of each Doc. RAISES C322: NaN. C323: no labelling of a Doc is allowed."""
+        docs = list(docs)
+        chains, cuts = self.chains(docs)
+        labels = viterbi(chains)
+        return [np.concatenate([np.zeros(0, dtype="i"), *(_to_numpy(labels[i]) for i in own)]) for own in cuts]
+
+    def chains(self, docs: Sequence[Doc]) -> tuple[Chains, list[range]]:
+        """(the chains of some Docs, which of them are those of each Doc). RAISES C322: NaN."""
+        scores = self.label_scores(docs) if any(map(len, docs)) else [()] * len(docs)
+        parts: list[Any] = []
+        cuts: list[range] = []
+        for doc, own in zip(docs, scores, strict=True):
+            bounds = self.bounds(doc)
+            cuts.append(range(len(parts), len(parts) + len(bounds)))
+            parts += [own[start:end] for start, end in bounds]
+        return Chains.of(parts, self.potentials()), cuts
+
+    def bounds(self, doc: Doc) -> list[tuple[int, int]]:
+        """First token of each chain of a Doc, and the one after its last."""
+        if not len(doc):
+            return []
+        if self.cfg["by_sentence"] and doc.has_annotation("SENT_START"):
+            return [(sent.start, sent.end) for sent in doc.sents]
+        return [(0, len(doc))]
+
+    def potentials(self) -> Potentials:
+        """With -inf where constraints forbid. RAISES C325: the weights are of another number of labels."""
+        held = self.weights()
+        if held.n_labels != len(self.labels):
+            raise calib_error("C325", name=self.name, labels=len(self.labels), given=held.n_labels)
+        allowed = allowed_transitions(self.labels, self.cfg["constraints"], self.cfg["target"])
+        xp = get_array_module(held.transitions)
+        return held.only(Potentials(*map(xp.asarray, (allowed.transitions, allowed.starts, allowed.ends))))
+
+    def set_annotations(self, docs: Sequence[Doc], columns: Sequence[Any]) -> None:
+        """Let the tokens carry the labels of these columns."""
+        target = get_target(self.cfg["target"])
+        for doc, own in zip(docs, columns, strict=True):
+            if len(doc):
+                target.write(doc, [self.labels[column] for column in own.tolist()], self.cfg["overwrite"])
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """How right the predicted Docs are, as spaCy's scorers say it."""
+        return get_target(self.cfg["target"]).score(examples)
+
+    def learn_labels(self, examples: Iterable[Example], labels: Sequence[str] | None, neg_prefix: str = "") -> None:
+        """Take the labels given, or those of the examples. RAISES C326: fewer than two."""
+        target = get_target(self.cfg["target"])
+        found = labels if labels is not None else sorted({label for eg in examples for label in target.labels(eg)})
+        added = [label for label in found if labels is not None or not (neg_prefix and label.startswith(neg_prefix))]
+        self.cfg["labels"] += [label for label in dict.fromkeys(added) if label not in self.cfg["labels"]]
+        if len(self.labels) < 2:
+            raise calib_error("C326", name=self.name, target=self.cfg["target"], given=", ".join(self.labels) or "none")
+
+
+def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[str]] | None, target: str) -> Potentials:
+    """0 where transitions, first and last labels are allowed, -inf where they are not. See ChainLabeller."""
+    n = len(labels)
+    transitions, starts, ends = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    if constraints is not None:
+        column = {label: i for i, label in enumerate(labels)}
+        transitions[:] = -np.inf
+        for first, second in constraints:
+            if first in column and second in column:
+                transitions[column[first], column[second]] = 0.0
+    elif target == ENTITIES:
+        forbidden, not_first, not_last = biluo_transitions(labels)
+        transitions[tuple(np.array(forbidden, dtype=np.intp).reshape(-1, 2).T)] = -np.inf
+        starts[not_first], ends[not_last] = -np.inf, -np.inf
+    return Potentials(transitions, starts, ends)
+
+
+def _to_numpy(array: Any) -> Any:
+    return array.get() if hasattr(array, "get") else array

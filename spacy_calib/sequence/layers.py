@@ -1,0 +1,63 @@
+"""The head of a sequence model as a thinc layer: scores of the labels of each token, and weights of the transitions beside them."""
+
+# No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 cannot resolve the types of an architecture as strings.
+from collections.abc import Callable
+from typing import Any
+
+from spacy.tokens import Doc
+from thinc.api import Linear, Model, chain, with_array, zero_init
+from thinc.types import Floats2d
+
+from .inference.chains import Potentials
+
+_PARAMS = ("transitions", "starts", "ends")
+
+
+def make_chain_model(tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None) -> Model[list[Doc], list[Floats2d]]:
+    """Registered as spacy-calib.Chain.v1. A linear layer over token vectors, whose output is the scores of a chain.
+
+    tok2vec (Model): Token vectors: a tok2vec, a transformer, or a listener. nO (int | None): Number of labels; None takes it from the data.
+    """
+    width = tok2vec.get_dim("nO") if tok2vec.has_dim("nO") else None
+    linear = Linear(nO, width, init_W=zero_init)
+    weights = _potentials_layer(nO)
+    model: Model[Any, Any] = chain(tok2vec, with_array(linear), weights)
+    model.set_ref("tok2vec", tok2vec)
+    model.set_ref("output_layer", linear)
+    model.set_ref("potentials", weights)
+    return model
+
+
+def _potentials_layer(nO: int | None) -> Model[list[Floats2d], list[Floats2d]]:
+    """Holds the potentials; scores pass through it as they are."""
+    dims = {"nO": nO, "nI": nO}
+    return Model("chain_potentials", _forward, init=_init, dims=dims, params=dict.fromkeys(_PARAMS))
+
+
+def _forward(model: Any, scores: list[Floats2d], is_train: bool) -> tuple[list[Floats2d], Callable[[Any], Any]]:
+    return scores, lambda gradient: gradient
+
+
+def _init(model: Any, X: Any = None, Y: Any = None) -> None:
+    if not model.has_dim("nO"):
+        given = Y if Y is not None else X
+        model.set_dim("nO", given[0].shape[1])
+    n = model.get_dim("nO")
+    if not model.has_dim("nI"):
+        model.set_dim("nI", n)
+    for name, shape in zip(_PARAMS, ((n, n), (n,), (n,)), strict=True):
+        model.set_param(name, model.ops.alloc_f(shape))
+
+
+def potentials_of(model: Model[Any, Any]) -> Potentials:
+    """The potentials that a chain model holds."""
+    layer = model.get_ref("potentials")
+    return Potentials(*(layer.get_param(name) for name in _PARAMS))
+
+
+def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
+    """Add to the gradient of the potentials."""
+    layer = model.get_ref("potentials")
+    for name in _PARAMS:
+        given: Any = layer.ops.asarray(getattr(gradient, name), dtype="float32")
+        layer.inc_grad(name, given)

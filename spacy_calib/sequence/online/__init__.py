@@ -1,0 +1,1 @@
+"""Sequence labellers that learn online from sparse features (Mejer & Crammer 2010)."""

@@ -1,0 +1,70 @@
+"""The component `calib_online`: a sequence labeller that learns online from sparse features (Mejer & Crammer 2010, Algorithm 1)."""
+
+# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+
+from ...types import Floats
+from ..features.labeller import FeatureLabeller
+from .learner import OnlineLearner
+from .rules import make_rule
+
+_ARRAYS = ("mu", "late", "sigma")
+
+
+class OnlineLabeller(FeatureLabeller):
+    """Predicts with the average of its weights over all updates.
+
+    rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `rules`; {"phi": 1.0} for cw.
+    others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "calib_online",
+        *,
+        rule: str = "cw",
+        settings: Mapping[str, float] | None = None,
+        **others: Any,
+    ):
+        self.rule = make_rule(rule, **(settings or {}))
+        self.learner = OnlineLearner(0, 0, self.rule)
+        super().__init__(vocab, name, **others)
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
+    ) -> None:
+        """labels (Sequence[str] | None): Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        validate_get_examples(get_examples, "OnlineLabeller.initialize")
+        self.learn_features(get_examples, labels)
+        self.learner = OnlineLearner(len(self.index), len(self.labels), self.rule)
+
+    def update(
+        self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: dict[str, float] | None = None
+    ) -> dict[str, float]:
+        """Learn from one sequence after the other; the loss is how many were labelled wrongly. Sequences without gold for each token are left out."""
+        losses = {} if losses is None else losses
+        examples = list(examples)
+        validate_examples(examples, "OnlineLabeller.update")
+        wrong = sum(self.learner.update(*sequence) for eg in examples for sequence in self.sequences(eg))
+        losses[self.name] = losses.get(self.name, 0.0) + wrong
+        return losses
+
+    @property
+    def feature_weights(self) -> Floats:
+        return self.learner.mean
+
+    def _state(self) -> dict[str, Any]:
+        return {"n_seen": self.learner.n_seen, **{name: getattr(self.learner, name) for name in _ARRAYS}}
+
+    def _take(self, state: dict[str, Any]) -> None:
+        self.learner = OnlineLearner(len(self.index) if self.labels else 0, len(self.labels), self.rule)
+        for name in _ARRAYS:
+            setattr(self.learner, name, np.array(state[name]))
+        self.learner.n_seen = state["n_seen"]

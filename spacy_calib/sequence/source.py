@@ -1,0 +1,118 @@
+"""The marginals of sequence models as a source: of their labels, and of whole entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..doc.annotations import Annotation, get_annotation
+from ..pairs.marginals import DenseScores, Scores, SparseScores, from_dense
+from ..sources.base import Source, to_numpy
+from ..sources.listeners import missing_input
+from ..types import OUTSIDE, Floats, Ints, Spans
+from .inference.sums import Sums, sum_chains
+from .labeller import ChainLabeller
+from .online.component import OnlineLabeller
+from .targets import ENTITIES
+
+
+class ChainSource(Source):
+    """P(label at token | text) by forward-backward. Of entities: P(type), the sum over its BILUO tags, and the probability of each entity
+    that stands on the Doc: that of the path of its tags through the chain.
+
+    component (str): Name of the component.
+    """
+
+    reads = ("calib_crf", "calib_hmm", "calib_crfsuite")
+
+    def __init__(self, component: str = "calib_crf"):
+        self.component = component
+
+    def supports(self, pipe: Any) -> bool:
+        return isinstance(pipe, ChainLabeller)
+
+    def claims(self, pipe: Any) -> bool:
+        return self.supports(pipe) and not isinstance(pipe, OnlineLabeller)  # whose scores are no logarithms
+
+    def kind(self, pipe: Any) -> str:
+        return type(pipe).__name__
+
+    def annotation(self, pipe: Any) -> Annotation:
+        return get_annotation("ner" if pipe.cfg["target"] == ENTITIES else pipe.cfg["target"])
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return (OUTSIDE, *self.span_labels(pipe)) if pipe.cfg["target"] == ENTITIES else pipe.labels
+
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return entity_types(pipe.labels) if pipe.cfg["target"] == ENTITIES else ()
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return spans.own
+
+    def is_trained(self, pipe: Any) -> bool:
+        return bool(pipe.labels)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return missing_input(pipe, docs) if hasattr(pipe, "model") else [""] * len(docs)
+
+    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
+        return super().obstacle(nlp, name, pipe) if hasattr(pipe, "model") else ""
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
+        chains, _ = pipe.chains(docs)
+        if not len(chains.scores):
+            return DenseScores(np.zeros((0, len(self.labels(pipe)))))
+        sums = sum_chains(chains)
+        marginals = to_numpy(sums.marginals[chains.xp.asarray(chains.packing.packed)])
+        if pipe.cfg["target"] != ENTITIES:
+            return DenseScores(np.clip(marginals, 0.0, 1.0))
+        types = by_type(marginals, pipe.labels)
+        return SparseScores(from_dense(types, 0.0), _entities(docs, pipe.labels, sums, types))
+
+
+def entity_types(labels: Sequence[str]) -> tuple[str, ...]:
+    """The types that BILUO tags are of, in their order."""
+    return tuple(dict.fromkeys(label.partition("-")[2] for label in labels if label != OUTSIDE))
+
+
+def by_type(marginals: Floats, labels: Sequence[str]) -> Floats:
+    """The sum over the tags of each type, "O" first, shape (n_tokens, 1 + n_types)."""
+    types = entity_types(labels)
+    member = np.array([[(label.partition("-")[2] or OUTSIDE) == one for one in (OUTSIDE, *types)] for label in labels])
+    return np.clip(marginals @ member, 0.0, 1.0)
+
+
+def _entities(docs: Sequence[Doc], labels: Sequence[str], sums: Sums, types: Floats) -> Spans:
+    """The entities on the Docs; those of other types are left out. types (Floats): See `by_type`."""
+    column = {label: i for i, label in enumerate(labels)}
+    number = {name: i for i, name in enumerate(entity_types(labels))}
+    packed, offset = sums.chains.packing.packed, 0
+    found: list[tuple[int, int, int, float]] = []
+    for doc in docs:
+        for span in doc.ents:
+            if span.label_ in number:
+                start, end = offset + span.start, offset + span.end
+                own = _path_of(span.label_, end - start, column)
+                found.append((start, end, number[span.label_], sums.path(packed[start:end], own) if len(own) else 0.0))
+        offset += len(doc)
+    table = np.array([one[:3] for one in found], dtype=np.intp).reshape(-1, 3)
+    of_tokens = [types[start:end, 1 + kind] for start, end, kind in table.tolist()]
+    own_scores = np.clip(np.array([one[3] for one in found], dtype=np.float64), 0.0, 1.0)
+    chosen = np.ones(len(table), dtype=bool)
+    return Spans(table[:, 0], table[:, 1], table[:, 2], np.concatenate([np.zeros(0), *of_tokens]), own_scores, chosen)
+
+
+def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:
+    """The columns of the BILUO tags of an entity; none where one of them is not among the labels."""
+    letters = "U" if length == 1 else "B" + "I" * (length - 2) + "L"
+    names = [f"{letter}-{kind}" for letter in letters]
+    return np.array([column[name] for name in names] if all(name in column for name in names) else [], dtype=np.intp)
+
+
+def make_chain_source(component: str = "calib_crf") -> ChainSource:
+    """Registered as spacy-calib.Chain.v1. See ChainSource."""
+    return ChainSource(component)

@@ -1,0 +1,142 @@
+"""What a sequence model labels: tags, entities as BILUO, or an attribute of the user's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from spacy.scorer import Scorer, get_ner_prf
+from spacy.tokens import Doc, Token
+from spacy.training import Example, biluo_tags_to_spans, iob_to_biluo
+
+from ..errors import calib_error
+
+ENTITIES = "ents"
+_MISSING = "-"
+
+
+class Target(ABC):
+    """One kind of label that tokens carry."""
+
+    @abstractmethod
+    def gold(self, example: Example) -> list[str | None]:
+        """The gold label of each predicted token, None where none is known."""
+
+    @abstractmethod
+    def labels(self, example: Example) -> Iterable[str]:
+        """The labels that the gold Doc uses."""
+
+    @abstractmethod
+    def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
+        """Let the tokens carry these labels. overwrite (bool): Also those that carry one already."""
+
+    @abstractmethod
+    def score(self, examples: Iterable[Example]) -> dict[str, Any]:
+        """How right the predicted Docs are, as spaCy's scorers say it."""
+
+
+class Tags(Target):
+    """Token.tag."""
+
+    def gold(self, example: Example) -> list[str | None]:
+        return [tag or None for tag in example.get_aligned("TAG", as_string=True)]
+
+    def labels(self, example: Example) -> Iterable[str]:
+        return {token.tag_ for token in example.reference if token.tag_}
+
+    def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
+        for token, label in zip(doc, labels, strict=True):
+            if overwrite or not token.tag:
+                token.tag_ = label
+
+    def score(self, examples: Iterable[Example]) -> dict[str, Any]:
+        return Scorer.score_token_attr(examples, "tag")
+
+
+class Entities(Target):
+    """doc.ents, as BILUO tags. A Doc that is labelled by a chain without constraints is read leniently, as IOB."""
+
+    def gold(self, example: Example) -> list[str | None]:
+        if not example.reference.has_annotation("ENT_IOB"):
+            return [None] * len(example.predicted)
+        return [None if tag is None or tag == _MISSING else tag for tag in example.get_aligned_ner()]
+
+    def labels(self, example: Example) -> Iterable[str]:
+        kinds = {span.label_ for span in example.reference.ents}
+        return {"O", *(f"{letter}-{kind}" for kind in kinds for letter in "BILU")} if kinds else ()
+
+    def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
+        if overwrite or not doc.ents:
+            doc.set_ents(biluo_tags_to_spans(doc, _mended(labels)), default="outside")
+
+    def score(self, examples: Iterable[Example]) -> dict[str, Any]:
+        return get_ner_prf(examples)
+
+
+class Extension(Target):
+    """Token._.name: a text."""
+
+    def __init__(self, name: str):
+        if not Token.has_extension(name):
+            raise calib_error("C324", name=name)
+        self.name = name
+
+    def gold(self, example: Example) -> list[str | None]:
+        given = [token._.get(self.name) or None for token in example.reference]
+        aligned = (example.alignment.x2y[token.i] for token in example.predicted)
+        return [given[int(own[0])] if len(own) == 1 else None for own in aligned]
+
+    def labels(self, example: Example) -> Iterable[str]:
+        return {value for token in example.reference if (value := token._.get(self.name))}
+
+    def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
+        for token, label in zip(doc, labels, strict=True):
+            if overwrite or not token._.get(self.name):
+                token._.set(self.name, label)
+
+    def score(self, examples: Iterable[Example]) -> dict[str, Any]:
+        def value(token: Token, attr: str) -> int:
+            return token.vocab.strings.add(token._.get(attr) or "")
+
+        return Scorer.score_token_attr(examples, self.name, getter=value, missing_values={0})
+
+
+def get_target(name: str) -> Target:
+    """name (str): "tag", "ents", or "_.name" for an extension of Token.
+
+    RAISES C001: another name. C324: there is no such extension.
+    """
+    if name == "tag":
+        return Tags()
+    if name == ENTITIES:
+        return Entities()
+    if name.startswith("_."):
+        return Extension(name[2:])
+    raise calib_error(
+        "C001", name="target", wanted="'tag', 'ents', or '_.' and the name of an extension of Token", given=repr(name)
+    )
+
+
+def _mended(labels: Sequence[str]) -> list[str]:
+    """BILUO tags of which each I and L goes on with the entity before it."""
+    iob: list[str] = []
+    for label in labels:
+        letter, _, kind = label.partition("-")
+        goes_on = letter in "IL" and bool(iob) and iob[-1].partition("-")[2] == kind and kind != ""
+        iob.append("O" if letter == "O" else f"{'I' if goes_on else 'B'}-{kind}")
+    return iob_to_biluo(iob)
+
+
+def biluo_transitions(labels: Sequence[str]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """(forbidden transitions, labels that may not begin, labels that may not end) of BILUO tags, as columns."""
+    parts = [label.partition("-")[::2] for label in labels]
+    inside = [letter in "BI" for letter, _ in parts]  # the entity goes on behind
+    within = [letter in "IL" for letter, _ in parts]  # it went on before
+    forbidden = [
+        (i, j)
+        for i in range(len(labels))
+        for j in range(len(labels))
+        if inside[i] != within[j] or (inside[i] and parts[i][1] != parts[j][1])
+    ]
+    return forbidden, [i for i, one in enumerate(within) if one], [i for i, one in enumerate(inside) if one]

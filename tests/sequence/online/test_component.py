@@ -1,0 +1,59 @@
+"""The component `calib_online`: it trains as any component does, and is saved."""
+
+from __future__ import annotations
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_calib.errors import CalibError
+from tests.sequence.trained import TAGS, WORDS
+
+
+def trained(rounds=5, tags=TAGS, **config):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("calib_online", config={"features": ["ORTH[0]", "ORTH[-1] ORTH[0]"], **config})
+    examples = [Example(Doc(nlp.vocab, words=WORDS), Doc(nlp.vocab, words=WORDS, tags=tags)) for _ in range(3)]
+    nlp.initialize(lambda: examples)
+    losses = [nlp.update(examples)["calib_online"] for _ in range(rounds)]
+    return nlp, pipe, losses
+
+
+@pytest.mark.parametrize("rule", ["perceptron", "pa", "cw", "arow"])
+def test_every_rule_learns_the_tags(rule):
+    nlp, _, losses = trained(rule=rule)
+    assert [token.tag_ for token in nlp(Doc(nlp.vocab, words=WORDS))] == TAGS
+    assert losses[0] > losses[-1] == 0
+
+
+def test_saved_and_trained_further(tmp_path):
+    nlp, pipe, _ = trained(rounds=1)
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    doc = Doc(nlp.vocab, words=[*WORDS, "new"])
+    assert (again.get_pipe("calib_online").label_scores([doc])[0] == pipe.label_scores([doc])[0]).all()
+    for each in (nlp, again):
+        each.update([Example(Doc(each.vocab, words=WORDS), Doc(each.vocab, words=WORDS, tags=TAGS))])
+    assert (again.get_pipe("calib_online").learner.mean == pipe.learner.mean).all()
+
+
+def test_sequences_with_gaps_teach_nothing():
+    _, pipe, losses = trained(tags=["", *TAGS[1:]])
+    assert losses[0] == 0
+    assert pipe.learner.n_seen == 0
+
+
+def test_settings_of_the_rule():
+    _, pipe, _ = trained(rule="arow", settings={"r": 10.0, "variance": 0.5})
+    assert pipe.rule.r == 10
+    assert pipe.learner.sigma.max() == 0.5
+
+
+def test_faults():
+    nlp = spacy.blank("en")
+    with pytest.raises(CalibError, match="rule"):
+        nlp.add_pipe("calib_online", config={"rule": "svm"})
+    nlp.add_pipe("calib_online")
+    with pytest.raises(CalibError, match="initialize"):
+        nlp("a b")

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+
+from spacy_calib.errors import CalibError
+from spacy_calib.sequence.features.index import FeatureIndex, Sparse, cut
+from spacy_calib.sequence.features.templates import Template, feature_hashes, read_templates
+from spacy_calib.sequence.inference.best import k_best, viterbi
+from spacy_calib.sequence.inference.chains import Chains, Potentials
+from spacy_calib.sequence.online.learner import OnlineLearner, k_best_one, learn, viterbi_one
+from spacy_calib.sequence.online.rules import RULES, make_rule
+
+
+def dense(learner, tokens, labels):
+    """All features of a labelling, as a vector of the size of mu."""
+    vector = np.zeros(len(learner.mu))
+    for i, label in enumerate(labels):
+        for row in tokens.rows[tokens.starts[i] : tokens.starts[i + 1]]:
+            vector[row * learner.n_labels + label] += 1
+        if i:
+            vector[(learner.n_features + labels[i - 1]) * learner.n_labels + label] += 1
+    return vector
+
+
+def made_up(seed, n=6, n_features=8, n_labels=3):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 4, n)
+    tokens = Sparse(rng.integers(0, n_features, counts.sum()), np.concatenate([[0], np.cumsum(counts)]))
+    return rng, tokens, rng.integers(0, n_labels, n)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000))
+def test_scores_and_differences_are_those_of_the_features(seed):
+    rng, tokens, gold = made_up(seed)
+    learner = OnlineLearner(8, 3, make_rule("perceptron"))
+    learner.mu[:] = rng.normal(size=len(learner.mu))
+    scores, transitions = learner.scores(learner.mu, tokens), learner.transitions(learner.mu)
+    total = scores[np.arange(6), gold].sum() + transitions[gold[:-1], gold[1:]].sum()
+    assert total == pytest.approx(learner.mu @ dense(learner, tokens, gold))
+    rival = viterbi_one(scores, transitions)
+    assert rival.tolist() == viterbi(Chains.of([scores], Potentials(transitions, np.zeros(3), np.zeros(3))))[0].tolist()
+    if (rival != gold).any():
+        found = learner._difference(tokens, gold, rival)
+        vector = np.zeros(len(learner.mu))
+        vector[found.at] = found.by
+        assert vector == pytest.approx(dense(learner, tokens, gold) - dense(learner, tokens, rival))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(1, 12))
+def test_one_sequence_has_the_same_best_labellings_as_among_many(seed, k):
+    rng = np.random.default_rng(seed)
+    scores, transitions = rng.normal(size=(int(rng.integers(1, 5)), 3)), rng.normal(size=(3, 3))
+    many = k_best(Chains.of([scores], Potentials(transitions, np.zeros(3), np.zeros(3))), k)[0]
+    assert k_best_one(scores, transitions, k).tolist() == many.labels.tolist()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_learns_and_averages(name):
+    data = [made_up(seed, n_features=400)[1:] for seed in range(15)]
+    learner = OnlineLearner(400, 3, make_rule(name))
+    wrong = learn(learner, data, 15)
+    assert wrong[-1] < wrong[0]
+    assert (learner.sigma > 0).all()
+
+
+def test_the_mean_is_that_of_mu_after_each_sequence():
+    learner, seen = OnlineLearner(8, 3, make_rule("perceptron")), []
+    for seed in range(10):
+        learner.update(*made_up(seed)[1:])
+        seen.append(learner.mu.copy())
+    assert learner.mean == pytest.approx(np.mean(seen, axis=0))
+
+
+def test_features_see_their_window_and_nothing_beyond():
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["a", "b", "a", "b", "c"])
+    templates = [Template.of("ORTH[0]"), Template.of("ORTH[-1] ORTH[0]")]
+    whole = feature_hashes(doc, [(0, 5)], templates)
+    assert whole[0, 0] == whole[2, 0] != whole[1, 0]
+    assert whole[1, 1] == whole[3, 1]
+    assert whole[0, 1] != whole[2, 1]
+    apart = feature_hashes(doc, [(0, 2), (2, 5)], templates)
+    assert apart[0, 1] == apart[2, 1]  # both begin a sequence
+
+
+def test_unknown_features_are_left_out():
+    nlp = spacy.blank("en")
+    templates = read_templates(["ORTH[0]", "LOWER[0]"])
+    index = FeatureIndex.of([feature_hashes(Doc(nlp.vocab, words=["a", "b"]), [(0, 2)], templates)])
+    assert len(index) == 5
+    found = index.rows(feature_hashes(Doc(nlp.vocab, words=["z", "b"]), [(0, 2)], templates))
+    assert np.diff(found.starts).tolist() == [1, 3]
+    assert cut(found, 1, 2).rows.tolist() == found.rows[1:].tolist()
+
+
+@pytest.mark.parametrize("given", ["words", ["ORTH"], ["NOTHING[0]"], [""]])
+def test_bad_templates(given):
+    with pytest.raises(CalibError, match="template"):
+        read_templates(given)

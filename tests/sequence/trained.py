@@ -1,0 +1,52 @@
+"""Small trained labellers, one of each factory, made once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from tests.conftest import revive
+
+FACTORIES = ("calib_crf", "calib_hmm", "calib_online", "calib_crfsuite")
+# Words whose tag only the word before tells: "a" after "x" is an N, else a V.
+WORDS = ["x", "a", "y", "a", "x", "a", "a", "y"]
+TAGS = ["X", "N", "Y", "V", "X", "N", "V", "Y"]
+SMALL = {
+    "@architectures": "spacy-calib.Chain.v1",
+    "tok2vec": {
+        "@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None, "width": 16, "depth": 1, "embed_size": 50,
+        "window_size": 1, "maxout_pieces": 2, "subword_features": False,
+    },
+}  # fmt: skip
+
+
+def tagged(nlp: Language, words: list[str] = WORDS, tags: list[str] = TAGS) -> Example:
+    return Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=tags))
+
+
+def with_entities(nlp: Language) -> list[Example]:
+    doc = Doc(nlp.vocab, words=["in", "New", "York", "Ann", "ran"])
+    doc.set_ents([Span(doc, 1, 3, "LOC"), Span(doc, 3, 4, "PER")])
+    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc)]
+
+
+@cache
+def _trained_once(factory: str, target: str) -> dict[str, object]:
+    spacy.util.fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    settings = {"model": SMALL} if factory == "calib_crf" else {}
+    nlp.add_pipe(factory, config={**settings, "target": target})
+    examples = with_entities(nlp) if target == "ents" else [tagged(nlp)]
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(15 if factory in ("calib_crf", "calib_online") else 0):
+        nlp.update(examples, sgd=optimizer)
+    return {"config": nlp.config, "bytes": nlp.to_bytes()}
+
+
+def trained_labeller(factory: str, target: str = "tag") -> Language:
+    """A pipeline of one labeller, as if it had just been loaded."""
+    return revive(_trained_once(factory, target))
