@@ -25,6 +25,18 @@ CUTOFFS = record(
 )
 
 
+def check_cutoffs(shares: Mapping[str, Any], per: str, allowed: Sequence[str], values: Mapping[str, float | None]) -> None:
+    """What all cut-offs are checked for. shares: Name of a setting -> a number between 0 and 1. RAISES C001: a part is out of range."""
+    for name, value in shares.items():
+        if not isinstance(value, (int, float)) or not 0 < value < 1:
+            raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
+    if per not in allowed:
+        raise calib_error("C001", name="per", wanted=f"one of {', '.join(allowed)}", given=repr(per))
+    for key, cutoff in values.items():
+        if cutoff is not None and not (isinstance(cutoff, (int, float)) and 0 <= cutoff <= 1):
+            raise calib_error("C001", name=f"cut-off of '{key}'", wanted="a number in [0, 1] or null", given=repr(cutoff))
+
+
 @dataclass(frozen=True)
 class Cutoffs:
     """Cut-offs that reach a precision.
@@ -40,15 +52,7 @@ class Cutoffs:
     values: Mapping[str, float | None]
 
     def __post_init__(self) -> None:
-        for name in ("precision", "confidence"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 < value < 1:
-                raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
-        if self.per not in PER:
-            raise calib_error("C001", name="per", wanted=f"one of {', '.join(PER)}", given=repr(self.per))
-        for key, value in self.values.items():
-            if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
-                raise calib_error("C001", name=f"cut-off of '{key}'", wanted="a number in [0, 1] or null", given=repr(value))
+        check_cutoffs({"precision": self.precision, "confidence": self.confidence}, self.per, PER, self.values)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
         """Which spans reach their cut-off; one whose key has none is not accepted.

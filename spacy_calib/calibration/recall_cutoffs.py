@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
 from ..schema import choice, keyed, maybe, number, record
 from ..types import OUTSIDE, Floats, Ints
+from .cutoffs import check_cutoffs
 
 PER = ("all", "label")
 # The place of O, which is no entity type.
@@ -95,15 +95,7 @@ class RecallCutoffs:
     values: Mapping[str, float | None]
 
     def __post_init__(self) -> None:
-        for name in ("recall", "confidence"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 < value < 1:
-                raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
-        if self.per not in PER:
-            raise calib_error("C001", name="per", wanted=f"one of {', '.join(PER)}", given=repr(self.per))
-        for key, value in self.values.items():
-            if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
-                raise calib_error("C001", name=f"cut-off of '{key}'", wanted="a number in [0, 1] or null", given=repr(value))
+        check_cutoffs({"recall": self.recall, "confidence": self.confidence}, self.per, PER, self.values)
 
     def flags(self, scores: EntityScores, types: EntityTypes) -> dict[str, NDArray[np.bool_]]:
         """Which tokens the cut-off of each key flags; a type that the component no longer has is left out."""

@@ -94,7 +94,16 @@ def _product(a: Difference, b: Difference) -> float:
 
 @dataclass(frozen=True)
 class _Gaussian(Rule):
-    """mu += alpha Sigma Delta; of the full update of Sigma its diagonal is kept (Algorithm 1, with equation 2)."""
+    """mu += alpha Sigma Delta; of the full update of Sigma its diagonal is kept (Algorithm 1, with equation 2).
+
+    variance (float): Initial variance a, greater than 0.
+    """
+
+    variance: float = 1.0
+
+    @property
+    def start(self) -> float:  # type: ignore[override]
+        return self.variance
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
         made = []
@@ -115,16 +124,11 @@ class _Gaussian(Rule):
 class ConfidenceWeighted(_Gaussian):
     """Equation 3, after Crammer et al. (2008).
 
-    phi (float): Confidence asked for: the quantile of the normal distribution at it. variance (float): Initial variance a. Both greater than 0.
+    phi (float): Confidence asked for: the quantile of the normal distribution at it, greater than 0.
     """
 
     short = "cw"
     phi: float = 1.0
-    variance: float = 1.0
-
-    @property
-    def start(self) -> float:  # type: ignore[override]
-        return self.variance
 
     def rates(self, v: float, m: float, distance: int) -> tuple[float, float]:
         one, two, phi = 1 + self.phi**2 / 2, 1 + self.phi**2, self.phi
@@ -137,16 +141,11 @@ class ConfidenceWeighted(_Gaussian):
 class Arow(_Gaussian):
     """Equation 4: alpha = max(0, Hamming distance - m) / (r + v), beta = 1 / r.
 
-    r (float): Trade-off. variance (float): Initial variance a. Both greater than 0.
+    r (float): Trade-off, greater than 0.
     """
 
     short = "arow"
     r: float = 1.0
-    variance: float = 1.0
-
-    @property
-    def start(self) -> float:  # type: ignore[override]
-        return self.variance
 
     def rates(self, v: float, m: float, distance: int) -> tuple[float, float]:
         return max(0.0, distance - m) / (self.r + v), 1 / self.r

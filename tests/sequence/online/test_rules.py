@@ -39,7 +39,7 @@ def test_arow_by_hand():
 @given(st.floats(0.1, 3), st.floats(-3, 3), st.floats(0.1, 5))
 def test_cw_reaches_its_confidence_just_so(phi, m, v):
     """After the update P(w . Delta > 0) = Phi(phi) under the full covariance: m' = phi sqrt(v')."""
-    alpha, beta = ConfidenceWeighted(phi).rates(v, m, 1)
+    alpha, beta = ConfidenceWeighted(phi=phi).rates(v, m, 1)
     after_mean, after_variance = m + alpha * v, v - beta * v**2 / (1 + beta * v)
     if alpha == 0:
         assert m >= phi * np.sqrt(v) - 1e-9
