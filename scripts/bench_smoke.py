@@ -187,6 +187,21 @@ def write_polarity(folder: Path) -> None:
         path.write_bytes(gzip.compress("\n".join(lines).encode()))
 
 
+def write_chunks(folder: Path) -> None:
+    """data/conll2000: noun phrases, a word, its tag and its chunk on each line; the word before tells most of it."""
+    rng = random.Random(9)
+    (folder / "data" / "conll2000").mkdir()
+    for split, n in {"train": 60, "test": 30}.items():
+        lines = []
+        for _ in range(n):
+            for _ in range(rng.randint(1, 3)):
+                noun = "I-NP" if rng.random() < 0.9 else "B-NP"
+                lines += ["the DT B-NP", f"{rng.choice(('dog', 'duck', 'light'))} NN {noun}", "ran VBD B-VP"]
+            lines.append("")
+        path = folder / "data" / "conll2000" / f"{split}.txt.gz"
+        path.write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
 def write_entities(path: Path, n: int, seed: int) -> None:
     """Gold entities with the labels of the model."""
     from spacy.tokens import Doc, DocBin, Span
@@ -268,6 +283,7 @@ def main() -> int:
         folder = Path(temporary)
         write_treebanks(folder)
         write_polarity(folder)
+        write_chunks(folder)
         os.environ.update({"SPACY_CALIB_DATA": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")})
         sys.path[:0] = [str(SCRIPTS), str(folder)]
         failed = smoke(names, folder)
