@@ -33,7 +33,7 @@ CORE = [
     "analysis",
     "arrays",
 ]
-SHELL = ["registry", "doc", "sources", "sequence", "pipe", "report", "factory", "presidio", "cli", "__init__"]
+SHELL = ["registry", "doc", "sources", "pipe", "sequence", "report", "factory", "presidio", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 # The one arrow against the flow: `spacy_calib.report` is a room that can be called, and then runs the command of that name.
 CALLED = ("report/__init__", "cli/api")

@@ -81,6 +81,11 @@ class Scores(Protocol):
         """The probability of single (token, column) entries; 0 where the source has none, NaN where it says nothing about the token."""
 
 
+def hints_of(scores: Scores) -> Mapping[str, Floats]:
+    """The hints of scores; none of those that a source from outside of this package made without."""
+    return getattr(scores, "hints", {})
+
+
 class DenseScores:
     """Probabilities as an array.
 

@@ -21,6 +21,7 @@ from ..doc.names import check_pipe_name
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
 from ..errors import calib_error
+from ..pairs.marginals import hints_of
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import with_map
@@ -149,7 +150,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         words = None
         if learned.tokens.context is not None:
             words = words_of([docs[i] for i in open_docs.places], learned.tokens.context.functions, annotation.first)
-            words = replace(words, hints=getattr(scores, "hints", {}))
+            words = replace(words, hints=hints_of(scores))
         calibrated = learned.tokens.calibrate(scores, self.threshold, words)
         hashes, given = (
             fill_bare(calibrated.marginals, open_docs.hashes, labels) if source.sets_labels else (open_docs.hashes, {})

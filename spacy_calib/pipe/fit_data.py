@@ -25,7 +25,7 @@ from ..doc.gold import gold_columns
 from ..doc.reading import document_of
 from ..errors import calib_error
 from ..pairs.documents import TOKEN, DocumentNumbers
-from ..pairs.marginals import Scores, stack
+from ..pairs.marginals import Scores, hints_of, stack
 from ..pairs.unknown_gold import UnknownGold
 from ..sources.base import Source
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
@@ -185,9 +185,7 @@ class _Reader:
         documents = np.array([self.numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
         spans = None if scores.spans is None else self._spans(readable, scores.spans, documents)
         words = (
-            None
-            if self.words_of is None
-            else replace(self.words_of([eg.predicted for eg in readable]), hints=getattr(scores, "hints", {}))
+            None if self.words_of is None else replace(self.words_of([eg.predicted for eg in readable]), hints=hints_of(scores))
         )
         return _Part(self._tokens(readable, scores, documents), spans, documents, words)
 

@@ -53,7 +53,7 @@ class CrfsuiteLabeller(FeatureLabeller):
     def _state(self) -> dict[str, Any]:
         return {"weights": self._weights}
 
-    def _take(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
         self._weights = np.array(state["weights"])
 
 

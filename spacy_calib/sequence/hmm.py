@@ -3,26 +3,23 @@
 # No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import srsly
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
 
 from ..errors import calib_error
+from ..pipe.annotating import AnnotatingPipe
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
 from .targets import get_target
 
-_FILE = "counts.msgpack"
 
-
-class HiddenMarkovModel(ChainLabeller, Pipe):
+class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
     """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., with the posterior means of Dirichlet MAP: `pseudocount` is
     added to every count. It is learned in `initialize`, at once; `update` has nothing to do.
 
@@ -68,13 +65,9 @@ class HiddenMarkovModel(ChainLabeller, Pipe):
 
     def _gold_sequences(self, example: Example) -> list[list[tuple[str, int]]]:
         """(word, column of its label) of each chain without gaps in the gold."""
-        column = {label: i for i, label in enumerate(self.labels)}
-        gold = [column.get(label or "", -1) for label in get_target(self.cfg["target"]).gold(example)]
+        gold, doc = self.gold_columns(example).tolist(), example.predicted
         found: list[list[tuple[str, int]]] = []
-        doc = example.predicted
-        reference = example.reference
-        same = len(doc) == len(reference) and reference.has_annotation("SENT_START")
-        for start, end in self.bounds(reference if same else doc):
+        for start, end in self.gold_bounds(example):
             run: list[tuple[str, int]] = []
             for i in range(start, end):
                 if gold[i] >= 0:
@@ -122,35 +115,21 @@ class HiddenMarkovModel(ChainLabeller, Pipe):
         logs = np.log(table / table.sum(axis=1, keepdims=True)).T
         return [logs[self._places(token.text for token in doc)] for doc in docs]
 
-    def __call__(self, doc: Doc) -> Doc:
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        return srsly.msgpack_dumps({
-            "cfg": self.cfg, "words": list(self._words),
-            **{name: array for name, array in zip(("follow", "first", "last", "of_word"), self._arrays, strict=True)},
-        })  # fmt: skip
+    def _dump(self) -> bytes:
+        arrays = dict(zip(("follow", "first", "last", "of_word"), self._arrays, strict=True))
+        return srsly.msgpack_dumps({"cfg": self.cfg, "words": list(self._words), **arrays})
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
         return self._follow, self._first, self._last, self._of_word
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "HiddenMarkovModel":
-        held = srsly.msgpack_loads(bytes_data)
+    def _take(self, data: bytes, path: str) -> None:
+        held = srsly.msgpack_loads(data)
         self.cfg.update(held["cfg"])
         self._words = {word: i for i, word in enumerate(held["words"])}
         self._follow, self._first, self._last, self._of_word = (
             np.array(held[k]) for k in ("follow", "first", "last", "of_word")
         )
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        (Path(path) / _FILE).write_bytes(self.to_bytes())
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "HiddenMarkovModel":
-        return self.from_bytes((Path(path) / _FILE).read_bytes())
 
 
 def word_class(word: str) -> str:

@@ -12,6 +12,7 @@ from spacy.training import Example
 from thinc.util import get_array_module
 
 from ..errors import calib_error
+from ..types import Ints
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
 from .targets import ENTITIES, biluo_transitions, get_target
@@ -70,6 +71,17 @@ class ChainLabeller(ABC):
         if self.cfg["by_sentence"] and doc.has_annotation("SENT_START"):
             return [(sent.start, sent.end) for sent in doc.sents]
         return [(0, len(doc))]
+
+    def gold_bounds(self, example: Example) -> list[tuple[int, int]]:
+        """Those of the gold Doc, where its tokens are those of the predicted one."""
+        same = [token.text for token in example.predicted] == [token.text for token in example.reference]
+        return self.bounds(example.reference if same else example.predicted)
+
+    def gold_columns(self, example: Example) -> Ints:
+        """The column of each predicted token's gold label, -1 where none of these is known."""
+        column = {label: i for i, label in enumerate(self.labels)}
+        gold = get_target(self.cfg["target"]).gold(example)
+        return np.array([column.get(label or "", -1) for label in gold], dtype=np.intp)
 
     def potentials(self) -> Potentials:
         """With -inf where constraints forbid. RAISES C325: the weights are of another number of labels."""

@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from ..doc.annotations import MappedAnnotation
 from ..errors import calib_error
 from ..pairs.label_map import LabelMap, merge_labels
-from ..pairs.marginals import Scores
+from ..pairs.marginals import Scores, hints_of
 from ..pairs.unknown_gold import shorter
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans
 from .base import Source
@@ -40,7 +40,7 @@ class MappedScores:
     def __init__(self, scores: Scores, column: Ints, highest: bool, spans: Spans | None):
         self._scores, self._column, self._highest = scores, column, highest
         self.n_tokens, self.spans = scores.n_tokens, spans
-        self.hints = getattr(scores, "hints", {})
+        self.hints = hints_of(scores)
 
     def above(self, threshold: float) -> Marginals:
         every = self._scores.above(min(threshold, _SMALLEST))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import srsly
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ...errors import calib_error
+from ...pipe.annotating import AnnotatingPipe
 from ...types import Floats, Ints
 from ..inference.chains import Potentials
 from ..labeller import ChainLabeller
@@ -22,11 +21,8 @@ from ..targets import get_target
 from .index import FeatureIndex, Sparse, cut
 from .templates import feature_hashes, read_templates
 
-_FILE = "learner.msgpack"
-_Own = TypeVar("_Own", bound="FeatureLabeller")
 
-
-class FeatureLabeller(ChainLabeller, Pipe):
+class FeatureLabeller(ChainLabeller, AnnotatingPipe):
     """A weight for each (feature, label) and each (label, label before); see `OnlineLearner` for their order.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller.
@@ -66,7 +62,7 @@ class FeatureLabeller(ChainLabeller, Pipe):
         """What was learned, as plain data and arrays."""
 
     @abstractmethod
-    def _take(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
         """Take over what `_state` gave."""
 
     # Learning
@@ -74,21 +70,14 @@ class FeatureLabeller(ChainLabeller, Pipe):
     def learn_features(self, get_examples: Callable[[], Iterable[Example]], labels: Sequence[str] | None) -> None:
         """The labels and features of examples. RAISES C326: fewer than two labels."""
         self.learn_labels(get_examples(), labels)
-        found = [self._hashes(eg.predicted, self._bounds_of(eg)) for eg in get_examples()]
+        found = [self._hashes(eg.predicted, self.gold_bounds(eg)) for eg in get_examples()]
         self.index = FeatureIndex.of(found, self.cfg["least"])
 
     def sequences(self, example: Example) -> list[tuple[Sparse, Ints]]:
         """(features, gold columns) of each chain whose gold is whole."""
-        column = {label: i for i, label in enumerate(self.labels)}
-        gold = np.array([column.get(one or "", -1) for one in get_target(self.cfg["target"]).gold(example)], dtype=np.intp)
-        bounds = self._bounds_of(example)
+        gold, bounds = self.gold_columns(example), self.gold_bounds(example)
         rows = self.index.rows(self._hashes(example.predicted, bounds))
         return [(cut(rows, start, end), gold[start:end]) for start, end in bounds if (gold[start:end] >= 0).all()]
-
-    def _bounds_of(self, example: Example) -> list[tuple[int, int]]:
-        """Those of the gold sentences, where predicted and gold tokens are the same."""
-        same = [token.text for token in example.predicted] == [token.text for token in example.reference]
-        return self.bounds(example.reference if same else example.predicted)
 
     def _hashes(self, doc: Doc, bounds: Sequence[tuple[int, int]]) -> Any:
         return feature_hashes(doc, bounds, self.templates)
@@ -119,25 +108,13 @@ class FeatureLabeller(ChainLabeller, Pipe):
         if not self.labels:
             raise calib_error("C327", name=self.name)
 
-    def __call__(self, doc: Doc) -> Doc:
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
-
     # Saving
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+    def _dump(self) -> bytes:
         return srsly.msgpack_dumps({"cfg": self.cfg, "hashes": self.index.hashes, **self._state()})
 
-    def from_bytes(self: _Own, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Own:
-        held = srsly.msgpack_loads(bytes_data)
+    def _take(self, data: bytes, path: str) -> None:
+        held = srsly.msgpack_loads(data)
         self.cfg.update(held.pop("cfg"))
         self.index = FeatureIndex(np.array(held.pop("hashes"), dtype=np.uint64))
-        self._take(held)
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        (Path(path) / _FILE).write_bytes(self.to_bytes())
-
-    def from_disk(self: _Own, path: str | Path, *, exclude: Iterable[str] = ()) -> _Own:
-        return self.from_bytes((Path(path) / _FILE).read_bytes())
+        self._restore(held)

@@ -63,7 +63,7 @@ class OnlineLabeller(FeatureLabeller):
     def _state(self) -> dict[str, Any]:
         return {"n_seen": self.learner.n_seen, **{name: getattr(self.learner, name) for name in _ARRAYS}}
 
-    def _take(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
         self.learner = OnlineLearner(len(self.index) if self.labels else 0, len(self.labels), self.rule)
         for name in _ARRAYS:
             setattr(self.learner, name, np.array(state[name]))
