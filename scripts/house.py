@@ -288,24 +288,26 @@ def drawing(house: House) -> str:
     arrows = reduced(drawn)
     boxes: dict[str, Box] = {}
     top = HEIGHT + GAP
-    for number, floor in enumerate(floors(rooms, drawn)):
-        step = WIDTH / len(floor)
+    levels = floors(rooms, drawn)
+    width = max(WIDTH, max(map(len, levels)) * (BOX + GAP / 2))  # boxes of one floor stand beside each other
+    for number, floor in enumerate(levels):
+        step = width / len(floor)
         for place, room in enumerate(floor):
             boxes[room] = Box(room, step * (place + 0.5), top + number * (HEIGHT + GAP))
     height = max(box.y for box in boxes.values()) + HEIGHT + 34
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}" font-family="sans-serif" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" role="img" '
         'aria-label="The rooms of spacy_calib and which room uses which">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#78909c"/></marker></defs>',
-        f'<rect width="{WIDTH:g}" height="{height:g}" fill="#ffffff"/>',
+        f'<rect width="{width:g}" height="{height:g}" fill="#ffffff"/>',
         _box(
             "nouns",
             ", ".join(NOUNS),
             "used by every room: messages, nouns of the flow, forms of saved state",
-            WIDTH / 2,
+            width / 2,
             8,
-            WIDTH - 40,
+            width - 40,
         ),
         *(_arrow(boxes[other], boxes[room], list(boxes.values())) for room, other in sorted(arrows)),
         *(
