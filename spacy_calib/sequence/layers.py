@@ -8,19 +8,27 @@ from spacy.tokens import Doc
 from thinc.api import Linear, Model, chain, with_array, zero_init
 from thinc.types import Floats2d
 
+from ..errors import calib_error
 from .inference.chains import Potentials
 
 _PARAMS = ("transitions", "starts", "ends")
 
 
-def make_chain_model(tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None) -> Model[list[Doc], list[Floats2d]]:
+def make_chain_model(
+    tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None, transition_rate: float = 1.0
+) -> Model[list[Doc], list[Floats2d]]:
     """Registered as spacy-calib.Chain.v1. A linear layer over token vectors, whose output is the scores of a chain.
 
     tok2vec (Model): Token vectors: a tok2vec, a transformer, or a listener. nO (int | None): Number of labels; None takes it from the data.
+    transition_rate (float): How many times as fast as the other weights the transitions are learned. Adam moves each weight by about one
+        learning rate a step: at the small rates that transformers take, in a few hundred steps, transitions would hardly leave 0.
+    RAISES C001: the rate is not above 0.
     """
+    if not 0 < transition_rate < float("inf"):
+        raise calib_error("C001", name="transition_rate", wanted="a number above 0", given=transition_rate)
     width = tok2vec.get_dim("nO") if tok2vec.has_dim("nO") else None
     linear = Linear(nO, width, init_W=zero_init)
-    weights = _potentials_layer(nO)
+    weights = _potentials_layer(nO, transition_rate)
     model: Model[Any, Any] = chain(tok2vec, with_array(linear), weights)
     model.set_ref("tok2vec", tok2vec)
     model.set_ref("output_layer", linear)
@@ -28,10 +36,10 @@ def make_chain_model(tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None =
     return model
 
 
-def _potentials_layer(nO: int | None) -> Model[list[Floats2d], list[Floats2d]]:
-    """Holds the potentials; scores pass through it as they are."""
+def _potentials_layer(nO: int | None, rate: float) -> Model[list[Floats2d], list[Floats2d]]:
+    """Holds the potentials, divided by `rate`; scores pass through it as they are."""
     dims = {"nO": nO, "nI": nO}
-    return Model("chain_potentials", _forward, init=_init, dims=dims, params=dict.fromkeys(_PARAMS))
+    return Model("chain_potentials", _forward, init=_init, dims=dims, params=dict.fromkeys(_PARAMS), attrs={"rate": rate})
 
 
 def _forward(model: Any, scores: list[Floats2d], is_train: bool) -> tuple[list[Floats2d], Callable[[Any], Any]]:
@@ -52,7 +60,7 @@ def _init(model: Any, X: Any = None, Y: Any = None) -> None:
 def potentials_of(model: Model[Any, Any]) -> Potentials:
     """The potentials that a chain model holds."""
     layer = model.get_ref("potentials")
-    return Potentials(*(layer.get_param(name) for name in _PARAMS))
+    return Potentials(*(layer.attrs["rate"] * layer.get_param(name) for name in _PARAMS))
 
 
 def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
@@ -60,4 +68,4 @@ def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
     layer = model.get_ref("potentials")
     for name in _PARAMS:
         given: Any = layer.ops.asarray(getattr(gradient, name), dtype="float32")
-        layer.inc_grad(name, given)
+        layer.inc_grad(name, layer.attrs["rate"] * given)
