@@ -207,6 +207,13 @@ _MESSAGES = {
     "C327": "The component '{name}' has learned nothing yet: initialize the pipeline with examples.",
     "C329": "CRFsuite is not installed: pip install 'spacy-calib[crfsuite]'.",
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
+    # Events
+    "C370": "An answer needs at least one position, but number {number} has none; leave it out.",
+    "C371": "There is no feature '{given}'; there are: {known}.",
+    "C372": "Features must be finite numbers in an array of shape (rows, features), but {given} was given.",
+    "C373": "Cannot fit a {what} on no rows; give it data with gold.",
+    "C374": "This {what} learned from {wanted} features, but {given} were given; give the same ones.",
+    "C375": "A recalibration set of {wanted} units was asked for, but there are {given}; ask for fewer.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 

@@ -23,6 +23,7 @@ _NAMES = (
     "calib_contexts",
     "calib_features",
     "calib_metrics",
+    "calib_forecasters",
 )
 for _name in _NAMES:
     if not hasattr(registry, _name):

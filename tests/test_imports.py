@@ -32,6 +32,7 @@ CORE = [
     "watch",
     "analysis",
     "arrays",
+    "events",
 ]
 SHELL = ["registry", "doc", "sources", "pipe", "sequence", "report", "factory", "presidio", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]

@@ -40,6 +40,7 @@ GROUPS = {
     "spacy_calib_metrics",
     "spacy_calib_features",
     "spacy_calib_contexts",
+    "spacy_calib_forecasters",
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}

@@ -25,6 +25,7 @@ OUR_REGISTRIES = [
     "calib_contexts",
     "calib_features",
     "calib_metrics",
+    "calib_forecasters",
 ]
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 

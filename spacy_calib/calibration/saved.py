@@ -11,7 +11,7 @@ from typing import Any
 from ..schema import Misfit, registered
 
 # Registries whose things are saved by name, settings and learned arrays.
-KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts")
+KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts", "@calib_forecasters")
 
 
 class Unreadable(ValueError):

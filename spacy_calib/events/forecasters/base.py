@@ -1,0 +1,127 @@
+"""The contract of a forecaster: features and hits in, a probability for each row of features out."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import calib_error
+from ...schema import Form, floats
+from ...types import Floats, as_hits
+
+# A column whose standard deviation is below this is constant: what is left is floating-point noise.
+_ROUNDING = 1e-12
+
+
+def as_features(values: ArrayLike) -> Floats:
+    """A float64 array of shape (n, k), k at least 1. RAISES C372: another shape, or numbers that are not finite."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or not array.shape[1]:
+        raise calib_error("C372", given=f"an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise calib_error("C372", given="NaN or an infinite number")
+    return array
+
+
+class Forecaster(ABC):
+    """P(yes | features). Settings are constructor arguments; what was learned ends in an underscore and is arrays, never pickled objects.
+
+    registered (str): Name in the registry `calib_forecasters`, by which a saved one finds its class. short (str): What it is called in tables.
+    learned_form (Form): The saved form of what was learned. size_name (str): The setting that `tune` chooses, "" where there is none.
+    """
+
+    registered: ClassVar[str]
+    short: ClassVar[str]
+    learned_form: ClassVar[Form]
+    _learned: ClassVar[tuple[str, ...]]
+    size_name: ClassVar[str] = ""
+    n_features_: int
+
+    @property
+    def fitted(self) -> bool:
+        return hasattr(self, self._learned[0])
+
+    def fit(self, features: ArrayLike, hits: ArrayLike) -> Forecaster:
+        """Learn from n rows of k features and whether each is a yes. RETURNS (Forecaster): Itself.
+
+        RAISES C372: features that are no finite numbers. C002: lengths differ. C373: no rows.
+        """
+        given = as_features(features)
+        if not len(given):
+            raise calib_error("C373", what=type(self).__name__)
+        self._fit(given, as_hits(hits, len(given)))
+        return self
+
+    def predict(self, features: ArrayLike) -> Floats:
+        """The probability of each of n rows.
+
+        RAISES C004: not fitted. C372: features that are no finite numbers. C374: another number of features than was learned.
+        """
+        if not self.fitted:
+            raise calib_error("C004", what=type(self).__name__)
+        given = as_features(features)
+        if given.shape[1] != self.width:
+            raise calib_error("C374", what=type(self).__name__, given=given.shape[1], wanted=self.width)
+        return self._predict(given) if len(given) else np.zeros(0)
+
+    def sized(self, size: int) -> Forecaster:
+        """A new one, not fitted, with another value of the setting `size_name`."""
+        return type(self)(**{**self.settings(), self.size_name: size})
+
+    def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], asked: Floats, sizes: Sequence[int]) -> Floats:
+        """What forecasters of these sizes, learned from features and hits, say of other rows, shape (len(sizes), len(asked))."""
+        return np.stack([self.sized(size).fit(features, hits).predict(asked) for size in sizes])
+
+    def clone(self) -> Forecaster:
+        """A new one with the same settings, not fitted."""
+        fresh = copy.copy(self)
+        for name in self._learned:
+            fresh.__dict__.pop(name, None)
+        return fresh
+
+    def state(self) -> dict[str, Any]:
+        """Name, settings and learned arrays: what `calibration.saved.make_part` rebuilds."""
+        learned = self._saved() if self.fitted else {}
+        return {"@calib_forecasters": self.registered, "settings": self.settings(), "learned": learned}
+
+    def load_learned(self, learned: dict[str, Any]) -> Forecaster:
+        """Take over what was learned. RAISES Misfit: it is not of the form declared."""
+        self._take(type(self).learned_form(learned, "learned"))
+        return self
+
+    def _saved(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._learned}
+
+    def _take(self, held: dict[str, Any]) -> None:
+        for name in self._learned:
+            setattr(self, name, held[name])
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many features it learned from."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """The constructor arguments, as plain data."""
+
+    @abstractmethod
+    def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None: ...
+
+    @abstractmethod
+    def _predict(self, features: Floats) -> Floats: ...
+
+
+# The saved form of centre and spread of each feature.
+UNITS = {"centre_": floats(), "spread_": floats(1e-12)}
+
+
+def units_of(features: Floats) -> tuple[Floats, Floats]:
+    """(mean, standard deviation) of each feature; 1 for the deviation of a constant one."""
+    spread = features.std(axis=0)
+    return features.mean(axis=0), np.where(spread > _ROUNDING, spread, 1.0)

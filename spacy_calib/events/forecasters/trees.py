@@ -1,0 +1,118 @@
+"""One decision tree, and many small ones that correct one another."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...calibration.recalibrators.logistic import log_odds, sigmoid
+from ...errors import calib_error
+from ...pairs.bins import check_count
+from ...schema import number, record
+from ...types import Floats
+from .base import Forecaster
+from .nodes import NODES, Nodes
+
+
+class _OfTrees(Forecaster):
+    """nodes_ (Nodes): Of all trees."""
+
+    nodes_: Nodes
+
+    @property
+    def width(self) -> int:
+        return self.nodes_.n_features
+
+    def _saved(self) -> dict[str, Any]:
+        return {**super()._saved(), "nodes_": self.nodes_.state()}
+
+    def _take(self, held: dict[str, Any]) -> None:
+        super()._take({**held, "nodes_": Nodes(**held["nodes_"])})
+
+    @abstractmethod
+    def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None: ...
+
+
+class Tree(_OfTrees):
+    """A decision tree by squared error; a leaf says the share of yes among its rows (Kuleshov and Liang 2015, section 4)."""
+
+    registered = "spacy-calib.Tree.v1"
+    short = "tree"
+    size_name = "min_leaf"
+    _learned = ("nodes_",)
+    learned_form = record({"nodes_": NODES})
+
+    def __init__(self, min_leaf: int = 25):
+        """min_leaf (int): Rows of the fit data in each leaf, at least. RAISES C001: below 1."""
+        self.min_leaf = check_count("min_leaf", min_leaf)
+
+    def settings(self) -> dict[str, Any]:
+        return {"min_leaf": self.min_leaf}
+
+    def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None:
+        from sklearn.tree import DecisionTreeRegressor
+
+        found = DecisionTreeRegressor(min_samples_leaf=self.min_leaf, random_state=0).fit(features, hits.astype(np.float64))
+        self.nodes_ = Nodes.of([found.tree_], features.shape[1])
+
+    def _predict(self, features: Floats) -> Floats:
+        return np.clip(self.nodes_.values_of(features)[:, 0], 0.0, 1.0)
+
+
+class Boosting(_OfTrees):
+    """Gradient boosting of small trees by log loss: sigmoid(start + rate * sum of what the trees say).
+
+    start_ (float): Log-odds of the share of yes in the fit data. nodes_ (Nodes): None where all of the fit data were yes, or none.
+    """
+
+    registered = "spacy-calib.Boosting.v1"
+    short = "boosting"
+    size_name = "n_trees"
+    _learned = ("nodes_", "start_")
+    learned_form = record({"nodes_": NODES, "start_": number()})
+    start_: float
+
+    def __init__(self, n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25):
+        """n_trees (int), depth (int), rate (float), min_leaf (int): As `n_estimators`, `max_depth`, `learning_rate` and `min_samples_leaf` of
+        scikit-learn. RAISES C001: a count below 1, or a rate that is not in (0, 1].
+        """
+        self.n_trees, self.depth = check_count("n_trees", n_trees), check_count("depth", depth)
+        self.min_leaf = check_count("min_leaf", min_leaf)
+        if not 0 < rate <= 1:
+            raise calib_error("C001", name="rate", wanted="above 0 and at most 1", given=repr(rate))
+        self.rate = float(rate)
+
+    def settings(self) -> dict[str, Any]:
+        return {"n_trees": self.n_trees, "depth": self.depth, "rate": self.rate, "min_leaf": self.min_leaf}
+
+    def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None:
+        from sklearn.ensemble import GradientBoostingClassifier
+
+        trees: list[Any] = []
+        if hits.any() and not hits.all():
+            found = GradientBoostingClassifier(
+                n_estimators=self.n_trees,
+                max_depth=self.depth,
+                learning_rate=self.rate,
+                min_samples_leaf=self.min_leaf,
+                random_state=0,
+            ).fit(features, hits)
+            trees = [tree.tree_ for tree in found.estimators_[:, 0]]
+        self.start_ = float(log_odds(np.array([hits.mean()]))[0])
+        self.nodes_ = Nodes.of(trees, features.shape[1])
+
+    def _predict(self, features: Floats) -> Floats:
+        return sigmoid(self.start_ + self.rate * self.nodes_.values_of(features).sum(axis=1))
+
+
+def make_tree(min_leaf: int = 25) -> Tree:
+    """Registered as spacy-calib.Tree.v1. See Tree."""
+    return Tree(min_leaf)
+
+
+def make_boosting(n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25) -> Boosting:
+    """Registered as spacy-calib.Boosting.v1. See Boosting."""
+    return Boosting(n_trees, depth, rate, min_leaf)
