@@ -207,6 +207,7 @@ _MESSAGES = {
     "C327": "The component '{name}' has learned nothing yet: initialize the pipeline with examples.",
     "C329": "CRFsuite is not installed: pip install 'spacy-calib[crfsuite]'.",
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
+    "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",
     # Events
     "C370": "An answer needs at least one position, but number {number} has none; leave it out.",
     "C371": "There is no feature '{given}'; there are: {known}.",

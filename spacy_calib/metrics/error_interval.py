@@ -8,11 +8,13 @@ is taken off the squared error twice: once for the data and once for the resampl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import calib_error
 from ..pairs.bins import assign, check_count, make_binner
 from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
 from .resampling import ONE_DOCUMENT, Interval, check_coverage, checked_scores, document_codes, percentiles, rank_of, resamples
@@ -38,9 +40,68 @@ def error_interval(
     RETURNS (Interval): None without pairs.
     RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
     """
+    _check_samples(n_samples, coverage)
+    found = resample_error(scores, hits, documents, n_bins, bin_size, n_samples, seed)
+    return None if found is None else found.interval(coverage)
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledError:
+    """A calibration error, and that of each resample.
+
+    estimate (float): As measured. corrected (float): Less the bins' noise; below 0 where the noise alone would show more.
+    drawn (Floats): Of each resample, less the noise; as `corrected`, shape (n_samples,), none where all pairs are of one document.
+    documents (int): That have pairs.
+    """
+
+    estimate: float
+    corrected: float
+    drawn: Floats
+    documents: int
+
+    def interval(self, coverage: float = 0.95) -> Interval:
+        """Of the true error. RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples."""
+        return self._interval(np.maximum(0.0, self.drawn), self.estimate, max(0.0, self.corrected), coverage)
+
+    def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
+        """Of the true error less another one's: below 0, this one is smaller.
+
+        other (ResampledError): Of the same documents, with the same n_samples and seed, so that both are judged on the same resamples.
+        RAISES C001: see `interval`. C002: other resamples.
+        """
+        if self.drawn.shape != other.drawn.shape or self.documents != other.documents:
+            raise calib_error(
+                "C002", what="A paired difference", first="resample", second="resample of the other",
+                n_first=len(self.drawn), n_second=len(other.drawn),
+            )  # fmt: skip
+        drawn = np.maximum(0.0, self.drawn) - np.maximum(0.0, other.drawn)
+        corrected = max(0.0, self.corrected) - max(0.0, other.corrected)
+        return self._interval(drawn, self.estimate - other.estimate, corrected, coverage)
+
+    def _interval(self, drawn: Floats, estimate: float, corrected: float, coverage: float) -> Interval:
+        check_coverage(coverage)
+        if self.documents < 2:
+            return Interval(estimate, None, None, None, coverage, self.documents, reason=ONE_DOCUMENT)
+        rank_of((1 - coverage) / 2, len(drawn))
+        return percentiles(drawn, estimate, coverage, self.documents, corrected)
+
+
+def resample_error(
+    scores: ArrayLike,
+    hits: ArrayLike,
+    documents: ArrayLike,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 1000,
+    seed: int = 0,
+) -> ResampledError | None:
+    """Resample a calibration error by document: what `error_interval` is of, and paired differences of errors are.
+
+    Arguments: See `error_interval`. RETURNS (ResampledError): None without pairs. RAISES C001: values out of range. C002: lengths differ.
+    """
     given = as_probabilities("scores", scores)
     one = np.zeros(len(given), dtype=np.intp)
-    return _error_interval(given, as_hits(hits, len(given)), one, 1, documents, n_bins, bin_size, n_samples, seed, coverage)
+    return _resampled(given, as_hits(hits, len(given)), one, 1, documents, n_bins, bin_size, n_samples, seed)
 
 
 def mean_gmce_interval(
@@ -58,16 +119,21 @@ def mean_gmce_interval(
 
     scores: Replace the pairs' raw scores. RETURNS (Interval): None where no group has pairs.
     """
+    _check_samples(n_samples, coverage)
     judged = checked_scores(pairs, scores)
     codes, _ = document_codes(documents, len(pairs))
     of_pair = groups.of(pairs.tags)
     own = np.flatnonzero(of_pair >= 0)
-    return _error_interval(
-        judged[own], pairs.hits[own], of_pair[own], len(groups), codes[own], n_bins, bin_size, n_samples, seed, coverage
-    )
+    found = _resampled(judged[own], pairs.hits[own], of_pair[own], len(groups), codes[own], n_bins, bin_size, n_samples, seed)
+    return None if found is None else found.interval(coverage)
 
 
-def _error_interval(
+def _check_samples(n_samples: int, coverage: float) -> None:
+    """RAISES C001: coverage not in (0, 1), n_samples too few for it."""
+    rank_of((1 - check_coverage(coverage)) / 2, check_count("n_samples", n_samples))
+
+
+def _resampled(
     scores: Floats,
     hits: Any,
     of_pair: Ints,
@@ -77,26 +143,21 @@ def _error_interval(
     bin_size: int | None,
     n_samples: int,
     seed: int,
-    coverage: float,
-) -> Interval | None:
-    """Interval of the mean over groups of their calibration errors. of_pair (Ints): Group of each pair, in [0, n_groups)."""
+) -> ResampledError | None:
+    """The mean over groups of their calibration errors. of_pair (Ints): Group of each pair, in [0, n_groups)."""
     binner = make_binner(n_bins, bin_size)
     codes, n_documents = document_codes(documents, len(scores))
-    check_coverage(coverage)
-    rank_of((1 - coverage) / 2, check_count("n_samples", n_samples))
+    check_count("n_samples", n_samples)
     if not len(scores):
         return None
     cells, group_of_cell = _cells(scores, of_pair, n_groups, binner)
     sums = _DocumentSums(scores - hits, cells, group_of_cell, codes, n_documents)
     estimate = float(np.mean(np.sqrt(sums.squared)))
     if n_documents < 2:
-        return Interval(estimate, None, None, None, coverage, n_documents, reason=ONE_DOCUMENT)
+        return ResampledError(estimate, estimate, np.zeros(0), n_documents)
     noise = sums.noise()
     drawn = np.concatenate([sums.resampled(weights, 2 * noise) for weights in resamples(n_documents, n_samples, seed)])
-    found = percentiles(
-        np.maximum(0.0, drawn), estimate, coverage, n_documents, max(0.0, float(np.mean(_signed_root(sums.squared - noise))))
-    )
-    return found
+    return ResampledError(estimate, float(np.mean(_signed_root(sums.squared - noise))), drawn, n_documents)
 
 
 def _cells(scores: Floats, of_pair: Ints, n_groups: int, binner: Callable[..., Floats]) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error, gmce
 from spacy_calib.metrics.bootstrap import document_bootstrap
 from spacy_calib.metrics.calibration_error import error_of_table
-from spacy_calib.metrics.error_interval import error_interval, mean_gmce_interval
+from spacy_calib.metrics.error_interval import error_interval, mean_gmce_interval, resample_error
 from spacy_calib.metrics.resampling import (
     resamples,
 )
@@ -170,3 +170,27 @@ def test_error_intervals_lie_between_0_and_1(pair, length, n_bins):
 def test_bad_input_is_refused(call, match):
     with pytest.raises(CalibError, match=match):
         call()
+
+
+def test_the_difference_of_two_errors_is_judged_on_the_same_resamples():
+    scores, hits, documents = texts(60, seed=5, slope=0.5)
+    true = np.clip(0.5 + (scores - 0.5) * 0.5, 0, 1)
+    sure, better = (resample_error(given, hits, documents, n_samples=199) for given in (scores, true))
+    same = sure.difference(resample_error(scores, hits, documents, n_samples=199))
+    assert (same.estimate, same.low, same.high) == (0.0, 0.0, 0.0)
+    found, mirrored = better.difference(sure), sure.difference(better)
+    assert found.low < found.high < 0
+    assert found.estimate == better.estimate - sure.estimate
+    assert (mirrored.low, mirrored.high) == (-found.high, -found.low)
+    # The interval of one of them is that of error_interval.
+    assert sure.interval() == error_interval(scores, hits, documents, n_samples=199)
+
+
+def test_differences_need_the_same_resamples_and_several_documents():
+    scores, hits = [0.1, 0.6, 0.9], [0, 1, 1]
+    one, other = (resample_error(scores, hits, [0, 1, 2], n_samples=n) for n in (39, 40))
+    with pytest.raises(CalibError, match=r"\[C002\] A paired difference .* got 39 and 40"):
+        one.difference(other)
+    alone = resample_error(scores, hits, [0, 0, 0], n_samples=39)
+    assert alone.difference(alone).low is None
+    assert resample_error([], [], []) is None

@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.training import Example
 
+from spacy_calib import TagCalibrator
 from spacy_calib.analysis.tag_pairs import joint_pairs
+from spacy_calib.errors import CalibError
 from spacy_calib.sequence.inference.sums import sum_chains
-from spacy_calib.sequence.joints import joint_marginals, places_inside
+from spacy_calib.sequence.joints import gold_pairs, joint_marginals, pair_names, pair_scores, places_inside
 from tests.sequence.inference.chains import probabilities, small_chains
+from tests.sequence.trained import TAGS, WORDS, tagged, trained_labeller
 
 
 @settings(max_examples=40)
@@ -34,3 +40,92 @@ def test_joints_are_those_of_all_labellings(made, seed):
 
 def test_places_between_chains_do_not_count():
     assert places_inside(np.array([2, 1, 3])).tolist() == [True, False, False, True, True]
+
+
+def sentences(nlp, n, seed=0):
+    """Gold Docs of "they fish" and "the fish", of one or two sentences; what follows "the" is a NOUN, mostly."""
+    rng = np.random.default_rng(seed)
+    docs = []
+    for _ in range(n):
+        words, tags, starts = [], [], []
+        for _ in range(rng.integers(1, 3)):
+            the = rng.random() < 0.5
+            verb = rng.random() < (0.2 if the else 0.7)
+            words += ["the" if the else "they", "fish"]
+            tags += ["DET" if the else "PRON", "VERB" if verb else "NOUN"]
+            starts += [True, False]
+        docs.append(Doc(nlp.vocab, words=words, tags=tags, sent_starts=starts))
+    return docs
+
+
+def examples_of(nlp, docs):
+    return [Example(Doc(nlp.vocab, words=[t.text for t in d], sent_starts=[bool(t.is_sent_start) for t in d]), d) for d in docs]
+
+
+@pytest.fixture(scope="module")
+def hmm():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("calib_hmm", config={"pseudocount": 0.1})
+    learned = examples_of(nlp, sentences(nlp, 60))
+    nlp.initialize(lambda: learned)
+    return nlp
+
+
+def test_the_pairs_of_a_token_sum_to_its_marginal(hmm):
+    labeller = hmm.get_pipe("calib_hmm")
+    docs = [*sentences(hmm, 70), Doc(hmm.vocab), *sentences(hmm, 3, seed=1)]  # more than one batch, and a Doc without tokens
+    scores, n = pair_scores(labeller, docs, threshold=1e-12), len(labeller.labels)
+    assert scores.shape == (sum(map(len, docs)), n * n)
+    assert pair_names(labeller)[n + 2] == f"{labeller.labels[1]} {labeller.labels[2]}"
+    marginals = np.concatenate(sum_chains(labeller.chains(docs)[0]).by_sequence())
+    last = np.array([token.i + 1 == token.sent.end for doc in docs for token in doc])
+    assert np.asarray(scores.sum(axis=1)).ravel() == pytest.approx(np.where(last, 0.0, 1.0))
+    of_first = scores.toarray().reshape(-1, n, n).sum(axis=2)
+    assert of_first[~last] == pytest.approx(marginals[~last])
+    kept = pair_scores(labeller, docs, threshold=0.2)
+    assert kept.nnz == (scores.data >= 0.2).sum() > 0
+
+
+def test_gold_pairs_stand_at_their_first_token(hmm):
+    labeller = hmm.get_pipe("calib_hmm")
+    gold = Doc(hmm.vocab, words=["the", "fish", "they", "fish", "fish"], tags=["DET", "NOUN", "PRON", "VERB", ""],
+               sent_starts=[True, False, True, False, False])  # fmt: skip
+    assert gold_pairs(labeller, examples_of(hmm, [gold, Doc(hmm.vocab)])) == ["DET NOUN", None, "PRON VERB", None, None]
+
+
+def test_pairs_are_calibrated_as_events_and_saved(hmm, tmp_path):
+    labeller = hmm.get_pipe("calib_hmm")
+    dev, test = (examples_of(hmm, sentences(hmm, 150, seed)) for seed in (3, 4))
+    scores = {name: pair_scores(labeller, [eg.predicted for eg in part]) for name, part in (("dev", dev), ("test", test))}
+    documents = [number for number, eg in enumerate(dev) for _ in eg.predicted]
+    made = TagCalibrator(method="isotonic", classes=pair_names(labeller))
+    made.fit(scores["dev"], gold_pairs(labeller, dev), groups=documents)
+    judged = made.judge(scores["test"], gold_pairs(labeller, test))
+    assert judged.pairs.n_units == sum(len(list(eg.reference.sents)) for eg in test)  # a place in each sentence of two words
+    the_noun = judged.pairs.tags == pair_names(labeller).index("DET NOUN")
+    # 80 % of what follows "the" is a NOUN; the HMM, which reads "fish" on its own, may say something else.
+    assert judged.calibrated[the_noun].mean() == pytest.approx(0.8, abs=0.08)
+    made.to_disk(tmp_path / "pairs")
+    again = TagCalibrator.from_disk(tmp_path / "pairs").transform(scores["test"])
+    assert (again != made.transform(scores["test"])).nnz == 0
+
+
+@pytest.mark.parametrize("factory", ["calib_crf", "calib_crfsuite"])
+def test_every_labeller_with_probabilities_gives_pairs(factory):
+    if factory == "calib_crfsuite":
+        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+    nlp = trained_labeller(factory)
+    labeller = nlp.get_pipe(factory)
+    example = tagged(nlp)
+    scores = pair_scores(labeller, [example.predicted])
+    names = np.array(pair_names(labeller))
+    likeliest = names[scores[:-1].toarray().argmax(axis=1)].tolist()
+    assert likeliest == [f"{first} {second}" for first, second in zip(TAGS, TAGS[1:], strict=False)]
+    assert gold_pairs(labeller, [example]) == [*likeliest, None]
+    assert len(WORDS) == scores.shape[0]
+
+
+def test_scores_that_are_no_probabilities_are_refused():
+    nlp = trained_labeller("calib_online")
+    with pytest.raises(CalibError, match=r"\[C342\] The component 'calib_online' \(OnlineLabeller\) gives pairs of labels no"):
+        pair_scores(nlp.get_pipe("calib_online"), [nlp.make_doc("x a")])
