@@ -199,7 +199,7 @@ _MESSAGES = {
     "C096": "The scores with the prefix '{attr}' are of {unit}s ({layer}), not of entities; render them with style='tokens'.",
     "C097": "The output {path} is one file, but there are several pictures to draw: {pictures}; name a folder, or one of them with --kind.",
     "C321": "A chain needs scores of the labels that its potentials are of, at least one: there are {wanted} labels in the potentials, {given} in the scores.",
-    "C322": "The scores of a chain hold NaN; look at the weights of the model.",
+    "C322": "The scores of a chain hold NaN or infinity; look at the weights of the model.",
     "C323": "Sequence {number} has no labelling that is allowed: loosen the constraints, or mend the scores that are -inf.",
     "C324": "Tokens have no extension '{name}': register it with Token.set_extension before the pipeline is made.",
     "C325": "The component '{name}' has {labels} labels, its weights are of {given}; initialize it again.",

@@ -12,6 +12,7 @@ from spacy.training import Example
 from thinc.util import get_array_module
 
 from ..errors import calib_error
+from ..sources.base import to_numpy
 from ..types import Ints
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
@@ -49,9 +50,10 @@ class ChainLabeller(ABC):
     def predict(self, docs: Iterable[Doc]) -> list[Any]:
         """The columns of the best labels of each Doc. RAISES C322: NaN. C323: no labelling of a Doc is allowed."""
         docs = list(docs)
-        chains, cuts = self.chains(docs)
-        labels = viterbi(chains)
-        return [np.concatenate([np.zeros(0, dtype="i"), *(_to_numpy(labels[i]) for i in own)]) for own in cuts]
+        chains, _ = self.chains(docs)
+        labels = chains.xp.concatenate([chains.xp.zeros(0, dtype="i"), *viterbi(chains)])
+        ends = np.cumsum([len(doc) for doc in docs])
+        return np.split(to_numpy(labels), ends)[:-1]
 
     def chains(self, docs: Sequence[Doc]) -> tuple[Chains, list[range]]:
         """(the chains of some Docs, which of them are those of each Doc). RAISES C322: NaN."""
@@ -88,9 +90,18 @@ class ChainLabeller(ABC):
         held = self.weights()
         if held.n_labels != len(self.labels):
             raise calib_error("C325", name=self.name, labels=len(self.labels), given=held.n_labels)
-        allowed = allowed_transitions(self.labels, self.cfg["constraints"], self.cfg["target"])
-        xp = get_array_module(held.transitions)
-        return held.only(Potentials(*map(xp.asarray, (allowed.transitions, allowed.starts, allowed.ends))))
+        if self.cfg["constraints"] is None and self.cfg["target"] != ENTITIES:
+            return held
+        return held.only(self._allowed(get_array_module(held.transitions)))
+
+    def _allowed(self, xp: Any) -> Potentials:
+        """The constraints, where the weights are; made again where labels or settings are others than before."""
+        asked = (self.labels, self.cfg["constraints"], self.cfg["target"])
+        labels, constraints, target, kept = getattr(self, "_kept", ((), None, "", None))
+        if kept is None or (labels, target) != asked[::2] or constraints is not asked[1]:
+            kept = allowed_transitions(*asked).on(xp)
+            self._kept = (*asked, kept)
+        return kept
 
     def set_annotations(self, docs: Sequence[Doc], columns: Sequence[Any]) -> None:
         """Let the tokens carry the labels of these columns."""
@@ -124,11 +135,6 @@ def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[st
             if first in column and second in column:
                 transitions[column[first], column[second]] = 0.0
     elif target == ENTITIES:
-        forbidden, not_first, not_last = biluo_transitions(labels)
-        transitions[tuple(np.array(forbidden, dtype=np.intp).reshape(-1, 2).T)] = -np.inf
-        starts[not_first], ends[not_last] = -np.inf, -np.inf
+        follows, begins, closes = biluo_transitions(labels)
+        transitions[~follows], starts[~begins], ends[~closes] = -np.inf, -np.inf, -np.inf
     return Potentials(transitions, starts, ends)
-
-
-def _to_numpy(array: Any) -> Any:
-    return array.get() if hasattr(array, "get") else array

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,43 +44,84 @@ class Question:
 
     @classmethod
     def of(cls, scores: Sequence[Any], potentials: Potentials, masks: Sequence[Any], smoothing: float = 0.0) -> Question:
-        """masks: Which labels may be right, booleans, shape (length, K) for each sequence. RAISES C321, C322: see Chains."""
+        """masks: Which labels may be right, booleans of numpy, shape (length, K) for each sequence. RAISES C321, C322: see Chains."""
         chains = Chains.of(scores, potentials)
-        xp = chains.xp
-        allowed = xp.concatenate([xp.zeros((0, chains.n_labels), dtype=bool), *map(xp.asarray, masks)])
-        packed = xp.where(allowed[xp.asarray(chains.packing.flat)], chains.scores, -np.inf)
-        return cls(chains, Chains(packed, chains.transitions, chains.packing), smoothing)
+        xp, packing = chains.xp, chains.packing
+        allowed = xp.asarray(np.concatenate([np.zeros((0, chains.n_labels), dtype=bool), *masks])[packing.flat])
+        return cls(chains, Chains(xp.where(allowed, chains.scores, -np.inf), chains.transitions, packing), smoothing)
 
 
 def likelihood(asked: Question) -> Loss:
-    """-log P(the right labelling), with gradient E[all] - E[right] (Lafferty et al. 2001). RAISES C323: no right labelling is allowed."""
-    every, right = sum_chains(asked.chains), sum_chains(asked.right)
-    target = right.marginals
+    """-log P(the right labelling), with gradient E[all] - E[right] (Lafferty et al. 2001). RAISES C323: no right labelling is allowed.
+
+    With smoothing the score of a gold label in it becomes the mean of the scores that its mass is spread over, as in the cross-entropy of a softmax.
+    """
+    every, right = sum_chains(asked.chains), _sums_of_right(asked)
+    lost, target = float(every.log_z.sum() - right.log_z.sum()), right.marginals
     if asked.smoothing:
-        xp, width = asked.chains.xp, asked.chains.n_labels
-        is_gold = xp.isfinite(asked.right.scores).sum(axis=1, keepdims=True) == 1
-        smoothed = target * (1 - asked.smoothing) + (1 - target) * (asked.smoothing / max(1, width - 1))
-        target = xp.where(is_gold, smoothed, target)
-    lost = float((every.log_z - right.log_z).sum())
+        target = _smoothed(asked, target)
+        scores = asked.chains.scores
+        xp = asked.chains.xp
+        lost += float(xp.where(xp.isfinite(scores), (right.marginals - target) * scores, 0.0).sum())
     return _loss(asked.chains, lost, every.marginals - target, every.expected_transitions - right.expected_transitions)
+
+
+class _Right(NamedTuple):
+    """What is asked of the sums over the right labellings; see Sums."""
+
+    log_z: Any
+    marginals: Any
+    expected_transitions: Any
+
+
+def _sums_of_right(asked: Question) -> Any:
+    """The sums over the right labellings; where there is one for each sequence they are its scores and counts."""
+    chains, xp, width = asked.chains, asked.chains.xp, asked.chains.n_labels
+    marginals = xp.isfinite(asked.right.scores)
+    if not bool((marginals.sum(axis=1) == 1).all()):
+        return sum_chains(asked.right)
+    labels = marginals.argmax(axis=1)
+    log_z = chains.scores_of(chains.unpacked(labels))
+    if not bool(xp.isfinite(log_z).all()):
+        return sum_chains(asked.right)  # which says so
+    return _Right(log_z, marginals.astype("float64"), _count(_steps(chains, labels), None, width**2, xp).reshape(width, width))
+
+
+def _steps(chains: Chains, labels: Any) -> Any:
+    """The transition before each position that is not the first, as a code: label before * K + label. labels: Packed, shape (N,)."""
+    before, after = chains.packing.on(chains.xp, "followed")
+    return labels[before].astype("int64") * chains.n_labels + labels[after]
+
+
+def _count(codes: Any, weights: Any, n: int, xp: Any) -> Any:
+    """The sum of the weights of each code, or how often it stands there, shape (n,)."""
+    return xp.bincount(codes, weights=weights, minlength=n).astype("float64")
+
+
+def _smoothed(asked: Question, target: Any) -> Any:
+    """A share of each gold label's mass goes to the other labels that its position may have."""
+    xp = asked.chains.xp
+    others = xp.isfinite(asked.chains.scores) & ~xp.isfinite(asked.right.scores)
+    n_others = others.sum(axis=1, keepdims=True)
+    is_gold = (xp.isfinite(asked.right.scores).sum(axis=1, keepdims=True) == 1) & (n_others > 0)
+    share = xp.where(is_gold, asked.smoothing, 0.0)
+    return target * (1 - share) + others * (share / xp.maximum(n_others, 1))
 
 
 def perceptron(asked: Question) -> Loss:
     """How much the best labelling scores above the best right one (Collins 2002)."""
-    return _compared(asked, viterbi(asked.chains), lambda margin, cost, size: 1.0)
+    return _compared(asked, viterbi(asked.chains), with_cost=False)
 
 
 def hinge(asked: Question) -> Loss:
     """How much a labelling with its Hamming distance scores above the best right one, at most (Taskar et al. 2003)."""
-    return _compared(asked, viterbi(_with_cost(asked)), lambda margin, cost, size: 1.0, with_cost=True)
+    return _compared(asked, viterbi(_with_cost(asked)), with_cost=True)
 
 
 def passive_aggressive(asked: Question, most: float = 1.0) -> Loss:
     """The hinge with steps just long enough to repair each sequence: its gradient is weighed by min(most, loss / squared size of the change)
     (PA-I, Crammer et al. 2006, section 3, with the scores of labels and transitions as the features)."""
-    return _compared(
-        asked, viterbi(_with_cost(asked)), lambda margin, cost, size: min(most, (margin + cost) / size), with_cost=True
-    )
+    return _compared(asked, viterbi(_with_cost(asked)), with_cost=True, most=most)
 
 
 LOSSES: dict[str, Callable[[Question], Loss]] = {
@@ -104,37 +145,34 @@ def _with_cost(asked: Question) -> Chains:
     return Chains(asked.chains.scores + wrong, asked.chains.transitions, asked.chains.packing)
 
 
-def _compared(asked: Question, rivals: list[Any], weigh: Callable[[float, int, float], float], with_cost: bool = False) -> Loss:
+def _compared(asked: Question, rivals: list[Any], with_cost: bool, most: float | None = None) -> Loss:
     """Of each sequence: how much its rival scores above the best right labelling, and the difference of their features as the gradient.
 
-    rivals: A labelling of each sequence. weigh: (margin, Hamming distance, squared size of the difference) -> weight of the gradient.
+    rivals: A labelling of each sequence. with_cost (bool): Whether their Hamming distance is added. most (float | None): Where it is given, a
+        gradient is weighed by min(most, loss / squared size of the difference).
     """
     chains, xp, width = asked.chains, asked.chains.xp, asked.chains.n_labels
-    right = viterbi(asked.right)
-    margins = (chains.scores_of(rivals) - chains.scores_of(right)).tolist()
-    lost, scores = 0.0, [xp.zeros((len(one), width)) for one in right]
-    potentials = Potentials(xp.zeros((width, width)), xp.zeros(width), xp.zeros(width))
-    for gradient, rival, own, margin in zip(scores, rivals, right, margins, strict=True):
-        cost = int((rival != own).sum()) if with_cost else 0
-        if bool((rival == own).all()):
-            continue
-        difference = _difference(rival, own, width, xp)
-        size = float((difference[0] ** 2).sum() + (difference[1].transitions ** 2).sum())
-        weight = weigh(margin, cost, max(size, 1.0))
-        lost += margin + cost
-        gradient += weight * difference[0]
-        for name in ("transitions", "starts", "ends"):
-            whole = getattr(potentials, name)
-            whole += weight * getattr(difference[1], name)
-    return Loss(lost, scores, potentials)
-
-
-def _difference(rival: Any, own: Any, width: int, xp: Any) -> tuple[Any, Potentials]:
-    """How often the rival has each label at each position and each transition, less how often the other has."""
-    every = xp.eye(width)
-    scores = every[rival] - every[own]
-    transitions = every[rival[:-1]].T @ every[rival[1:]] - every[own[:-1]].T @ every[own[1:]]
-    return scores, Potentials(transitions, scores[0].copy(), scores[-1].copy())
+    owner, n = chains.packing.on(xp, "owner"), len(chains.packing.lengths)
+    best = viterbi(asked.right)
+    rival, own = chains.packed(rivals), chains.packed(best)
+    distance = chains.summed((rival != own).astype("float64"))
+    lost = chains.scores_of(rivals) - chains.scores_of(best) + distance * with_cost
+    # How often each has each transition: what both have often cancels out.
+    of_sequence = owner[chains.packing.on(xp, "followed")[1]] * width**2
+    codes = xp.concatenate([of_sequence + _steps(chains, rival), of_sequence + _steps(chains, own)])
+    at, place = xp.unique(codes, return_inverse=True)
+    signs = xp.ones(len(codes))
+    signs[len(of_sequence) :] = -1
+    by = _count(place.reshape(-1), signs, len(at), xp)
+    weights = xp.ones(n)
+    if most is not None:
+        size = 2 * distance + _count(at // width**2, by**2, n, xp)
+        weights = xp.minimum(most, lost / xp.maximum(size, 1.0))
+    positions, rows = xp.zeros_like(chains.scores), xp.arange(len(chains.scores))
+    positions[rows, rival] += weights[owner]
+    positions[rows, own] -= weights[owner]
+    transitions = _count(at % width**2, by * weights[at // width**2], width**2, xp).reshape(width, width)
+    return _loss(chains, float(lost.sum()), positions, transitions)
 
 
 def _loss(chains: Chains, lost: float, positions: Any, transitions: Any) -> Loss:
@@ -142,5 +180,5 @@ def _loss(chains: Chains, lost: float, positions: Any, transitions: Any) -> Loss
     xp, packing = chains.xp, chains.packing
     if not packing.n_times:
         return Loss(lost, [], Potentials(transitions, xp.zeros(chains.n_labels), xp.zeros(chains.n_labels)))
-    starts, ends = positions[packing.at(0)].sum(axis=0), positions[xp.asarray(packing.lasts)].sum(axis=0)
+    starts, ends = positions[packing.at(0)].sum(axis=0), positions[packing.on(xp, "lasts")].sum(axis=0)
     return Loss(lost, chains.unpacked(positions), Potentials(transitions, starts, ends))

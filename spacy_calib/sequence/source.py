@@ -67,9 +67,9 @@ class ChainSource(Source):
         if not len(chains.scores):
             return DenseScores(np.zeros((0, len(self.labels(pipe)))))
         sums = sum_chains(chains)
-        marginals = to_numpy(sums.marginals[chains.xp.asarray(chains.packing.packed)])
+        marginals = to_numpy(sums.marginals[chains.packing.on(chains.xp, "packed")])
         if pipe.cfg["target"] != ENTITIES:
-            return DenseScores(np.clip(marginals, 0.0, 1.0))
+            return DenseScores(np.clip(marginals, 0.0, 1.0, out=marginals))
         types = by_type(marginals, pipe.labels)
         return SparseScores(from_dense(types, 0.0), _entities(docs, pipe.labels, sums, types))
 
@@ -90,20 +90,33 @@ def _entities(docs: Sequence[Doc], labels: Sequence[str], sums: Sums, types: Flo
     """The entities on the Docs; those of other types are left out. types (Floats): See `by_type`."""
     column = {label: i for i, label in enumerate(labels)}
     number = {name: i for i, name in enumerate(entity_types(labels))}
-    packed, offset = sums.chains.packing.packed, 0
-    found: list[tuple[int, int, int, float]] = []
+    found: list[tuple[int, int, int]] = []
+    taken: list[Ints] = []
+    offset = 0
     for doc in docs:
         for span in doc.ents:
             if span.label_ in number:
-                start, end = offset + span.start, offset + span.end
-                own = _path_of(span.label_, end - start, column)
-                found.append((start, end, number[span.label_], sums.path(packed[start:end], own) if len(own) else 0.0))
+                found.append((offset + span.start, offset + span.end, number[span.label_]))
+                taken.append(_path_of(span.label_, len(span), column))
         offset += len(doc)
-    table = np.array([one[:3] for one in found], dtype=np.intp).reshape(-1, 3)
-    of_tokens = [types[start:end, 1 + kind] for start, end, kind in table.tolist()]
-    own_scores = np.clip(np.array([one[3] for one in found], dtype=np.float64), 0.0, 1.0)
+    table = np.array(found, dtype=np.intp).reshape(-1, 3)
+    of_tokens = [types[start:end, 1 + kind] for start, end, kind in found]
     chosen = np.ones(len(table), dtype=bool)
-    return Spans(table[:, 0], table[:, 1], table[:, 2], np.concatenate([np.zeros(0), *of_tokens]), own_scores, chosen)
+    own = _path_scores(sums, table, taken)
+    return Spans(table[:, 0], table[:, 1], table[:, 2], np.concatenate([np.zeros(0), *of_tokens]), own, chosen)
+
+
+def _path_scores(sums: Sums, table: Ints, taken: Sequence[Ints]) -> Floats:
+    """The probability of the labels of each entity; 0 where the model does not have them. table (Ints): (start, end, ...) of each."""
+    scores = np.zeros(len(table))
+    known = np.flatnonzero([len(own) > 0 for own in taken])
+    if len(known):
+        xp, packed = sums.chains.xp, sums.chains.packing.packed
+        places = np.concatenate([packed[start:end] for start, end in table[known, :2].tolist()])
+        labels = np.concatenate([taken[i] for i in known.tolist()])
+        found = sums.paths(xp.asarray(places), xp.asarray(labels), table[known, 1] - table[known, 0])
+        scores[known] = np.clip(to_numpy(found), 0.0, 1.0)
+    return scores
 
 
 def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:

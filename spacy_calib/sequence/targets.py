@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Token
 from spacy.training import Example, biluo_tags_to_spans, iob_to_biluo
@@ -128,15 +130,10 @@ def _mended(labels: Sequence[str]) -> list[str]:
     return iob_to_biluo(iob)
 
 
-def biluo_transitions(labels: Sequence[str]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """(forbidden transitions, labels that may not begin, labels that may not end) of BILUO tags, as columns."""
-    parts = [label.partition("-")[::2] for label in labels]
-    inside = [letter in "BI" for letter, _ in parts]  # the entity goes on behind
-    within = [letter in "IL" for letter, _ in parts]  # it went on before
-    forbidden = [
-        (i, j)
-        for i in range(len(labels))
-        for j in range(len(labels))
-        if inside[i] != within[j] or (inside[i] and parts[i][1] != parts[j][1])
-    ]
-    return forbidden, [i for i, one in enumerate(within) if one], [i for i, one in enumerate(inside) if one]
+def biluo_transitions(labels: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of BILUO tags: which may follow which (rows: the one before), shape (K, K); which may begin, and which may end, shape (K,)."""
+    letters, kinds = np.array([label.partition("-")[::2] for label in labels], dtype=object).reshape(-1, 2).T
+    open_behind, open_before = np.isin(letters, ["B", "I"]), np.isin(letters, ["I", "L"])
+    follows = open_behind[:, None] == open_before
+    follows &= ~open_behind[:, None] | (kinds[:, None] == kinds)
+    return follows, ~open_before, ~open_behind

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from thinc.util import get_array_module
 
 from ...errors import calib_error
 from .chains import Chains
-
-# Predecessors that are tried first; the others are looked at only where one of them could still be better.
-_TRIED = 32
-# Cells that are compared together.
-_CELLS = 1 << 23
+from .maxima import Maxima, order_from_best, parts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,138 +29,102 @@ def viterbi(chains: Chains) -> list[Any]:
     RAISES C323: a sequence has no labelling that is allowed.
     """
     xp, packing = chains.xp, chains.packing
-    back = xp.zeros(chains.scores.shape, dtype="i")
-    reached = chains.scores[packing.at(0)] if packing.n_times else chains.scores
-    ends = []
-    for time in range(1, packing.n_times):
-        alive = int(packing.alive[time])
-        ends.append(reached[alive:])
-        value, back[packing.at(time)] = _step(reached[:alive], chains.transitions, xp)
-        reached = value + chains.scores[packing.at(time)]
-    ends.append(reached)
-    finals = xp.concatenate(ends[::-1])  # by rank: the longest sequences end last
-    if not bool(xp.isfinite(finals.max(axis=1, initial=-np.inf)).all()):
-        raise calib_error("C323", number=int(packing.ranked[int(xp.argmin(xp.isfinite(finals.max(axis=1))))]) + 1)
-    labels = xp.zeros(len(chains.scores), dtype="i")
-    last = finals.argmax(axis=1).astype("i")
-    for time in reversed(range(packing.n_times)):
-        at, alive = packing.at(time), int(packing.alive[time])
-        goes_on = int(packing.alive[time + 1]) if time + 1 < packing.n_times else 0
-        labels[at] = last[:alive]
-        if goes_on:
-            behind = packing.at(time + 1)
-            labels[at][:goes_on] = back[behind][xp.arange(goes_on), labels[behind]]
+    reached = _reached(chains)
+    lasts = reached[packing.on(xp, "lasts")]
+    _check_allowed(lasts.max(axis=1), xp)
+    into = chains.transitions.T
+    labels = xp.zeros(len(reached), dtype="i")
+    labels[packing.on(xp, "lasts")] = lasts.argmax(axis=1)
+    for time in reversed(range(1, packing.n_times)):
+        before = packing.before(time)
+        labels[before] = (reached[before] + into[labels[packing.at(time)]]).argmax(axis=1)
     return chains.unpacked(labels)
 
 
-def _step(reached: Any, transitions: Any, xp: Any) -> tuple[Any, Any]:
-    """(the best sum of each row's score of some label and the transition from it, that label), each of shape (b, K).
-
-    Exact. Of many labels the best few are tried first: no other can be better where its score and the greatest transition that leads to
-    a label add up to less than what was found.
-    """
-    width = reached.shape[1]
-    if width <= 2 * _TRIED:
-        return _full_step(reached, transitions, xp)
-    tried = xp.argpartition(-reached, _TRIED, axis=1)
-    rest = xp.take_along_axis(reached, tried[:, _TRIED : _TRIED + 1], axis=1)
-    tried = xp.sort(tried[:, :_TRIED], axis=1)
-    value, place = _full_step_from(xp.take_along_axis(reached, tried, axis=1), tried, transitions, xp)
-    bound = rest + transitions.max(axis=0)[None]
-    open_rows = xp.flatnonzero(~(value > bound).all(axis=1))
-    if len(open_rows):
-        value[open_rows], place[open_rows] = _full_step(reached[open_rows], transitions, xp)
-    return value, place
+def _reached(chains: Chains) -> Any:
+    """The score of the best labelling up to each position that ends with each label, packed, shape (N, K)."""
+    reached, packing, steps = chains.scores.copy(), chains.packing, Maxima(chains.transitions)
+    for time in range(1, packing.n_times):
+        reached[packing.at(time)] += steps.of(reached[packing.before(time)])
+    return reached
 
 
-def _full_step_from(scores: Any, labels: Any, transitions: Any, xp: Any) -> tuple[Any, Any]:
-    """`_full_step` from some labels of each row only. scores, labels: Shape (b, m)."""
-    value, place = xp.empty((len(scores), transitions.shape[1])), xp.empty((len(scores), transitions.shape[1]), dtype="i")
-    size = max(1, _CELLS // max(1, labels.shape[1] * transitions.shape[1]))
-    for first in range(0, len(scores), size):
-        part = slice(first, first + size)
-        sums = scores[part][:, :, None] + transitions[labels[part]]
-        at = sums.argmax(axis=1)
-        value[part] = xp.take_along_axis(sums, at[:, None], axis=1)[:, 0]
-        place[part] = xp.take_along_axis(labels[part], at, axis=1)
-    return value, place
-
-
-def _full_step(reached: Any, transitions: Any, xp: Any) -> tuple[Any, Any]:
-    """As `_step`, from every label."""
-    every = xp.broadcast_to(xp.arange(reached.shape[1], dtype="i"), reached.shape)
-    return _full_step_from(reached, every, transitions, xp)
+def _check_allowed(scores: Any, xp: Any) -> None:
+    """RAISES C323: a sequence has no labelling that is allowed. scores: Of the best one of each, in the order given, shape (B,)."""
+    allowed = xp.isfinite(scores)
+    if not bool(allowed.all()):
+        raise calib_error("C323", number=int(allowed.argmin()) + 1)
 
 
 def best_through(chains: Chains) -> Any:
     """The score of the best labelling of its sequence that has a label at a position (max-marginals), packed, shape (N, K)."""
-    xp, packing = chains.xp, chains.packing
-    forward, future = chains.scores.copy(), xp.zeros_like(chains.scores)
-    for time in range(1, packing.n_times):
-        forward[packing.at(time)] += _step(forward[packing.before(time)], chains.transitions, xp)[0]
+    packing, through = chains.packing, _reached(chains)
+    steps, future = Maxima(chains.transitions.T), chains.xp.zeros_like(through)
     for time in reversed(range(1, packing.n_times)):
         at = packing.at(time)
-        future[packing.before(time)] = _step(chains.scores[at] + future[at], chains.transitions.T, xp)[0]
-    return forward + future
+        future[packing.before(time)] = steps.of(chains.scores[at] + future[at])
+    through += future
+    return through
 
 
 def k_best(chains: Chains, k: int) -> list[Best]:
     """The k best labellings of each sequence in the order given.
 
+    At each position only the k labels are looked at through which the best labellings go: through each of the others go k better ones.
     RAISES C001: k is not at least 1. C323: a sequence has no labelling that is allowed.
     """
     if k < 1:
         raise calib_error("C001", name="k", wanted="at least 1", given=k)
     xp, packing = chains.xp, chains.packing
-    kept: list[Any] = []  # of each time: (labels, slots) of the predecessor of each held path, shape (alive, K, held)
-    held = chains.scores[packing.at(0)][:, :, None] if packing.n_times else chains.scores[:, :, None]
+    through = best_through(chains)
+    _check_allowed(through[packing.on(xp, "lasts")].max(axis=1), xp)
+    labels = order_from_best(through, min(k, chains.n_labels), xp)
+    scores = xp.take_along_axis(chains.scores, labels, axis=1)
+    kept: list[Any] = []  # of each time: the path that each held one goes on from, shape (alive, m, held)
+    held = scores[packing.at(0)][:, :, None] if packing.n_times else scores[:, :, None]
     finals: list[Any] = [None] * len(packing.lengths)
     for time in range(1, packing.n_times):
         alive = int(packing.alive[time])
         for rank in range(alive, len(held)):
             finals[rank] = held[rank]
-        value, place = _k_step(held[:alive], chains.transitions, k, xp)
+        value, place = _k_step(held[:alive], chains.transitions, labels[packing.before(time)], labels[packing.at(time)], k)
         kept.append(place)
-        held = value + chains.scores[packing.at(time)][:, :, None]
+        held = value + scores[packing.at(time)][:, :, None]
     for rank in range(len(held)):
         finals[rank] = held[rank]
     given: list[Any] = [None] * len(finals)
+    of_labels = chains.unpacked(labels)
     for rank, of_sequence in enumerate(packing.ranked.tolist()):
-        given[of_sequence] = _trace(finals[rank], kept, rank, int(packing.lengths[of_sequence]), k, xp)
-        if not len(given[of_sequence].scores):
-            raise calib_error("C323", number=of_sequence + 1)
+        given[of_sequence] = _trace(finals[rank], kept, rank, of_labels[of_sequence], k, xp)
     return given
 
 
-def _k_step(held: Any, transitions: Any, k: int, xp: Any) -> tuple[Any, Any]:
-    """(the k best sums into each label, from which path each comes: label * slots + slot), each of shape (b, K, at most k).
+def _k_step(held: Any, transitions: Any, before: Any, at: Any, k: int) -> tuple[Any, Any]:
+    """(the k best sums into each label, from which path each comes: label * slots + slot), each of shape (b, m, at most k).
 
-    held: Scores of the paths into each label, best first, shape (b, K, slots).
+    held: Scores of the paths into each label, best first, shape (b, m, slots). before, at: The columns of the labels, shape (b, m).
     """
+    xp = get_array_module(held)
     n, width, slots = held.shape
     wanted = min(k, width * slots)
     value, place = xp.empty((n, width, wanted)), xp.empty((n, width, wanted), dtype="i")
-    size = max(1, _CELLS // max(1, width * width * slots))
-    for first in range(0, n, size):
-        part = slice(first, first + size)
-        sums = (held[part][:, None] + transitions.T[None, :, :, None]).reshape(-1, width, width * slots)
-        best = xp.argpartition(-sums, wanted - 1, axis=2)[:, :, :wanted]
-        scores = xp.take_along_axis(sums, best, axis=2)
-        order = xp.argsort(-scores, axis=2, kind="stable")
-        value[part] = xp.take_along_axis(scores, order, axis=2)
-        place[part] = xp.take_along_axis(best, order, axis=2)
+    for part in parts_of(n, width * width * slots, xp):
+        steps = transitions[before[part][:, None], at[part][:, :, None]]
+        sums = (held[part][:, None] + steps[:, :, :, None]).reshape(-1, width, width * slots)
+        place[part] = order_from_best(sums, wanted, xp)
+        value[part] = xp.take_along_axis(sums, place[part], axis=2)
     return value, place
 
 
-def _trace(final: Any, kept: list[Any], rank: int, length: int, k: int, xp: Any) -> Best:
-    """The labellings behind the best final scores of one sequence. final: Shape (K, slots)."""
+def _trace(final: Any, kept: list[Any], rank: int, columns: Any, k: int, xp: Any) -> Best:
+    """The labellings behind the best final scores of one sequence. final: Shape (m, slots). columns: Of its labels, shape (length, m)."""
     flat = final.reshape(-1)
-    best = xp.argsort(-flat, kind="stable")[:k]
+    best = order_from_best(flat, min(k, len(flat)), xp)
     best = best[xp.isfinite(flat[best])]
-    labels = xp.empty((len(best), length), dtype="i")
+    labels = xp.empty((len(best), len(columns)), dtype="i")
     label, slot = best // final.shape[1], best % final.shape[1]
-    for time in reversed(range(length)):
-        labels[:, time] = label
+    for time in reversed(range(len(columns))):
+        labels[:, time] = columns[time][label]
         if time:
             place = kept[time - 1][rank][label, slot]
             slots = kept[time - 2].shape[2] if time > 1 else 1

@@ -34,6 +34,10 @@ class Potentials:
         """All sequences alike."""
         return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
 
+    def on(self, xp: Any) -> Potentials:
+        """The same as arrays of numpy or cupy."""
+        return Potentials(*map(xp.asarray, (self.transitions, self.starts, self.ends)))
+
     def only(self, allowed: Potentials) -> Potentials:
         """The same with what others forbid forbidden too; the weights of the others are added."""
         return Potentials(self.transitions + allowed.transitions, self.starts + allowed.starts, self.ends + allowed.ends)
@@ -85,6 +89,25 @@ class Packing:
         """The packed place of the last position of each sequence, in the order given."""
         return self.packed[np.cumsum(self.lengths) - 1]
 
+    @cached_property
+    def owner(self) -> Ints:
+        """The sequence of each packed position, shape (N,)."""
+        of_flat: Ints = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        return of_flat[self.flat]
+
+    def on(self, xp: Any, name: str) -> Any:
+        """One of the arrays here, or a pair of them, as arrays of numpy or cupy; the device's copy is made once."""
+        held = getattr(self, name)
+        if xp is np:
+            return held
+        if name not in self._copies:
+            self._copies[name] = tuple(map(xp.asarray, held)) if isinstance(held, tuple) else xp.asarray(held)
+        return self._copies[name]
+
+    @cached_property
+    def _copies(self) -> dict[str, Any]:
+        return {}
+
     def at(self, time: int) -> slice:
         """The packed places of a time."""
         return slice(int(self.begins[time]), int(self.begins[time + 1]))
@@ -123,7 +146,7 @@ class Chains:
     def of(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
         """scores: Of each sequence, shape (length, K), at least one position each.
 
-        RAISES C321: no labels, or another number of them than the potentials have. C322: NaN, or no finite score at a position.
+        RAISES C321: no labels, or another number of them than the potentials have. C322: NaN or infinity.
         """
         xp = get_array_module(potentials.transitions)
         width = potentials.n_labels
@@ -131,15 +154,25 @@ class Chains:
         if not width or given != width:
             raise calib_error("C321", given=given, wanted=width)
         packing = Packing(np.array([len(one) for one in scores], dtype=np.intp))
-        joined = xp.concatenate([xp.zeros((0, width)), *(xp.asarray(one, dtype="float64") for one in scores)])
-        packed = joined[xp.asarray(packing.flat)]
+        joined = xp.concatenate([*map(xp.asarray, scores)]) if len(scores) else xp.zeros((0, width))
+        packed = joined[packing.on(xp, "flat")].astype("float64", copy=False)
         if len(packed):
-            packed[packing.at(0)] += xp.asarray(potentials.starts, dtype="float64")
-            packed[xp.asarray(packing.lasts)] += xp.asarray(potentials.ends, dtype="float64")
-        transitions = xp.asarray(potentials.transitions, dtype="float64")
-        if bool(xp.isnan(packed).any()) or bool(xp.isnan(transitions).any()):
+            packed[packing.at(0)] += xp.asarray(potentials.starts)
+            packed[packing.on(xp, "lasts")] += xp.asarray(potentials.ends)
+        chains = cls(packed, xp.asarray(potentials.transitions, dtype="float64"), packing)
+        if not (chains.greatest_step < np.inf and bool((chains.highest < np.inf).all())):
             raise calib_error("C322")
-        return cls(packed, transitions, packing)
+        return chains
+
+    @cached_property
+    def highest(self) -> Any:
+        """The highest score at each position, packed, shape (N,)."""
+        return self.scores.max(axis=1)
+
+    @cached_property
+    def greatest_step(self) -> float:
+        """The greatest score of a transition."""
+        return float(self.transitions.max())
 
     @property
     def n_labels(self) -> int:
@@ -152,20 +185,22 @@ class Chains:
 
     def unpacked(self, of_positions: Any) -> list[Any]:
         """What is given for packed positions, sequence by sequence in the order given."""
-        flat = of_positions[self.xp.asarray(self.packing.packed)]
+        flat = of_positions[self.packing.on(self.xp, "packed")]
         return self.xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
+
+    def packed(self, labels: Sequence[Any]) -> Any:
+        """The labels of each sequence in the order given, packed, shape (N,)."""
+        xp = self.xp
+        return xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[self.packing.on(xp, "flat")]
 
     def scores_of(self, labels: Sequence[Any]) -> Any:
         """The sum of the scores of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
-        xp, packing = self.xp, self.packing
-        flat = xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[xp.asarray(packing.flat)]
-        total = xp.zeros(len(packing.lengths))
-        for time in range(packing.n_times):
-            at = packing.at(time)
-            own = self.scores[at][xp.arange(at.stop - at.start), flat[at]]
-            if time:
-                own = own + self.transitions[flat[packing.before(time)], flat[at]]
-            total[: len(own)] += own
-        given = xp.empty_like(total)
-        given[xp.asarray(packing.ranked)] = total
-        return given
+        flat, (before, after) = self.packed(labels), self.packing.on(self.xp, "followed")
+        own = self.scores[self.xp.arange(len(flat)), flat]
+        own[after] += self.transitions[flat[before], flat[after]]
+        return self.summed(own)
+
+    def summed(self, of_positions: Any) -> Any:
+        """The sum of what is given for the packed positions of each sequence, in the order given, shape (B,)."""
+        owner, n = self.packing.on(self.xp, "owner"), len(self.packing.lengths)
+        return self.xp.bincount(owner, weights=of_positions, minlength=n) if n else self.xp.zeros(0)

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import calib_error
+from ...types import Ints
 from .chains import Chains
+from .maxima import parts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +44,31 @@ class Sums(ABC):
     def joint(self, first: Any, second: Any) -> Any:
         """P(labels at two packed places that follow one another), shape (n, K, K). first, second (array): Packed places, shape (n,)."""
 
+    def paths(self, places: Any, labels: Any, lengths: Ints) -> Any:
+        """The probability of each of n stretches of labels, shape (n,).
+
+        places, labels (array): Packed places and their labels, stretch after stretch. lengths (Ints): Places of each stretch, at least 1, shape (n,).
+        """
+        if not len(lengths):
+            return self.chains.xp.zeros(0)
+        xp = self.chains.xp
+        ends = np.cumsum(lengths)
+        inner = np.ones(len(places), dtype=bool)
+        inner[ends - lengths] = False
+        stretch, inner = xp.asarray(np.repeat(np.arange(len(lengths)), lengths)), xp.asarray(np.flatnonzero(inner))
+        first, last = xp.asarray(ends - lengths), xp.asarray(ends - 1)
+        with np.errstate(divide="ignore"):
+            steps = self._log_steps(places[inner - 1], labels[inner - 1], places[inner], labels[inner])
+            total = xp.bincount(stretch[inner], weights=steps, minlength=len(lengths))
+            return xp.exp(total + self._log_rest(places[first], labels[first], places[last], labels[last]))
+
     @abstractmethod
-    def path(self, places: Any, labels: Any) -> float:
-        """P(these labels at packed places that follow one another). places, labels (array): Shape (n,), n at least 1."""
+    def _log_steps(self, places: Any, labels: Any, next_places: Any, next_labels: Any) -> Any:
+        """Logarithms of what the step from each label at a place to one at the next place adds to the probability of a stretch."""
+
+    @abstractmethod
+    def _log_rest(self, first: Any, first_labels: Any, last: Any, last_labels: Any) -> Any:
+        """Logarithms of the factor that the two ends of each stretch give."""
 
     @abstractmethod
     def _chances(self, at: slice, behind: Any) -> Any:
@@ -61,9 +85,19 @@ class Sums(ABC):
         behind = drawn[:0]
         for time in reversed(range(packing.n_times)):
             at = packing.at(time)
-            drawn[at] = _draw(self._chances(at, behind), rng, xp)
+            drawn[at] = self._draw(at, behind, rng.random_sample((at.stop - at.start, n)))
             behind = drawn[at]
         return [one.T for one in self.chains.unpacked(drawn)]
+
+    def _draw(self, at: slice, behind: Any, chances: Any) -> Any:
+        """A label for each place of a time and each sample, shape (b, n). chances: Even random numbers of that shape, in [0, 1)."""
+        xp, width = self.chains.xp, self.chains.n_labels
+        found = xp.empty(chances.shape, dtype="i")
+        for part in parts_of(chances.shape[1], len(chances) * width, xp):
+            sums = xp.cumsum(self._chances(at, behind[:, part]), axis=-1)
+            below = (sums <= (chances[:, part] * sums[..., -1])[..., None]).sum(axis=-1)
+            found[:, part] = xp.minimum(below, width - 1)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +114,20 @@ class ScaledSums(Sums):
 
     @cached_property
     def expected_transitions(self) -> Any:
-        before, after = map(self.chains.xp.asarray, self.chains.packing.followed)
+        before, after = self.chains.packing.on(self.chains.xp, "followed")
         return (self.forward[before].T @ self.ahead[after]) * self.step
 
     def joint(self, first: Any, second: Any) -> Any:
         return self.forward[first][:, :, None] * self.step * self.ahead[second][:, None]
 
-    def path(self, places: Any, labels: Any) -> float:
-        first, second = (places[:-1], labels[:-1]), (places[1:], labels[1:])
-        joint = self.forward[first] * self.step[labels[:-1], labels[1:]] * self.ahead[second]
-        before = self.marginals[first]
-        follows = joint / self.chains.xp.where(before > 0, before, 1.0)
-        return float(self.marginals[places[0], labels[0]] * follows.prod())
+    def _log_steps(self, places: Any, labels: Any, next_places: Any, next_labels: Any) -> Any:
+        xp = self.chains.xp
+        joint = self.forward[places, labels] * self.step[labels, next_labels] * self.ahead[next_places, next_labels]
+        before = self.marginals[places, labels]
+        return xp.log(joint / xp.where(before > 0, before, 1.0))
+
+    def _log_rest(self, first: Any, first_labels: Any, last: Any, last_labels: Any) -> Any:
+        return self.chains.xp.log(self.marginals[first, first_labels])
 
     def _chances(self, at: slice, behind: Any) -> Any:
         chances = self.chains.xp.repeat(self.forward[at][:, None], behind.shape[1], axis=1)
@@ -111,10 +147,10 @@ class LogSums(Sums):
 
     @cached_property
     def expected_transitions(self) -> Any:
-        places = zip(*self.chains.packing.followed, strict=True)
+        before, after = self.chains.packing.on(self.chains.xp, "followed")
         total = self.chains.xp.zeros_like(self.chains.transitions)
-        for first, second in places:
-            total += self.joint(first[None], second[None])[0]
+        for part in parts_of(len(before), total.size, self.chains.xp):
+            total += self.joint(before[part], after[part]).sum(axis=0)
         return total
 
     def joint(self, first: Any, second: Any) -> Any:
@@ -123,25 +159,18 @@ class LogSums(Sums):
         chance = self.chains.xp.exp(joint - joint.max(axis=(1, 2), keepdims=True))
         return chance / chance.sum(axis=(1, 2), keepdims=True)
 
-    def path(self, places: Any, labels: Any) -> float:
-        xp, chains = self.chains.xp, self.chains
-        inner = chains.transitions[labels[:-1], labels[1:]].sum() + chains.scores[places[1:], labels[1:]].sum()
-        whole = self.forward[places[0]] + self.future[places[0]]  # the sum over all labellings of the chain, by the label here
-        total = _log_sum(whole[None], 1, xp)[0]
-        return float(xp.exp(self.forward[places[0], labels[0]] + inner + self.future[places[-1], labels[-1]] - total))
+    def _log_steps(self, places: Any, labels: Any, next_places: Any, next_labels: Any) -> Any:
+        return self.chains.transitions[labels, next_labels] + self.chains.scores[next_places, next_labels]
+
+    def _log_rest(self, first: Any, first_labels: Any, last: Any, last_labels: Any) -> Any:
+        total = _log_sum(self.forward[first] + self.future[first], self.chains.xp)  # over all labellings of the sequence
+        return self.forward[first, first_labels] + self.future[last, last_labels] - total
 
     def _chances(self, at: slice, behind: Any) -> Any:
         xp = self.chains.xp
         scores = xp.repeat(self.forward[at][:, None], behind.shape[1], axis=1)
         scores[: len(behind)] += self.chains.transitions.T[behind]
         return xp.exp(scores - scores.max(axis=-1, keepdims=True))
-
-
-def _draw(chance: Any, rng: Any, xp: Any) -> Any:
-    """A column for each row, with chances in proportion to the last axis."""
-    sums = xp.cumsum(chance, axis=-1)
-    at = rng.random_sample(sums.shape[:-1]) * sums[..., -1]
-    return xp.minimum((sums <= at[..., None]).sum(axis=-1), chance.shape[-1] - 1)
 
 
 def sum_chains(chains: Chains) -> Sums:
@@ -155,68 +184,70 @@ def sum_chains(chains: Chains) -> Sums:
 
 def _scaled(chains: Chains) -> ScaledSums | None:
     """None where a sum vanished, or a product grew beyond what a float holds."""
-    xp, packing = chains.xp, chains.packing
-    highest = chains.scores.max(axis=1, initial=-np.inf)
-    own = xp.exp(chains.scores - highest[:, None])
-    top = chains.transitions.max(initial=-np.inf)
-    if not (bool(xp.isfinite(highest).all()) and (bool(xp.isfinite(top)) or packing.n_times < 2)):
+    xp, packing, highest = chains.xp, chains.packing, chains.highest
+    top = chains.greatest_step if packing.n_times > 1 else 0.0
+    if not (np.isfinite(top) and bool(xp.isfinite(highest).all())):
         return None
     step = xp.exp(chains.transitions - top) if packing.n_times > 1 else xp.zeros_like(chains.transitions)
-    forward, ahead, total = xp.empty_like(own), xp.empty_like(own), xp.empty(len(own))
+    own = chains.scores - highest[:, None]
+    xp.exp(own, out=own)
+    forward, total = xp.empty_like(own), xp.empty((len(own), 1))
     for time in range(packing.n_times):
         at = packing.at(time)
-        reached = own[at] if time == 0 else (forward[packing.before(time)] @ step) * own[at]
-        total[at] = reached.sum(axis=1)
-        forward[at] = reached / total[at][:, None]
-    future = xp.ones_like(own)
+        if time:
+            xp.matmul(forward[packing.before(time)], step, out=forward[at])
+            forward[at] *= own[at]
+        else:
+            forward[at] = own[at]
+        total[at] = forward[at].sum(axis=1, keepdims=True)
+        forward[at] /= total[at]
+    ahead, marginals = own, forward.copy()  # of `own` nothing is asked any more where `ahead` is made
     for time in reversed(range(1, packing.n_times)):
-        at = packing.at(time)
-        ahead[at] = own[at] * future[at] / total[at][:, None]
-        future[packing.before(time)] = ahead[at] @ step.T
-    first = packing.at(0) if packing.n_times else slice(0, 0)
-    ahead[first] = 0.0
-    marginals = forward * future
-    if not bool(xp.isfinite(marginals).all()) or not bool((total > 0).all()):
+        at, before = packing.at(time), packing.before(time)
+        ahead[at] /= total[at]
+        future = ahead[at] @ step.T
+        marginals[before] *= future
+        ahead[before] *= future
+    ahead[packing.at(0) if packing.n_times else slice(0, 0)] = 0.0
+    whole = marginals.sum(axis=1, keepdims=True)
+    if not bool((xp.isfinite(whole) & (total > 0)).all()):
         return None
-    marginals /= marginals.sum(axis=1, keepdims=True)
-    log_z = _by_sequence(chains, xp.log(total) + highest)
-    log_z += top * (xp.asarray(packing.lengths) - 1) if packing.n_times > 1 else 0.0
+    marginals /= whole
+    log_z = chains.summed(xp.log(total[:, 0]) + highest)
+    log_z += top * (packing.on(xp, "lengths") - 1)
     return ScaledSums(chains, log_z, marginals, forward, step, ahead)
 
 
 def _logarithmic(chains: Chains) -> LogSums:
     """The same with logarithms throughout: slower, and right for scores of any size. RAISES C323."""
-    xp, packing = chains.xp, chains.packing
+    xp, packing, into = chains.xp, chains.packing, chains.transitions.T
     forward = chains.scores.copy()
     for time in range(1, packing.n_times):
-        forward[packing.at(time)] += _log_sum(forward[packing.before(time)][:, :, None] + chains.transitions[None], 1, xp)
-    lasts = forward[xp.asarray(packing.lasts)]
-    log_z = _log_sum(lasts, 1, xp)
-    if not bool(xp.isfinite(log_z).all()):
-        raise calib_error("C323", number=int(xp.argmin(xp.isfinite(log_z))) + 1)
+        forward[packing.at(time)] += _log_product(forward[packing.before(time)], into, xp)
+    log_z = _log_sum(forward[packing.on(xp, "lasts")], xp)
+    allowed = xp.isfinite(log_z)
+    if not bool(allowed.all()):
+        raise calib_error("C323", number=int(allowed.argmin()) + 1)
     future = xp.zeros_like(forward)
     for time in reversed(range(1, packing.n_times)):
         at = packing.at(time)
-        behind = (chains.scores[at] + future[at])[:, None, :] + chains.transitions[None]
-        future[packing.before(time)] = _log_sum(behind, 2, xp)
+        future[packing.before(time)] = _log_product(chains.scores[at] + future[at], chains.transitions, xp)
     joint = forward + future
     marginals = xp.exp(joint - joint.max(axis=1, keepdims=True))
     marginals /= marginals.sum(axis=1, keepdims=True)
     return LogSums(chains, log_z, marginals, forward, future)
 
 
-def _log_sum(values: Any, axis: int, xp: Any) -> Any:
-    """log(sum(exp(values))) along an axis; -inf where all are."""
-    highest = values.max(axis=axis, keepdims=True)
+def _log_product(scores: Any, steps: Any, xp: Any) -> Any:
+    """log(sum over i of exp(scores[:, i] + steps[j, i])) for each j: shape (b, K)."""
+    found = xp.empty((len(scores), len(steps)))
+    for part in parts_of(len(scores), steps.size, xp):
+        found[part] = _log_sum(scores[part][:, None] + steps, xp)
+    return found
+
+
+def _log_sum(values: Any, xp: Any) -> Any:
+    """log(sum(exp(values))) along the last axis; -inf where all are."""
+    highest = values.max(axis=-1, keepdims=True)
     shift = xp.where(xp.isfinite(highest), highest, 0.0)
-    return xp.log(xp.exp(values - shift).sum(axis=axis)) + shift.squeeze(axis)
-
-
-def _by_sequence(chains: Chains, of_positions: Any) -> Any:
-    """The sum of what is given for the positions of each sequence, in the order given, shape (B,)."""
-    xp, lengths = chains.xp, chains.packing.lengths
-    if not len(lengths):
-        return xp.zeros(0)
-    owner = np.empty(len(of_positions), dtype=np.intp)
-    owner[chains.packing.packed] = np.repeat(np.arange(len(lengths)), lengths)
-    return xp.bincount(xp.asarray(owner), weights=of_positions, minlength=len(lengths))
+    return xp.log(xp.exp(values - shift).sum(axis=-1)) + shift[..., 0]

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sequence.inference import best
 from spacy_calib.sequence.inference.best import best_through, k_best, viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from tests.sequence.inference.chains import enumerate_labellings, small_chains
@@ -47,17 +46,6 @@ def test_best_through_each_label(made):
                 assert found[position, label] == pytest.approx(
                     max(total for labels, total in every.items() if labels[position] == label)
                 )
-
-
-@pytest.mark.parametrize("spread", [0.1, 2.0, 50.0])
-def test_trying_a_few_predecessors_first_changes_nothing(spread):
-    rng = np.random.default_rng(0)
-    reached, transitions = rng.normal(scale=spread, size=(20, 100)), rng.normal(size=(100, 100))
-    transitions[rng.random((100, 100)) < 0.3] = -np.inf
-    value, place = best._step(reached, transitions, np)
-    full, at = best._full_step(reached, transitions, np)
-    assert (value == full).all()
-    assert (place == at).all()
 
 
 def test_more_labellings_than_there_are():

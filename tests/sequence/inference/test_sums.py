@@ -56,13 +56,19 @@ def test_paths_have_the_probability_of_the_labellings_that_take_them(way, made, 
     with np.errstate(divide="ignore"):
         found = getattr(sums, way)(made.chains)
     packed, start = found.chains.packing.packed, 0
+    places, labels, wanted = [], [], []
     for scores in made.scores:
-        first, last = np.sort(rng.integers(0, len(scores), 2))
-        labels = rng.integers(0, made.potentials.n_labels, last + 1 - first)
         chances = probabilities(scores, made.potentials)
-        wanted = sum(p for taken, p in chances.items() if list(taken[first : last + 1]) == labels.tolist())
-        assert found.path(packed[start + first : start + last + 1], labels) == pytest.approx(wanted, abs=1e-9)
+        for _ in range(2):
+            first, last = np.sort(rng.integers(0, len(scores), 2))
+            own = rng.integers(0, made.potentials.n_labels, last + 1 - first)
+            wanted.append(sum(p for taken, p in chances.items() if list(taken[first : last + 1]) == own.tolist()))
+            places.append(packed[start + first : start + last + 1])
+            labels.append(own)
         start += len(scores)
+    lengths = np.array([len(own) for own in labels])
+    assert found.paths(np.concatenate(places), np.concatenate(labels), lengths) == pytest.approx(wanted, abs=1e-9)
+    assert found.paths(np.zeros(0, dtype=int), np.zeros(0, dtype=int), lengths[:0]).tolist() == []
 
 
 def test_scores_far_apart_are_summed_in_logarithms():
