@@ -51,6 +51,7 @@ RUNS = {
     "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
     "sequence_confidence.py": Run("np --most 60 --rounds 1 --folds 2 --rules cw", "| kd_pc |"),
+    "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),

@@ -46,9 +46,9 @@ class CrfsuiteLabeller(FeatureLabeller):
             train_crfsuite(data, model, self.c2, self.max_iterations)
             self._weights = read_weights(model, len(self.index), len(self.labels))
 
-    @property
-    def feature_weights(self) -> Floats:
-        return self._weights
+    def weight_rows(self, rows: Ints) -> Floats:
+        found: Floats = self._weights.reshape(-1, len(self.labels))[rows]
+        return found
 
     def _state(self) -> dict[str, Any]:
         return {"weights": self._weights}

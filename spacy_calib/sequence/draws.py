@@ -29,7 +29,8 @@ def learner_draws(
     local = [Sparse(place[a:b], one.starts) for one, a, b in zip(sequences, bounds[:-1], bounds[1:], strict=True)]
     codes = (used[:, None] * width + np.arange(width)).reshape(-1)
     wanted = np.concatenate([codes, learner.n_features * width + np.arange(width * width)])
-    mean = learner.mean[wanted]
+    rows = np.concatenate([used, learner.n_features + np.arange(width)])
+    mean = learner.mean_rows(rows).reshape(-1)
     spread = np.sqrt(scale * learner.sigma[wanted]) if learned else np.full(len(wanted), np.sqrt(scale))
     none = np.zeros(width)
     for draw in range(k):

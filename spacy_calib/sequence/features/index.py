@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from ...types import Ints
+from ...types import Floats, Ints
 
 Hashes = NDArray[np.uint64]
 
@@ -57,3 +58,10 @@ def cut(tokens: Sparse, start: int, end: int) -> Sparse:
     """The features of some tokens."""
     starts: Ints = tokens.starts[start : end + 1]
     return Sparse(tokens.rows[starts[0] : starts[-1]], starts - starts[0])
+
+
+def row_sums(table: Floats, tokens: Sparse) -> Floats:
+    """The sum of a table's rows of the features of each token. table (Floats): Shape (n_rows, K). RETURNS (Floats): Shape (n, K)."""
+    ones = np.ones(len(tokens.rows))
+    found: Floats = csr_matrix((ones, tokens.rows, tokens.starts), shape=(len(tokens), len(table))) @ table
+    return found

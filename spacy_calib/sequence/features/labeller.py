@@ -18,8 +18,8 @@ from ...types import Floats, Ints
 from ..inference.chains import Potentials
 from ..labeller import ChainLabeller
 from ..targets import get_target
-from .index import FeatureIndex, Sparse, cut
-from .templates import feature_hashes, read_templates
+from .index import FeatureIndex, Sparse, cut, row_sums
+from .templates import batch_hashes, feature_hashes, read_templates
 
 
 class FeatureLabeller(ChainLabeller, AnnotatingPipe):
@@ -52,10 +52,9 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
         }  # fmt: skip
         self.index = FeatureIndex(np.zeros(0, dtype=np.uint64))
 
-    @property
     @abstractmethod
-    def feature_weights(self) -> Floats:
-        """The weights that it predicts with."""
+    def weight_rows(self, rows: Ints) -> Floats:
+        """The weights that it predicts with of some features, and of labels before as rows len(index) and up, shape (n, K)."""
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
@@ -94,15 +93,15 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
         """RAISES C327: it is not initialized."""
         self._check_learned()
         n = len(self.labels)
-        return Potentials(self.feature_weights[len(self.index) * n :].reshape(n, n), np.zeros(n), np.zeros(n))
+        return Potentials(self.weight_rows(len(self.index) + np.arange(n)), np.zeros(n), np.zeros(n))
 
     def label_scores(self, docs: Sequence[Doc]) -> list[Any]:
         """RAISES C327: it is not initialized."""
         self._check_learned()
-        n = len(self.labels)
-        table = self.feature_weights[: len(self.index) * n].reshape(-1, n)
-        rows = [self.index.rows(self._hashes(doc, self.bounds(doc))) for doc in docs]
-        return [np.add.reduceat(table[one.rows], one.starts[:-1], axis=0) if len(one) else np.zeros((0, n)) for one in rows]
+        tokens = self.index.rows(batch_hashes(docs, [self.bounds(doc) for doc in docs], self.templates))
+        used, place = np.unique(tokens.rows, return_inverse=True)
+        scores = row_sums(self.weight_rows(used), Sparse(place.reshape(-1), tokens.starts))
+        return np.split(scores, np.cumsum([len(doc) for doc in docs])[:-1])
 
     def _check_learned(self) -> None:
         if not self.labels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,22 +59,36 @@ def read_templates(given: str | Sequence[str]) -> tuple[Template, ...]:
 
 def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Sequence[Template]) -> Hashes:
     """The feature that each template makes of each token, shape (len(doc), n_templates). bounds: Of the sequences; nothing is seen beyond."""
+    return batch_hashes([doc], [bounds], templates)
+
+
+def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
+    """The same of some Docs, one after the other."""
     names = sorted({name for template in templates for name, _ in template.parts})
-    table = doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names))
-    column = {name: table[:, i] for i, name in enumerate(names)}
-    at = np.arange(len(doc))
-    first, last = np.zeros(len(doc), dtype=np.intp), np.zeros(len(doc), dtype=np.intp)
-    for start, end in bounds:
-        first[start:end], last[start:end] = start, end
-    found = np.empty((len(doc), len(templates)), dtype=np.uint64)
+    tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
+    table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
+    at = np.arange(len(table))
+    first, last = np.zeros(len(table), dtype=np.intp), np.zeros(len(table), dtype=np.intp)
+    offset = 0
+    for doc, own in zip(docs, bounds, strict=True):
+        for start, end in own:
+            first[offset + start : offset + end], last[offset + start : offset + end] = offset + start, offset + end
+        offset += len(doc)
+
+    @cache
+    def value(name: str, distance: int) -> Hashes:
+        """The attribute of the token that stands so far from each."""
+        place = at + distance
+        inside = (place >= first) & (place < last)
+        return np.where(inside, table[np.where(inside, place, 0), names.index(name)], _OUTSIDE)
+
+    found = np.empty((len(table), len(templates)), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for number, template in enumerate(templates):
-            mixed = np.full(len(doc), np.uint64(number + 1) * _MIX)
-            for name, distance in template.parts:
-                place = at + distance
-                inside = (place >= first) & (place < last)
-                value = np.where(inside, column[name][np.where(inside, place, 0)], _OUTSIDE)
-                mixed = (mixed ^ value) * _MIX
+            mixed = np.full(len(table), np.uint64(number + 1) * _MIX)
+            for part in template.parts:
+                mixed ^= value(*part)
+                mixed *= _MIX
                 mixed ^= mixed >> _SHIFT
             found[:, number] = mixed
     return found

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 
-from ...types import Floats
+from ...types import Floats, Ints
 from ..features.labeller import FeatureLabeller
 from .learner import OnlineLearner
 from .rules import make_rule
@@ -56,9 +56,8 @@ class OnlineLabeller(FeatureLabeller):
         losses[self.name] = losses.get(self.name, 0.0) + wrong
         return losses
 
-    @property
-    def feature_weights(self) -> Floats:
-        return self.learner.mean
+    def weight_rows(self, rows: Ints) -> Floats:
+        return self.learner.mean_rows(rows)
 
     def _state(self) -> dict[str, Any]:
         return {"n_seen": self.learner.n_seen, **{name: getattr(self.learner, name) for name in _ARRAYS}}

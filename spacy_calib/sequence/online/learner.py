@@ -28,6 +28,11 @@ class OnlineLearner:
         """The average of mu over all sequences seen, which predicts better than the last one."""
         return self.mu - self.late / max(1, self.n_seen)
 
+    def mean_rows(self, rows: Ints) -> Floats:
+        """Those of some features, and of labels before as rows n_features and up, shape (n, K): no more than is asked for is averaged."""
+        mu, late = (one.reshape(-1, self.n_labels)[rows] for one in (self.mu, self.late))
+        return mu - late / max(1, self.n_seen)
+
     def scores(self, weights: Floats, tokens: Sparse) -> Floats:
         """Score of each label at each token, shape (n, K)."""
         table = weights[: self.n_features * self.n_labels].reshape(-1, self.n_labels)
