@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The order of the flow, which tests/test_imports.py holds: a room imports what stands before it.
 NOUNS = ("about", "errors", "schema", "types")
 CORE = ("pairs", "metrics", "calibration", "context", "corpus", "expect", "watch", "analysis", "arrays", "events")
-SHELL = ("registry", "doc", "sources", "pipe", "sequence", "report", "factory", "presidio", "cli")
+SHELL = ("registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "cli")
 ROOMS = (*NOUNS, *CORE, *SHELL, "__init__")
 # `spacy_calib.report` is a room that can be called, and then runs the command of that name: the one arrow against the order that is meant.
 MEANT = frozenset({("report", "cli")})

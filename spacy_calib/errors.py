@@ -208,6 +208,14 @@ _MESSAGES = {
     "C329": "CRFsuite is not installed: pip install 'spacy-calib[crfsuite]'.",
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
     "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",
+    # Coreference
+    "C355": "Antecedents of mentions do not fit together: {why}.",
+    "C356": "There is nothing to learn coreference from: give examples whose gold has clusters of mentions (doc.spans['coref_clusters_1'] and so on).",
+    "C357": "The component '{name}' has learned nothing yet: initialize the pipeline with examples that have clusters of mentions.",
+    "C358": "The extension Doc._.coref belongs to somebody else; remove it before the component '{name}' is made.",
+    "C359": "Among the mentions of doc.spans[{key!r}] one stands twice ({text!r}); give each mention once, clusters apart.",
+    "C360": "The Doc has {given} mentions, there is none with the number {number}.",
+    "C361": "The pairs of '{name}' cannot be calibrated: {why}; give more documents with clusters of mentions.",
     # Events
     "C370": "An answer needs at least one position, but number {number} has none; leave it out.",
     "C371": "There is no feature '{given}'; there are: {known}.",

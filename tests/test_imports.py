@@ -34,7 +34,7 @@ CORE = [
     "arrays",
     "events",
 ]
-SHELL = ["registry", "doc", "sources", "pipe", "sequence", "report", "factory", "presidio", "cli", "__init__"]
+SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 # The one arrow against the flow: `spacy_calib.report` is a room that can be called, and then runs the command of that name.
 CALLED = ("report/__init__", "cli/api")

@@ -1,0 +1,237 @@
+"""The component `calib_coref`: which mentions of a Doc name the same, by the antecedent that each chooses (Nguyen & O'Connor 2015, section 5)."""
+
+# No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+
+from ..calibration.recalibrators.base import Recalibrator
+from ..errors import calib_error
+from ..pairs.marginals import check_threshold
+from ..pipe import saved
+from ..pipe.annotating import AnnotatingPipe
+from ..schema import Misfit, digests, floats, lengths, maybe, number, record
+from ..sequence.features.index import FeatureIndex
+from ..types import Floats, Ints
+from .features import MentionWords, candidates_of, option_rows
+from .inference.antecedents import Antecedents, Candidates, first_mentions
+from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
+from .inference.learning import PENALTIES, Choices, learn, right_options
+from .inference.pairs import nearest_sample, pair_chances
+from .mentions import Mentions, gold_clusters, mentions_of, write_clusters
+from .view import Resolved, clusters_of, register_coref, write_resolved
+
+# How many clusterings are drawn where the nearest of them is taken, and their seed.
+_SAMPLES, _SEED = 100, 0
+LEARN_ON = ("gold", "found")
+CLUSTERS = ("best", "sample")
+
+# The saved form of what was learned.
+_STATE = record(
+    {"hashes": digests, "weights": floats(), "penalty": number(0.0), "calibration": maybe(CALIBRATION)},
+    lambda held: lengths({"weights": len(held["hashes"]) + 1}, held),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """index (FeatureIndex): The features that are known. weights (Floats): One each. penalty (float): Of their squares, in the fit."""
+
+    index: FeatureIndex
+    weights: Floats
+    penalty: float
+    calibration: PairCalibration | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Document:
+    """A document to learn from. clusters (Ints): The gold cluster of each mention."""
+
+    words: MentionWords
+    candidates: Candidates
+    clusters: Ints
+
+
+class CoreferenceResolver(AnnotatingPipe):
+    """P(a_j = k) is proportional to exp(weights · features of mention j and its antecedent k), k an earlier mention or NEW.
+
+    mentions (str): Key of `doc.spans` whose spans are the mentions; a Doc without it has its entities, noun chunks and pronouns.
+    prefix (str): Clusters of two or more mentions stand in `doc.spans` under prefix_1 and so on, in gold Docs and in those that passed.
+    window (int): A mention may choose among so many before it, and as many further back whose head is the same word.
+    least (int): Features of fewer documents are left out. penalty (float | None): Of the squared weights; None lets cross-validation choose.
+    learn_on (str): The mentions to learn from: those of the "gold", or those that are "found", of which some are none in the gold.
+    clusters (str): "best" takes the likeliest antecedent of each mention, "sample" of 100 clusterings the one nearest to the pair probabilities.
+    threshold (float): Pairs of lower probability are not kept. recalibrator (Recalibrator | None): Makes pair probabilities true, by kind of pair, from
+        the documents that cross-validation held out; None leaves them.
+    RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "calib_coref",
+        *,
+        mentions: str = "coref_mentions",
+        prefix: str = "coref_clusters",
+        window: int = 50,
+        least: int = 2,
+        penalty: float | None = None,
+        learn_on: str = "gold",
+        clusters: str = "best",
+        threshold: float = 0.01,
+        recalibrator: Recalibrator | None = None,
+    ):
+        for setting, value, known in (("learn_on", learn_on, LEARN_ON), ("clusters", clusters, CLUSTERS)):
+            if value not in known:
+                raise calib_error("C001", name=setting, wanted=f"one of {', '.join(known)}", given=repr(value))
+        for setting, least_of_it in (("window", window), ("least", least)):
+            if least_of_it < 1:
+                raise calib_error("C001", name=setting, wanted="1 or more", given=least_of_it)
+        if penalty is not None and not penalty > 0:
+            raise calib_error("C001", name="penalty", wanted="greater than 0", given=penalty)
+        register_coref(name)
+        self.vocab, self.name = vocab, name
+        self.mentions, self.prefix, self.window, self.least = mentions, prefix, window, least
+        self.penalty, self.learn_on, self.clusters = penalty, learn_on, clusters
+        self.threshold, self.recalibrator = check_threshold(threshold), recalibrator
+        self._learned: _Learned | None = None
+
+    @property
+    def learned(self) -> _Learned:
+        """What `initialize` learned. RAISES C357: nothing yet."""
+        if self._learned is None:
+            raise calib_error("C357", name=self.name)
+        return self._learned
+
+    # Learning
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+        """Learn the weights, and from the documents that cross-validation holds out how true the probabilities of pairs are.
+
+        The components in front of this one look at the predicted Docs first, so train them before.
+        RAISES C356: no gold clusters. C359: a mention stands in two clusters. C361: too few pairs to calibrate.
+        """
+        validate_get_examples(get_examples, "CoreferenceResolver.initialize")
+        documents = [self._document(example, nlp) for example in get_examples()]
+        if not any(len(np.unique(one.clusters)) < len(one.clusters) for one in documents):
+            raise calib_error("C356")
+        distinct = [np.unique(np.concatenate([part.reshape(-1) for part in self._hashes(one)])) for one in documents]
+        index = FeatureIndex.of(distinct, min(self.least, len(documents)))
+        choices = [self._choices(index, one) for one in documents]
+        found = learn(choices, PENALTIES if self.penalty is None else [self.penalty])
+        calibration = None
+        if self.recalibrator is not None:
+            judged = [self._judged(one, held) for one, held in zip(documents, found.held_out, strict=False)]
+            calibration = PairCalibration.fit(judged, self.recalibrator, self.name)
+        self._learned = _Learned(index, found.weights, found.penalty, calibration)
+
+    def _document(self, example: Example, nlp: Language | None) -> _Document:
+        doc = self._annotated(example.predicted.copy(), nlp)
+        gold = self.gold_of(example)
+        mentions = Mentions.on(doc, gold) if self.learn_on == "gold" else mentions_of(doc, self.mentions)
+        words = MentionWords.of(doc, mentions)
+        return _Document(words, self._candidates(words), clusters_in(mentions, gold))
+
+    def _annotated(self, doc: Doc, nlp: Language | None) -> Doc:
+        """What the components in front of this one say of a Doc."""
+        for name, pipe in [] if nlp is None else nlp.pipeline:
+            if name == self.name:
+                break
+            doc = pipe(doc)
+        return doc
+
+    def gold_of(self, example: Example) -> dict[tuple[int, int], int]:
+        """The gold mentions in tokens of the predicted Doc, with their clusters. RAISES C359: a mention stands in two clusters."""
+        found: dict[tuple[int, int], int] = {}
+        for one, cluster in enumerate(gold_clusters(example.reference, self.prefix, self.mentions)):
+            for span in example.get_aligned_spans_y2x(cluster, allow_overlap=True):
+                if (span.start, span.end) in found:
+                    raise calib_error("C359", key=f"{self.prefix}_...", text=span.text[:40])
+                found[span.start, span.end] = one
+        return found
+
+    def _candidates(self, words: MentionWords) -> Candidates:
+        return candidates_of(words.mentions, words.columns["head"], self.window)
+
+    @staticmethod
+    def _hashes(document: _Document) -> tuple[Any, Any]:
+        return document.words.new_hashes(), document.words.link_hashes(document.candidates)
+
+    def _choices(self, index: FeatureIndex, one: _Document) -> Choices:
+        features = option_rows(index, *self._hashes(one), one.candidates)
+        return Choices(features, one.candidates, right_options(one.candidates, one.clusters))
+
+    def _judged(self, document: _Document, held: Antecedents) -> JudgedMentions:
+        return JudgedMentions(document.words.mentions.places, pair_chances(held, self.threshold), document.clusters)
+
+    # Prediction
+
+    def antecedents(self, doc: Doc, mentions: Mentions) -> Antecedents:
+        """P(a_j) of these mentions. RAISES C357: nothing was learned yet."""
+        learned = self.learned
+        words = MentionWords.of(doc, mentions)
+        candidates = self._candidates(words)
+        rows = option_rows(learned.index, words.new_hashes(), words.link_hashes(candidates), candidates)
+        return Antecedents.from_scores(rows @ learned.weights, candidates)
+
+    def predict(self, docs: Sequence[Doc]) -> list[Resolved]:
+        """RAISES C357: nothing was learned yet. C359: `doc.spans` holds a mention twice."""
+        return [self._resolve(doc) for doc in docs]
+
+    def _resolve(self, doc: Doc) -> Resolved:
+        calibration = self.learned.calibration
+        mentions = mentions_of(doc, self.mentions)
+        antecedents = self.antecedents(doc, mentions)
+        pairs = pair_chances(antecedents, self.threshold)
+        if self.clusters == "best" or not len(mentions):
+            first = first_mentions(antecedents.best())
+        else:
+            first = nearest_sample(antecedents.sample(_SAMPLES, _SEED), pairs)
+        calibrated = None if calibration is None else calibration.predict(pairs, mentions.places)
+        rest = np.zeros(0) if calibration is None else calibration.rest
+        return Resolved(mentions, antecedents, pairs, calibrated, rest, first)
+
+    def set_annotations(self, docs: Sequence[Doc], found: Sequence[Resolved]) -> None:
+        """Write the clusters into `doc.spans`, and what `Doc._.coref` shows."""
+        for doc, one in zip(docs, found, strict=True):
+            spans = [doc[a:b] for a, b in zip(one.mentions.starts.tolist(), one.mentions.ends.tolist(), strict=True)]
+            write_clusters(doc, self.prefix, clusters_of(spans, one.first))
+            write_resolved(doc, one)
+
+    # Saving
+
+    def _dump(self) -> bytes:
+        held = self._learned
+        if held is None:
+            return saved.dump({})
+        calibration = None if held.calibration is None else held.calibration.state()
+        return saved.dump(
+            {"hashes": held.index.hashes, "weights": held.weights, "penalty": held.penalty, "calibration": calibration}
+        )
+
+    def _take(self, data: bytes, path: str) -> None:
+        state = saved.load(data, name=self.name, path=path)
+        load = partial(saved.load_part, name=self.name)
+        try:
+            self._learned = _learned_from(_STATE(state, "state"), load) if state != {} else None
+        except Misfit as error:
+            raise calib_error("C010", name=self.name, path=path, why=error) from None
+
+
+def _learned_from(held: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> _Learned:
+    calibration = None if held["calibration"] is None else PairCalibration.from_state(held["calibration"], load)
+    return _Learned(FeatureIndex(held["hashes"]), held["weights"], held["penalty"], calibration)
+
+
+def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:
+    """The gold cluster of each mention; one that the gold does not have is alone."""
+    alone = 1 + max(gold.values(), default=-1)
+    bounds = zip(mentions.starts.tolist(), mentions.ends.tolist(), strict=True)
+    return np.array([gold.get(own, alone + i) for i, own in enumerate(bounds)], dtype=np.intp)

@@ -1,0 +1,142 @@
+"""Which earlier mention each mention refers back to, if any: a distribution for each, independent of the others (Nguyen & O'Connor 2015, definition 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import calib_error
+from ...types import ROUNDING, Floats, Ints
+
+# What stands for no antecedent: the mention begins a new cluster.
+NEW = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The earlier mentions that each mention may choose as its antecedent.
+
+    starts (Ints): Where the candidates of each of the n mentions begin, and the end of the last, shape (n + 1,).
+    earlier (Ints): The candidates, ascending within a mention, each less than the mention itself.
+    RAISES C355: a candidate does not stand before its mention, or they are out of order.
+    """
+
+    starts: Ints
+    earlier: Ints
+
+    def __post_init__(self) -> None:
+        if (
+            len(self.starts) < 1
+            or self.starts[0] != 0
+            or self.starts[-1] != len(self.earlier)
+            or (np.diff(self.starts) < 0).any()
+        ):
+            raise calib_error("C355", why="the starts of their candidates do not rise from 0 to the end of the last")
+        late = self.mentions
+        if len(late) and (self.earlier.min() < 0 or (self.earlier >= late).any()):
+            raise calib_error("C355", why="an antecedent has to stand before its mention")
+        if ((np.diff(self.earlier) <= 0) & (np.diff(late) == 0)).any():
+            raise calib_error("C355", why="the candidates of a mention have to rise")
+
+    def __len__(self) -> int:
+        """How many mentions there are."""
+        return len(self.starts) - 1
+
+    @property
+    def mentions(self) -> Ints:
+        """The mention that each candidate is of."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @property
+    def options(self) -> Ints:
+        """Where the options of each mention begin, if NEW stands before its candidates; shape (n + 1,)."""
+        return self.starts + np.arange(len(self.starts))
+
+    def of(self, mention: int) -> Ints:
+        return self.earlier[self.starts[mention] : self.starts[mention + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Antecedents:
+    """P(a_j) of each mention j of a document, in the order of the text.
+
+    candidates (Candidates): Whom each may choose. chances (Floats): P(a_j = k) of each candidate; the rest to 1 is P(a_j = NEW).
+    RAISES C355: they are no probabilities, or not one for each candidate.
+    """
+
+    candidates: Candidates
+    chances: Floats
+
+    def __post_init__(self) -> None:
+        if self.chances.shape != self.candidates.earlier.shape:
+            raise calib_error("C355", why=f"{len(self.candidates.earlier)} candidates have {self.chances.size} probabilities")
+        sums = np.bincount(self.candidates.mentions, weights=self.chances, minlength=len(self.candidates))
+        # NaN fails this too
+        if len(self.chances) and not (self.chances.min() >= 0 and sums.max() <= 1 + ROUNDING):
+            raise calib_error("C355", why="the chances of the candidates of a mention are not in [0, 1], or sum to more than 1")
+
+    def __len__(self) -> int:
+        """How many mentions there are."""
+        return len(self.candidates)
+
+    @classmethod
+    def from_scores(cls, scores: Floats, candidates: Candidates) -> Antecedents:
+        """The softmax of each mention's scores. scores (Floats): Of all options, see `Candidates.options`."""
+        chances = softmax(scores, candidates.options)
+        keep = np.ones(len(scores), dtype=bool)
+        keep[candidates.options[:-1]] = False
+        return cls(candidates, chances[keep])
+
+    def of(self, mention: int) -> tuple[Ints, Floats]:
+        """(the candidates of a mention, their chances)."""
+        own = slice(self.candidates.starts[mention], self.candidates.starts[mention + 1])
+        return self.candidates.earlier[own], self.chances[own]
+
+    def best(self) -> Ints:
+        """The likeliest antecedent of each mention, NEW where none is likelier than that."""
+        found = np.full(len(self), NEW)
+        for mention in range(len(self)):
+            earlier, chances = self.of(mention)
+            if len(chances) and chances.max() > max(0.0, 1.0 - chances.sum()):
+                found[mention] = earlier[chances.argmax()]
+        return found
+
+    def sample(self, n: int, seed: int) -> Ints:
+        """Independent clusterings: the first mention of each mention's cluster, shape (n, n_mentions). RAISES C001: n is negative."""
+        if n < 0:
+            raise calib_error("C001", name="n", wanted="0 or more", given=n)
+        rng = np.random.default_rng(seed)
+        labels = np.tile(np.arange(len(self)), (n, 1))
+        every = np.arange(n)
+        for mention in range(len(self)):
+            earlier, chances = self.of(mention)
+            drawn = np.searchsorted(np.cumsum(chances), rng.random(n), side="right")
+            linked = drawn < len(earlier)
+            labels[linked, mention] = labels[every[linked], earlier[drawn[linked]]]
+        return labels
+
+
+def first_mentions(antecedents: Ints) -> Ints:
+    """The first mention of each mention's cluster. antecedents (Ints): Of each mention, NEW for none."""
+    first = np.arange(len(antecedents))
+    for mention, earlier in enumerate(antecedents.tolist()):
+        if earlier != NEW:
+            first[mention] = first[earlier]
+    return first
+
+
+def log_sums(scores: Floats, starts: Ints) -> Floats:
+    """log sum exp of each stretch, none of them empty. starts (Ints): Where each begins, and the end of the last."""
+    lengths = np.diff(starts)
+    if not len(lengths):
+        return np.zeros(0)
+    top = np.maximum.reduceat(scores, starts[:-1])
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return safe + np.log(np.add.reduceat(np.exp(scores - np.repeat(safe, lengths)), starts[:-1]))
+
+
+def softmax(scores: Floats, starts: Ints) -> Floats:
+    """The softmax of each stretch; the arguments are those of `log_sums`."""
+    return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))

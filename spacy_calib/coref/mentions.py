@@ -1,0 +1,129 @@
+"""The mentions of a Doc: those that stand in a span group, or its entities, noun chunks and pronouns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+
+from ..errors import calib_error
+from ..types import Ints
+from .inference.calibration import KINDS, Places
+
+_NOMINAL, _PROPER, _PRONOUN = range(len(KINDS))
+# What stands for all forms of an English pronoun, which tells more than the form does; also what is a pronoun where no tags say so.
+_FORMS = {
+    "i": "i me my mine myself", "you": "you your yours yourself yourselves u", "he": "he him his himself", "she": "she her hers herself",
+    "it": "it its itself", "we": "we us our ours ourselves", "they": "they them their theirs themselves themself",
+    "this": "this these", "that": "that those", "who": "who whom whose which",
+}  # fmt: skip
+PRONOUNS = {form: name for name, forms in _FORMS.items() for form in forms.split()}
+
+
+@dataclass(frozen=True, eq=False)
+class Mentions:
+    """Stretches of tokens, in the order of the text: by their first token, then by their last.
+
+    starts, ends (Ints): First token, and the one after the last. heads (Ints): The token that the others depend on; the last without a parse.
+    kinds (Ints): A number of KINDS each. sentences (Ints): The number of the sentence of the first token; 0 where none are known.
+    """
+
+    starts: Ints
+    ends: Ints
+    heads: Ints
+    kinds: Ints
+    sentences: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def places(self) -> Places:
+        return Places(self.kinds, self.sentences)
+
+    @classmethod
+    def on(cls, doc: Doc, spans: Iterable[tuple[int, int]]) -> Mentions:
+        """Those at these tokens. spans: (first token, the one after the last), in any order, each once."""
+        bounds = np.array(sorted(spans), dtype=np.intp).reshape(-1, 2)
+        parsed = doc.has_annotation("DEP")
+        heads = np.array([doc[a:b].root.i if parsed else b - 1 for a, b in bounds.tolist()], dtype=np.intp)
+        kinds = np.array([_kind(doc, head) for head in heads.tolist()], dtype=np.intp)
+        numbers = sentence_numbers(doc)[bounds[:, 0]]
+        return cls(bounds[:, 0], bounds[:, 1], heads, kinds, numbers)
+
+
+def mentions_of(doc: Doc, key: str) -> Mentions:
+    """The mentions of `doc.spans[key]`, if it has this key, else those that are found. RAISES C359: see `given_mentions`."""
+    given = given_mentions(doc, key) if key and key in doc.spans else found_mentions(doc)
+    return Mentions.on(doc, given)
+
+
+def given_mentions(doc: Doc, key: str) -> set[tuple[int, int]]:
+    """Those of a span group; they may overlap and cross sentences. RAISES C359: one stands there twice."""
+    found: set[tuple[int, int]] = set()
+    for span in doc.spans[key]:
+        if (span.start, span.end) in found:
+            raise calib_error("C359", key=key, text=span.text[:40])
+        if len(span):
+            found.add((span.start, span.end))
+    return found
+
+
+def found_mentions(doc: Doc) -> set[tuple[int, int]]:
+    """Entities, noun chunks (where the language has them and the Doc is parsed) and pronouns, possessive ones too."""
+    found = {(ent.start, ent.end) for ent in doc.ents}
+    if doc.has_annotation("DEP") and doc.vocab.get_noun_chunks is not None:
+        found |= {(chunk.start, chunk.end) for chunk in doc.noun_chunks}
+    return found | {(token.i, token.i + 1) for token in doc if _kind(doc, token.i) == _PRONOUN}
+
+
+def _kind(doc: Doc, head: int) -> int:
+    token = doc[head]
+    if token.pos:
+        possessive = token.tag_ in ("PRP$", "WP$")  # these are determiners in some schemes
+        named = {"PRON": _PRONOUN, "PROPN": _PROPER}.get(token.pos_, _NOMINAL)
+        return _PRONOUN if possessive else named
+    return _PRONOUN if token.lower_ in PRONOUNS else _PROPER if token.ent_type else _NOMINAL
+
+
+def sentence_numbers(doc: Doc) -> Ints:
+    """The number of each token's sentence; 0 where sentences are not known."""
+    if not doc.has_annotation("SENT_START"):
+        return np.zeros(len(doc), dtype=np.intp)
+    starts = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1) == 1
+    starts[:1] = False
+    return np.cumsum(starts)
+
+
+# Gold
+
+
+def gold_clusters(doc: Doc, prefix: str, key: str) -> list[list[Span]]:
+    """The clusters of a gold Doc: the groups of `doc.spans` under prefix_1, prefix_2 and so on, and each mention of `doc.spans[key]` that is in
+    none of them as one of its own.
+    """
+    groups = [list(group) for name, group in doc.spans.items() if _is_cluster(name, prefix)]
+    held = {(span.start, span.end) for group in groups for span in group}
+    return groups + [[span] for span in doc.spans.get(key, ()) if (span.start, span.end) not in held]
+
+
+def _is_cluster(name: str, prefix: str) -> bool:
+    head, _, number = name.rpartition("_")
+    return head == prefix and number.isdigit()
+
+
+def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) -> None:
+    """Put clusters into `doc.spans`, in place of those that stand there."""
+    for name in [name for name in doc.spans if _is_cluster(name, prefix)]:
+        del doc.spans[name]
+    for number, cluster in enumerate(clusters, start=1):
+        doc.spans[f"{prefix}_{number}"] = list(cluster)
+
+
+def digest(doc: Doc) -> NDArray[Any]:
+    """What the mentions of a Doc belong to: its words."""
+    return doc.to_array(["ORTH"]).astype(np.uint64, copy=False).reshape(-1)

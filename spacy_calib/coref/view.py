@@ -1,0 +1,172 @@
+"""What the component leaves on a Doc, and `Doc._.coref`, which reads it: right, or None where the Doc has other words by now."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+
+from ..doc.blocks import BLOCK_VERSION, add_block, delete_blocks, held_blocks, print_of
+from ..errors import calib_error
+from ..types import Floats, Ints
+from .inference.antecedents import Antecedents, Candidates
+from .inference.pairs import MentionPairs
+from .mentions import Mentions, digest
+
+ATTRIBUTE = "coref"
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """What was found in a Doc.
+
+    mentions (Mentions), antecedents (Antecedents). pairs (MentionPairs): Those that reach the threshold, before calibration.
+    calibrated (Floats | None): Of each pair, None without a calibration. rest (Floats): What is said of other pairs, by group; () likewise.
+    first (Ints): The clustering: the first mention of each mention's cluster.
+    """
+
+    mentions: Mentions
+    antecedents: Antecedents
+    pairs: MentionPairs
+    calibrated: Floats | None
+    rest: Floats
+    first: Ints
+
+
+def write_resolved(doc: Doc, found: Resolved) -> None:
+    """Put it on the Doc, in place of what was there."""
+    delete_blocks(doc.user_data, ATTRIBUTE)
+    held = found.mentions
+    block: dict[str, Any] = {
+        "version": BLOCK_VERSION,
+        "words": _checksum(doc),
+        **{name: getattr(held, name).astype(np.uint32) for name in ("starts", "ends", "heads", "kinds", "sentences")},
+        "options": found.antecedents.candidates.starts.astype(np.uint32),
+        "candidates": found.antecedents.candidates.earlier.astype(np.uint32),
+        "chances": found.antecedents.chances,
+        "later": found.pairs.later.astype(np.uint32),
+        "earlier": found.pairs.earlier.astype(np.uint32),
+        "raw": found.pairs.chances,
+        "rest": found.rest,
+        "first": found.first.astype(np.uint32),
+    }
+    if found.calibrated is not None:
+        block["calibrated"] = found.calibrated
+    add_block(doc.user_data, ATTRIBUTE, block)
+
+
+def _checksum(doc: Doc) -> int:
+    return zlib.crc32(digest(doc).tobytes())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DocCoref:
+    """Read-only view of the coreference of a Doc.
+
+    mentions (tuple[Span, ...]): In the order of the text; others are named by their number here.
+    pairs (MentionPairs): `later`, `earlier` and `chances`, the exact probability of each pair before calibration, as far as it reaches the threshold.
+    calibrated (Floats | None): The calibrated probability of each of these pairs; None where the component was not calibrated.
+    antecedents (Antecedents): P(a_j) of each mention.
+    first (Ints): The first mention of each mention's cluster.
+    """
+
+    mentions: tuple[Span, ...]
+    pairs: MentionPairs
+    calibrated: Floats | None
+    antecedents: Antecedents
+    first: Ints
+    _found: Mentions
+    _rest: Floats
+
+    def __len__(self) -> int:
+        """How many mentions there are."""
+        return len(self.mentions)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        """Short: how much there is."""
+        return f"<DocCoref: {len(self)} mentions, {len(self.clusters)} clusters of several, {len(self.pairs)} pairs>"
+
+    def probability(self, one: int, other: int) -> float:
+        """P(two mentions, by their numbers, name the same), calibrated where the component is; else as `raw`. RAISES C360: there is no such mention."""
+        place = self._place(one, other)
+        if one == other:
+            return 1.0
+        if self.calibrated is None:
+            return 0.0 if place < 0 else float(self.pairs.chances[place])
+        if place >= 0:
+            return float(self.calibrated[place])
+        late, early = np.array([max(one, other)]), np.array([min(one, other)])
+        return float(self._rest[self._found.places.groups(late, early)][0])
+
+    def raw(self, one: int, other: int) -> float:
+        """The exact probability of the model, 0 for pairs below the threshold. RAISES C360: there is no such mention."""
+        place = self._place(one, other)
+        return 1.0 if one == other else 0.0 if place < 0 else float(self.pairs.chances[place])
+
+    def _place(self, one: int, other: int) -> int:
+        for number in (one, other):
+            if not 0 <= number < len(self):
+                raise calib_error("C360", given=len(self), number=number)
+        return self.pairs.where(one, other)
+
+    def sample(self, n: int = 100, seed: int = 0) -> Ints:
+        """Whole clusterings, drawn from the model before calibration: the first mention of each mention's cluster, shape (n, n_mentions).
+
+        RAISES C001: n is negative.
+        """
+        return self.antecedents.sample(n, seed)
+
+    def clustered(self, first: Ints) -> list[list[Span]]:
+        """The clusters of two or more mentions in a clustering, such as a row of `sample`."""
+        return clusters_of(self.mentions, first)
+
+    @property
+    def clusters(self) -> list[list[Span]]:
+        """Those of two or more mentions that the component chose, as they stand in `doc.spans`."""
+        return self.clustered(self.first)
+
+
+def clusters_of(mentions: Sequence[Span], first: Ints) -> list[list[Span]]:
+    """The clusters of two or more mentions, in the order of the text."""
+    held: dict[int, list[Span]] = {}
+    for mention, own in zip(mentions, first.tolist(), strict=True):
+        held.setdefault(own, []).append(mention)
+    return [cluster for cluster in held.values() if len(cluster) > 1]
+
+
+def coref_view(doc: Doc) -> DocCoref | None:
+    """Doc._.coref: the mentions of a Doc and who is who; None where no component has looked at it, or its words changed since."""
+    for key, block in held_blocks(doc.user_data, ATTRIBUTE):
+        try:
+            if key[2] == 0 and print_of(block) == key[3] and block["words"] == _checksum(doc):
+                return _view_of(doc, block)
+        except Exception:  # a damaged block may be anything
+            continue
+    return None
+
+
+def _view_of(doc: Doc, block: dict[str, Any]) -> DocCoref:
+    def numbers(name: str) -> NDArray[np.intp]:
+        return block[name].astype(np.intp)
+
+    found = Mentions(*(numbers(name) for name in ("starts", "ends", "heads", "kinds", "sentences")))
+    antecedents = Antecedents(Candidates(numbers("options"), numbers("candidates")), block["chances"])
+    pairs = MentionPairs(numbers("later"), numbers("earlier"), block["raw"], len(found))
+    spans = tuple(doc[a:b] for a, b in zip(found.starts.tolist(), found.ends.tolist(), strict=True))
+    return DocCoref(spans, pairs, block.get("calibrated"), antecedents, numbers("first"), found, block["rest"])
+
+
+def register_coref(name: str) -> None:
+    """Make Doc._.coref known; twice is harmless. name (str): Of the component. RAISES C358: another package owns it."""
+    if not Doc.has_extension(ATTRIBUTE):
+        Doc.set_extension(ATTRIBUTE, getter=coref_view)
+    elif Doc.get_extension(ATTRIBUTE)[2] is not coref_view:
+        raise calib_error("C358", name=name)

@@ -1,0 +1,247 @@
+"""The component `calib_coref`: what it learns, what it leaves on Docs, how it is saved, and what it says of bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_calib.coref.inference.antecedents import first_mentions
+from spacy_calib.errors import CalibError
+
+from .made import example, gold_doc, trained
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return trained()
+
+
+@pytest.fixture
+def doc(nlp):
+    return nlp(example(nlp, 100).predicted)
+
+
+def clusters_on(doc: Doc) -> set[frozenset[tuple[int, int]]]:
+    return {
+        frozenset((span.start, span.end) for span in group)
+        for name, group in doc.spans.items()
+        if name.startswith("coref_clusters_")
+    }
+
+
+def test_it_learns_who_is_who(nlp):
+    right = total = 0
+    for seed in range(100, 104):
+        one = example(nlp, seed)
+        found, gold = clusters_on(nlp(one.predicted)), clusters_on(one.reference)
+        right, total = right + len(found & gold), total + len(gold)
+    assert right > 0.6 * total
+
+
+def test_what_it_leaves_fits_together(nlp, doc):
+    view = doc._.coref
+    assert [(span.start, span.end) for span in view.mentions] == [(s.start, s.end) for s in doc.spans["coref_mentions"]]
+    assert clusters_on(doc) == {frozenset((s.start, s.end) for s in cluster) for cluster in view.clusters}
+    assert view.first.tolist() == first_mentions(view.antecedents.best()).tolist()
+    assert (view.pairs.chances >= 0.01).all()
+    assert len(view.calibrated) == len(view.pairs)
+    samples = view.sample(2000, seed=1)
+    place = int(view.pairs.chances.argmax())
+    late, early = int(view.pairs.later[place]), int(view.pairs.earlier[place])
+    assert view.raw(early, late) == view.pairs.chances[place]
+    assert np.mean(samples[:, late] == samples[:, early]) == pytest.approx(view.raw(late, early), abs=0.06)
+    assert view.probability(late, early) == view.calibrated[place]
+    assert view.probability(late, late) == view.raw(early, early) == 1
+    assert view.clustered(samples[0]) == [list(cluster) for cluster in view.clustered(samples[0])]
+    assert repr(view).startswith(f"<DocCoref: {len(view)} mentions")
+
+
+def test_a_pair_below_the_threshold_has_the_share_of_its_group(doc):
+    view = doc._.coref
+    late, early = next((j, i) for j in range(len(view)) for i in range(j) if view.pairs.where(i, j) < 0)
+    assert view.raw(late, early) == 0.0
+    assert 0 <= view.probability(early, late) < 0.1
+
+
+def test_calibrated_pairs_are_nearer_to_the_gold_of_the_fit(nlp):
+    # The maps come from documents that were held out: on others the mean of the probabilities is about the share of hits.
+    scores, hits = [], []
+    for seed in range(200, 215):
+        one = example(nlp, seed)
+        view = nlp(one.predicted)._.coref
+        gold = nlp.get_pipe("calib_coref").gold_of(one)
+        cluster = [gold[span.start, span.end] for span in view.mentions]
+        scores += view.calibrated.tolist()
+        hits += [cluster[i] == cluster[j] for i, j in zip(view.pairs.later, view.pairs.earlier, strict=True)]
+    assert np.mean(scores) == pytest.approx(np.mean(hits), abs=0.06)
+
+
+def test_it_is_the_same_after_saving(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    one, other = nlp(example(nlp, 7).predicted)._.coref, loaded(example(loaded, 7).predicted)._.coref
+    assert (one.pairs.chances == other.pairs.chances).all()
+    assert (one.calibrated == other.calibrated).all()
+    pipe = loaded.get_pipe("calib_coref")
+    assert pipe.from_bytes(pipe.to_bytes()).learned.penalty == 1.0
+
+
+def test_the_batch_makes_no_difference(nlp):
+    docs = [example(nlp, seed).predicted for seed in range(5)]
+    alone = [nlp(doc.copy())._.coref.pairs.chances for doc in docs]
+    for one, doc in zip(alone, nlp.pipe(docs, batch_size=5), strict=True):
+        assert (one == doc._.coref.pairs.chances).all()
+
+
+def test_the_view_survives_storage_and_is_none_of_other_words(nlp, doc):
+    kept = DocBin(docs=[doc], store_user_data=True).to_bytes()
+    back = next(iter(DocBin().from_bytes(kept).get_docs(nlp.vocab)))
+    assert (back._.coref.pairs.chances == doc._.coref.pairs.chances).all()
+    assert back._.coref.clusters[0][0].text == doc._.coref.clusters[0][0].text
+    assert doc[0:5].as_doc(copy_user_data=True)._.coref is None
+    joined = Doc.from_docs([doc, doc])
+    assert joined._.coref is None
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[2:4])
+    assert doc._.coref is None
+    assert nlp.make_doc("Anna")._.coref is None
+
+
+def test_a_damaged_block_is_none(doc):
+    key = next(key for key in doc.user_data if key[1] == "_coref")
+    doc.user_data[key]["raw"] = doc.user_data[key]["raw"] / 2
+    assert doc._.coref is None
+
+
+def test_clusters_by_samples(doc):
+    nlp = trained(4, clusters="sample", recalibrator=None)
+    again = nlp(example(nlp, 100).predicted)
+    view = again._.coref
+    assert view.calibrated is None
+    assert view.first.tolist() in view.sample(100, 0).tolist()
+    assert view.probability(0, 1) == view.raw(0, 1)
+
+
+def test_cross_validation_chooses_the_penalty():
+    nlp = trained(4, penalty=None)
+    assert nlp.get_pipe("calib_coref").learned.penalty in (0.3, 1.0, 3.0, 10.0)
+
+
+def test_mentions_are_found_where_none_are_given(nlp):
+    made = Doc(nlp.vocab, words=["Anna", "saw", "her", "dog", "."], pos=["PROPN", "VERB", "PRON", "NOUN", "PUNCT"],
+               heads=[1, 1, 3, 1, 1], deps=["nsubj", "ROOT", "poss", "dobj", "punct"], ents=["B-PERSON", "O", "O", "O", "O"])  # fmt: skip
+    view = nlp(made)._.coref
+    assert [span.text for span in view.mentions] == ["Anna", "her", "her dog"]
+    assert [span.text for span in nlp("Anna saw her dog .")._.coref.mentions] == ["her"]
+
+
+def test_mentions_of_the_component_may_be_learned_from():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("calib_coref", config={"penalty": 1.0, "learn_on": "found", "mentions": ""})
+    nlp.initialize(lambda: [Example(nlp.make_doc(gold.text), gold) for gold in (gold_doc(nlp, seed) for seed in range(4))])
+    assert {span.text for span in nlp("she saw him .")._.coref.mentions} == {"she", "him"}
+
+
+def test_components_in_front_look_at_the_examples_first():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("calib_coref", config={"penalty": 1.0})
+    golds = [gold_doc(nlp, seed) for seed in range(3)]
+    examples = [Example(Doc(nlp.vocab, words=[token.text for token in gold]), gold) for gold in golds]
+    nlp.initialize(lambda: examples)
+    found = nlp.get_pipe("calib_coref")._document(examples[0], nlp)
+    assert found.words.mentions.sentences.max() == 7
+    assert not examples[0].predicted.has_annotation("SENT_START")
+
+
+# Bad input
+
+
+def test_one_mention_and_none(nlp):
+    for words, n in ((["she", "left"], 1), (["rain"], 0), ([], 0)):
+        view = nlp(Doc(nlp.vocab, words=words))._.coref
+        assert len(view) == n
+        assert view.clusters == []
+        assert view.sample(2, 0).shape == (2, n)
+
+
+def test_mentions_may_overlap_and_cross_sentences(nlp):
+    one = example(nlp, 3).predicted
+    one.spans["coref_mentions"] = [one[0:8], one[0:1], one[2:4], one[3:7]]
+    view = nlp(one)._.coref
+    assert [(s.start, s.end) for s in view.mentions] == [(0, 1), (0, 8), (2, 4), (3, 7)]
+
+
+def test_a_mention_given_twice_is_refused(nlp):
+    one = example(nlp, 3).predicted
+    one.spans["coref_mentions"] = [one[0:1], one[2:4], one[0:1]]
+    with pytest.raises(CalibError, match=r"C359.*'coref_mentions'.*twice"):
+        nlp(one)
+    bad = example(nlp, 3)
+    bad.reference.spans["coref_clusters_9"] = [bad.reference[0:1]]
+    with pytest.raises(CalibError, match="C359"):
+        nlp.get_pipe("calib_coref").gold_of(bad)
+
+
+def test_two_thousand_mentions_stay_sparse(nlp):
+    # Four hundred names, each five times.
+    many = Doc(nlp.vocab, words=[f"thing{i % 400}" for i in range(2000)])
+    many.spans["coref_mentions"] = [many[i : i + 1] for i in range(2000)]
+    view = nlp(many)._.coref
+    assert len(view) == 2000
+    assert len(view.antecedents.chances) <= 2000 * 100
+    assert len(view.pairs) < view.pairs.possible / 20
+
+
+def test_before_the_fit_and_without_gold_it_says_so():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("calib_coref")
+    with pytest.raises(CalibError, match="C357"):
+        nlp("she left")
+    assert pipe.from_bytes(pipe.to_bytes())._learned is None
+    with pytest.raises(CalibError, match="C356"):
+        nlp.initialize(lambda: [Example(nlp.make_doc("she left"), nlp.make_doc("she left"))])
+
+
+@pytest.mark.parametrize(
+    "config", [{"window": 0}, {"least": 0}, {"penalty": 0.0}, {"learn_on": "x"}, {"clusters": "x"}, {"threshold": 1.0}]
+)
+def test_settings_out_of_range_are_refused(config):
+    with pytest.raises(CalibError, match="C001"):
+        spacy.blank("en").add_pipe("calib_coref", config=config)
+
+
+def test_one_document_cannot_be_calibrated():
+    with pytest.raises(CalibError, match="C361"):
+        trained(1)
+    assert trained(1, recalibrator=None).get_pipe("calib_coref").learned.calibration is None
+
+
+def test_somebody_elses_extension_stays():
+    ours = Doc.remove_extension("coref")
+    Doc.set_extension("coref", default=1)
+    try:
+        with pytest.raises(CalibError, match="C358"):
+            spacy.blank("en").add_pipe("calib_coref")
+    finally:
+        Doc.set_extension("coref", getter=ours[2], force=True)
+
+
+def test_numbers_of_no_mention_are_refused(doc):
+    with pytest.raises(CalibError, match="C360"):
+        doc._.coref.probability(0, 99)
+
+
+def test_a_state_that_does_not_fit_is_refused(nlp):
+    from spacy_calib.pipe import saved
+
+    pipe = nlp.get_pipe("calib_coref")
+    state = saved.load(pipe.to_bytes(), name="x", path="x")
+    with pytest.raises(CalibError, match=r"C010.*weights"):
+        pipe.from_bytes(saved.dump({**state, "weights": state["weights"][:-1]}))
+    with pytest.raises(CalibError, match="C010"):
+        pipe.from_bytes(saved.dump({"labels": []}))
+    assert pipe.learned.weights is not None
