@@ -50,7 +50,9 @@ RUNS = {
     "bench_rank.py": Run("{calibrated} --data {ewt_test} --repeat 1 --sentences 20", "A queue of"),
     "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),
-    "sequence_confidence.py": Run("np --most 60 --rounds 1 --folds 2 --rules cw", "| kd_pc |"),
+    "sequence_confidence.py": Run(
+        "run --corpora np --most 60 --rounds 1 --run 2 --samples 20 --folder {output} --pictures {output}/png", "| CW | KD-PC |"
+    ),
     "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
@@ -86,6 +88,14 @@ PARTS = {
     "quality/ours.py": "quality.ours",
     "quality/peers.py": "quality.peers",
     "quality/readers.py": "quality.readers",
+    "sequences/active.py": "sequences.active",
+    "sequences/claims.py": "sequences.claims",
+    "sequences/data.py": "sequences.data",
+    "sequences/judge.py": "sequences.judge",
+    "sequences/learning.py": "sequences.learning",
+    "sequences/pictures.py": "sequences.pictures",
+    "sequences/runs.py": "sequences.runs",
+    "sequences/tables.py": "sequences.tables",
 }
 SKIPPED = {
     "bench_smoke.py": "this script",

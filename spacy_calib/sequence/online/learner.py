@@ -45,12 +45,15 @@ class OnlineLearner:
     def update(self, tokens: Sparse, gold: Ints) -> bool:
         """Learn from one sequence. RETURNS (bool): Whether the best labelling was another one than gold."""
         scores, transitions = self.scores(self.mu, tokens), self.transitions(self.mu)
+        if self.rule.by_distance and _beats_all(scores, transitions, gold):
+            self.n_seen += 1
+            return False
         if self.rule.n_rivals == 1:
             rivals = [viterbi_one(scores, transitions)]
         else:
             rivals = list(k_best_one(scores, transitions, self.rule.n_rivals))
         wrong = bool((rivals[0] != gold).any())
-        differences = [self._difference(tokens, gold, rival) for rival in rivals if (rival != gold).any()]
+        differences = [self.difference(tokens, gold, rival) for rival in rivals if (rival != gold).any()]
         for step in self.rule.steps(self.mu, self.sigma, differences) if differences else ():
             self.mu[step.at] += step.mean
             self.late[step.at] += self.n_seen * step.mean
@@ -59,7 +62,8 @@ class OnlineLearner:
         self.n_seen += 1
         return wrong
 
-    def _difference(self, tokens: Sparse, gold: Ints, rival: Ints) -> Difference:
+    def difference(self, tokens: Sparse, gold: Ints, rival: Ints) -> Difference:
+        """Features of one labelling less those of another, which must differ."""
         width, offset = self.n_labels, self.n_features * self.n_labels
         differ = np.flatnonzero(gold != rival)
         rows = np.concatenate([tokens.rows[tokens.starts[i] : tokens.starts[i + 1]] for i in differ.tolist()]) * width
@@ -75,6 +79,13 @@ class OnlineLearner:
         by = np.bincount(place.reshape(-1), weights=signs, minlength=len(at))
         kept = by != 0
         return Difference(at[kept], by[kept], len(differ))
+
+
+def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
+    """Whether gold scores above every other labelling by at least the labels that differ: it is then the best one where each of these counts 1."""
+    raised = scores + 1
+    raised[np.arange(len(gold)), gold] -= 1
+    return bool((viterbi_one(raised, transitions) == gold).all())
 
 
 def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
@@ -95,13 +106,14 @@ def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
 def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
     """The k best labellings of one sequence, best first, shape (at most k, n): as `best.k_best`, without the packing of many."""
     n, width = scores.shape
+    rows = np.arange(width)[:, None]
     held = scores[0][:, None]  # of the paths into each label, best first, shape (K, slots)
     places = []
     for i in range(1, n):
         sums = (held[None] + transitions.T[:, :, None]).reshape(width, -1)
         order = np.argsort(-sums, axis=1, kind="stable")[:, :k]
         places.append((order, held.shape[1]))
-        held = np.take_along_axis(sums, order, axis=1) + scores[i][:, None]
+        held = sums[rows, order] + scores[i][:, None]
     best = np.argsort(-held.reshape(-1), kind="stable")[:k]
     label, slot = best // held.shape[1], best % held.shape[1]
     labels = np.empty((len(best), n), dtype=np.intp)

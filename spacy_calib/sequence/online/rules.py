@@ -38,11 +38,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How a model moves. n_rivals (int): The best labellings that it looks at. start (float): Variance of a parameter before its first update."""
+    """How a model moves. n_rivals (int): The best labellings that it looks at. start (float): Variance of a parameter before its first update.
+    by_distance (bool): Nothing is learned where the right labelling scores above every other one by the labels that differ.
+    """
 
     short: ClassVar[str] = ""
     n_rivals: ClassVar[int] = 1
     start: ClassVar[float] = 1.0
+    by_distance: ClassVar[bool] = False
 
     @abstractmethod
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
@@ -68,6 +71,7 @@ class PassiveAggressive(Rule):
     """
 
     short = "pa"
+    by_distance = True
     k: int = 5
     most: float = 1.0
     rounds: int = 20
@@ -78,18 +82,26 @@ class PassiveAggressive(Rule):
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
         violations = np.array([one.distance - mu[one.at] @ one.by for one in rivals])
-        products = np.array([[_product(a, b) for b in rivals] for a in rivals])
+        products = _products(rivals)
         weights = np.zeros(len(rivals))
-        for _ in range(self.rounds if len(rivals) > 1 else 1):
+        for _ in range(self.rounds):
+            before = weights.copy()
             for i in range(len(rivals)):
                 left = violations[i] - products[i] @ weights
                 weights[i] = min(self.most, max(0.0, weights[i] + left / max(products[i, i], 1e-12)))
+            if (weights == before).all():
+                break
         return [Step(one.at, weight * one.by) for one, weight in zip(rivals, weights.tolist(), strict=True) if weight > 0]
 
 
-def _product(a: Difference, b: Difference) -> float:
-    _, in_a, in_b = np.intersect1d(a.at, b.at, assume_unique=True, return_indices=True)
-    return float(a.by[in_a] @ b.by[in_b])
+def _products(rivals: Sequence[Difference]) -> Floats:
+    """Inner products of all pairs, shape (k, k)."""
+    at, place = np.unique(np.concatenate([one.at for one in rivals]), return_inverse=True)
+    table = np.zeros((len(rivals), len(at)))
+    table[np.repeat(np.arange(len(rivals)), [len(one.at) for one in rivals]), place.reshape(-1)] = np.concatenate(
+        [one.by for one in rivals]
+    )
+    return table @ table.T
 
 
 @dataclass(frozen=True)

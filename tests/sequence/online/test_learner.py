@@ -46,7 +46,7 @@ def test_scores_and_differences_are_those_of_the_features(seed):
     rival = viterbi_one(scores, transitions)
     assert rival.tolist() == viterbi(Chains.of([scores], Potentials(transitions, np.zeros(3), np.zeros(3))))[0].tolist()
     if (rival != gold).any():
-        found = learner._difference(tokens, gold, rival)
+        found = learner.difference(tokens, gold, rival)
         vector = np.zeros(len(learner.mu))
         vector[found.at] = found.by
         assert vector == pytest.approx(dense(learner, tokens, gold) - dense(learner, tokens, rival))
@@ -104,3 +104,13 @@ def test_unknown_features_are_left_out():
 def test_bad_templates(given):
     with pytest.raises(CalibError, match="template"):
         read_templates(given)
+
+
+def test_a_rule_by_distance_skips_only_what_would_teach_nothing():
+    """Passive-aggressive: the same weights whether or not sequences that beat every rival are passed over."""
+    slow = type("Slow", (type(make_rule("pa")),), {"by_distance": False})
+    data = [made_up(seed, n_features=40)[1:] for seed in range(12)]
+    one, other = OnlineLearner(40, 3, make_rule("pa")), OnlineLearner(40, 3, slow())
+    assert learn(one, data, 12) == learn(other, data, 12)
+    assert one.mean == pytest.approx(other.mean)
+    assert one.n_seen == other.n_seen

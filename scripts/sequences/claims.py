@@ -1,0 +1,91 @@
+"""The claims of Mejer & Crammer (2010), each with the interval of a difference: held where it lies on the claimed side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from .judge import Sampled
+from .learning import RULES
+
+# F of table 2; (F, percent of wrong words) of table 3.
+TABLE_2 = {
+    "np": {"arow": 0.946, "cw": 0.947, "pa": 0.946, "perceptron": 0.944},
+    "spanish": {"arow": 0.775, "cw": 0.774, "pa": 0.773, "perceptron": 0.756},
+}
+TABLE_3 = {
+    "np": {"cw": (0.943, 2.34), "crf": (0.936, 2.66)},
+    "spanish": {"cw": (0.729, 4.09), "crf": (0.740, 2.05)},
+}
+NAMES = {
+    "arow": "AROW", "cw": "CW", "pa": "5-best PA", "perceptron": "perceptron", "crf": "CRF", "kd_pc": "KD-PC", "kd_fixed": "KD-Fixed",
+    "delta": "Delta", "wkbv": "WKBV", "kbv": "KBV", "random": "random",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """words (str): What the paper says. difference (Sampled): Greater than 0 where it is so. digits (int): Of the number printed."""
+
+    words: str
+    difference: Sampled
+    digits: int = 4
+
+    def row(self) -> dict[str, Any]:
+        low, high = self.difference.interval
+        return {
+            "claim": self.words,
+            "difference": self.difference.estimate,
+            "low": low,
+            "high": high,
+            "verdict": self.difference.verdict,
+        }
+
+
+def learner_claims(f: Mapping[str, Sampled]) -> Iterator[Claim]:
+    """AROW >= CW >= PA >= perceptron. f: Of each learner."""
+    for one, other in zip(RULES, RULES[1:], strict=False):
+        if one in f and other in f:
+            yield Claim(f"F: {NAMES[one]} at least {NAMES[other]}", f[one] - f[other])
+
+
+def crf_claims(corpus: str, f: Mapping[str, Sampled], wrong: Mapping[str, Sampled]) -> Iterator[Claim]:
+    """Table 3: which of CW and CRF has the better F, and fewer wrong words."""
+    paper = TABLE_3[corpus]
+    better, worse = sorted(paper, key=lambda name: -paper[name][0])
+    yield Claim(f"F: {NAMES[better]} above {NAMES[worse]}", f[better] - f[worse])
+    fewer, more = sorted(paper, key=lambda name: paper[name][1])
+    yield Claim(f"wrong words, %: fewer by {NAMES[fewer]} than by {NAMES[more]}", wrong[more] - wrong[fewer], 2)
+
+
+def way_claims(figures: Mapping[tuple[str, str], dict[str, Sampled]], random: Sampled, learner: str = "cw") -> Iterator[Claim]:
+    """Sections 5 and its figures. figures: Of each (learner, way). random (Sampled): Share of wrong words."""
+    own = {way: values for (of, way), values in figures.items() if of == learner}
+    precision = {"random": random, **{way: values["average_precision"] for way, values in own.items()}}
+    ladder = [("kbv", "random"), ("wkbv", "kbv"), ("delta", "wkbv"), ("kd_pc", "delta"), ("kd_fixed", "delta")]
+    for one, other in ladder:
+        if one in precision:
+            yield Claim(f"average precision: {NAMES[one]} above {NAMES[other]}", precision[one] - precision[other])
+    if learner != "cw":
+        return
+    for way in ("kd_pc", "kd_fixed"):
+        words = f"wrong words in the first 5,000: {NAMES[way]} about 100 more than Delta"
+        yield Claim(words, own[way]["found"] - own["delta"]["found"], 0)
+    crf = figures["crf", "crf"]
+    for way, values in (("kd_fixed", own["kd_fixed"]), ("crf", crf), ("wkbv", own["wkbv"])):
+        yield Claim(f"RMSE: KD-PC below {NAMES[way]}", values["rmse"] - own["kd_pc"]["rmse"])
+    yield Claim("WKBV too modest: right - sure above 0", -own["wkbv"]["too_sure"])
+    yield Claim("CRF too sure: sure - right above 0", crf["too_sure"])
+
+
+def over_folds(one: list[float], other: list[float]) -> tuple[float, float]:
+    """95 % interval of the mean difference, paired by fold (Student's t, as the paper tests it)."""
+    differences = np.array(one) - np.array(other)
+    if len(differences) < 2:
+        return (float("-inf"), float("inf"))
+    half = student.ppf(0.975, len(differences) - 1) * differences.std(ddof=1) / np.sqrt(len(differences))
+    return float(differences.mean() - half), float(differences.mean() + half)

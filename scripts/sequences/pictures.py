@@ -1,0 +1,195 @@
+"""Figures 2 to 6 of Mejer & Crammer (2010) from the files of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from study_common import COLORS, MARKERS
+
+from spacy_calib.cli.shared.atomic import write_file
+from spacy_calib.report.plots import figure_class, picture_bytes, quiet_frame
+from spacy_calib.types import Floats
+
+from .claims import NAMES
+from .judge import BINS, FIRST, WAYS, Way, bins_of
+from .tables import Found
+
+TITLES = {"np": "noun phrases", "spanish": "Spanish entities"}
+LOOKS: dict[str, dict[str, Any]] = {
+    way: {"color": color, "marker": marker}
+    for way, color, marker in zip(("kd_pc", "crf", "delta", "wkbv", "kd_fixed", "kbv"), COLORS, MARKERS, strict=True)
+}
+ACTIVE = {
+    "kd_pc": "KD-PC",
+    "kd_fixed": "KD-Fixed",
+    "min_margin": "MinMargin",
+    "min_conf_margin": "MinConfMargin",
+    "random": "random",
+}
+ACTIVE_LOOKS = dict(
+    zip(
+        ACTIVE,
+        (LOOKS["kd_pc"], LOOKS["kd_fixed"], LOOKS["delta"], LOOKS["wkbv"], {"color": "0.45", "marker": "x"}),
+        strict=True,
+    )
+)
+SHOWN = [("cw", way) for way in WAYS if way != "crf"] + [("crf", "crf")]
+
+
+def draw_all(folder: Path, found: Sequence[Found], curves: Mapping[str, Mapping[str, list[Floats]]]) -> None:
+    """ranking.png (figure 2), found.png (3), reliability.png (4), active.png (5, 6). RAISES CalibError: matplotlib is not installed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures: dict[str, Any] = {}
+    judged = [one for one in found if ("cw", "kd_pc") in one.figures]
+    if judged:
+        pictures |= {"ranking": ranking(judged), "found": found_first(judged), "reliability": reliability(judged)}
+    if any(curves.values()):
+        pictures["active"] = active({corpus: own for corpus, own in curves.items() if own})
+    for name, figure in pictures.items():
+        write_file(folder / f"{name}.png", picture_bytes(figure, ".png", 120))
+
+
+def _panels(n: int, width: float, height: float, down: int = 1, **shared: Any) -> tuple[Any, Any]:
+    figure = figure_class()(figsize=(width * n + 0.3, height * down), layout="constrained")
+    return figure, figure.subplots(down, n, squeeze=False, **shared)
+
+
+def ranking(found: Sequence[Found]) -> Any:
+    """Average precision and RMSE of each way, raw and calibrated, with intervals."""
+    figure, axes = _panels(2, 4.4, 2.6, len(found))
+    for row, one in zip(axes, found, strict=True):
+        for ax, figure_name in zip(row, ("average_precision", "rmse"), strict=True):
+            for place, name in enumerate(SHOWN):
+                look = LOOKS[name[1]]
+                own = one.figures[name][figure_name]
+                low, high = own.interval
+                ax.plot([low, high], [place, place], color=look["color"], linewidth=3, alpha=0.35)
+                ax.plot(own.estimate, place, linestyle="none", markersize=6, **look)
+                ax.annotate(
+                    f"{own.estimate:.3f}",
+                    (high, place),
+                    xytext=(5, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="small",
+                )
+                if figure_name == "rmse":
+                    ax.plot(
+                        one.after[name]["rmse"].estimate, place, linestyle="none", markerfacecolor="white", markersize=6, **look
+                    )
+            ax.set_yticks(range(len(SHOWN)), [NAMES[way] for _, way in SHOWN])
+            ax.set_ylim(len(SHOWN) - 0.5, -0.5)
+            ax.margins(x=0.15)
+            ax.set_xlim(left=0)
+            quiet_frame(ax)
+            ax.tick_params(axis="y", length=0)
+            ax.set_title(TITLES[one.corpus] if ax is row[0] else "", loc="left", fontsize="medium")
+        row[0].axvline(one.random["cw"].estimate, color="0.6", linestyle=":", linewidth=1)
+        row[0].annotate(
+            "random",
+            (one.random["cw"].estimate, len(SHOWN) - 0.6),
+            xytext=(3, 0),
+            textcoords="offset points",
+            fontsize="x-small",
+            color="0.4",
+        )
+    axes[-1][0].set_xlabel("average precision of finding wrong words")
+    axes[-1][1].set_xlabel("RMSE over 20 bins (white: after isotonic regression)")
+    return figure
+
+
+def found_first(found: Sequence[Found]) -> Any:
+    """Wrong words found beyond those of Delta, against words looked at."""
+    figure, axes = _panels(len(found), 4.2, 3.4)
+    looked_at = np.arange(0, FIRST + 1, 50)
+    for ax, one in zip(axes[0], found, strict=True):
+        curves = {name: np.mean([_found(way, looked_at) for way in one.quarters.ways[name]], axis=0) for name in SHOWN}
+        ends = []
+        for name, curve in curves.items():
+            if name[1] != "delta":
+                ax.plot(looked_at, curve - curves["cw", "delta"], color=LOOKS[name[1]]["color"], linewidth=1.5)
+                ends.append((float(curve[-1] - curves["cw", "delta"][-1]), name[1]))
+        ax.axhline(0, color=LOOKS["delta"]["color"], linewidth=1.2)
+        _label_ends(ax, FIRST, [*ends, (0.0, "delta")], NAMES)
+        ax.set_title(TITLES[one.corpus], loc="left", fontsize="medium")
+        ax.set(xlabel="words looked at, least sure first", xlim=(0, FIRST * 1.22))
+        quiet_frame(ax)
+    axes[0][0].set_ylabel("wrong words found beyond Delta's")
+    return figure
+
+
+def _found(way: Way, looked_at: Any) -> Any:
+    """Wrong words among so many of the least sure; words that are equally sure in any order."""
+    wrong = np.cumsum(~way.right[way.order])[way.ends]
+    return np.interp(looked_at, np.append(0, way.ends + 1), np.append(0, wrong))
+
+
+def _label_ends(ax: Any, x: float, ends: Sequence[tuple[float, str]], names: Mapping[str, str]) -> None:
+    """Names at the right end of curves, moved apart."""
+    low, high = ax.get_ylim()
+    least, place = 0.065 * (high - low), -np.inf
+    for y, name in sorted(ends):
+        place = max(y, place + least)
+        look = {**LOOKS, **ACTIVE_LOOKS}[name]
+        ax.annotate(
+            names[name],
+            (x, place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+            color=look["color"],
+        )
+
+
+def reliability(found: Sequence[Found]) -> Any:
+    """Share of right words in each twentieth of the confidence, raw and calibrated."""
+    figure, axes = _panels(2, 3.6, 3.6, len(found), sharex=True, sharey=True)
+    shown = [("cw", "kd_pc"), ("cw", "kd_fixed"), ("cw", "wkbv"), ("crf", "crf")]
+    for row, one in zip(axes, found, strict=True):
+        for ax, ways, words in zip(
+            row, (one.quarters.ways, one.quarters.after), ("as it is", "after isotonic regression"), strict=True
+        ):
+            ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
+            for name in shown:
+                centres, shares = _shares(ways[name])
+                ax.plot(centres, shares, linewidth=1.2, markersize=4, label=NAMES[name[1]], **LOOKS[name[1]])
+            ax.set(xlim=(0, 1), ylim=(0, 1))
+            ax.set_title(f"{TITLES[one.corpus]}, {words}", loc="left", fontsize="medium")
+            ax.set_box_aspect(1)
+            quiet_frame(ax)
+        row[0].set_ylabel("share that is right")
+    axes[0][0].legend(edgecolor="none", fontsize="small", loc="upper left")
+    for ax in axes[-1]:
+        ax.set_xlabel("confidence, centre of the bin")
+    return figure
+
+
+def _shares(of_quarters: Sequence[Way], least: int = 20) -> tuple[Any, Any]:
+    """(centres, shares) of the bins that hold so many words."""
+    sure, right = (np.concatenate([getattr(one, name) for one in of_quarters]) for name in ("sure", "right"))
+    counts = np.bincount(bins_of(sure), minlength=BINS)
+    hits = np.bincount(bins_of(sure), weights=right, minlength=BINS)
+    kept = counts >= least
+    return (np.arange(BINS)[kept] + 0.5) / BINS, hits[kept] / counts[kept]
+
+
+def active(curves: Mapping[str, Mapping[str, list[Floats]]]) -> Any:
+    """F against words labelled, the mean over seeds."""
+    figure, axes = _panels(len(curves), 4.6, 3.6)
+    for ax, (corpus, of_ways) in zip(axes[0], curves.items(), strict=True):
+        ends, last = [], min(curve[-1, 0] for of_seeds in of_ways.values() for curve in of_seeds)
+        words = np.linspace(max(curve[0, 0] for of_seeds in of_ways.values() for curve in of_seeds), last, 60)
+        for way, of_seeds in of_ways.items():
+            mean = np.mean([np.interp(words, curve[:, 0], curve[:, 1]) for curve in of_seeds], axis=0)
+            ax.plot(words, mean, color=ACTIVE_LOOKS[way]["color"], linewidth=1.5, linestyle="--" if way == "random" else "-")
+            ends.append((float(mean[-1]), way))
+        _label_ends(ax, last, ends, ACTIVE)
+        ax.set_title(TITLES[corpus], loc="left", fontsize="medium")
+        ax.set(xlabel="words labelled", xlim=(0, last * 1.3))
+        quiet_frame(ax)
+    axes[0][0].set_ylabel("F on held-out sentences")
+    return figure

@@ -1,0 +1,152 @@
+"""The three parts of the experiments, fold by fold; what is in the folder already is not run again."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spacy_calib.cli.shared.atomic import write_file
+from spacy_calib.types import Ints
+
+from . import active
+from .data import Sentences
+from .learning import (
+    RULES,
+    Tuning,
+    answers,
+    choose_scale,
+    choose_settings,
+    confidences,
+    counts_of,
+    crf_marginals,
+    train,
+    train_crf,
+)
+
+PARTS = ("confidence", "learners", "active", "passive")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """folder (Path): Of the answers. folds (int): Of the learners. quarters (int): Parts for confidence, each is judged by models of the
+    others. rounds (int): Passes over training data. run (int | None): No more folds, quarters, seeds than these. pa_folds (int): Folds in which
+    PA, which takes longest, is trained."""
+
+    folder: Path
+    folds: int = 10
+    quarters: int = 4
+    rounds: int = 10
+    seed: int = 0
+    run: int | None = None
+    pa_folds: int = 10
+    tuning: Tuning = field(default_factory=Tuning)
+    active: active.Setting = field(default_factory=active.Setting)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file of a part."""
+
+    part: str
+    corpus: str
+    number: int
+
+    def path(self, folder: Path) -> Path:
+        return folder / f"{self.part}-{self.corpus}-{self.number}.npz"
+
+
+def jobs_of(plan: Plan, parts: Iterable[str], corpora: Iterable[str]) -> Iterator[Job]:
+    """In the order in which they are run: each part of all corpora, a fold of one after a fold of the other."""
+    numbers = {"confidence": plan.quarters, "learners": plan.folds, "active": plan.active.seeds, "passive": plan.quarters}
+    corpora = list(corpora)
+    for part in parts:
+        for number in range(min(numbers[part], plan.run or numbers[part])):
+            for corpus in corpora:
+                yield Job(part, corpus, number)
+
+
+def run_job(job: Job, data: Sentences, plan: Plan) -> None:
+    """Run it and write its file, unless it is there."""
+    path = job.path(plan.folder)
+    if path.exists():
+        return
+    began = time.process_time()
+    runs = {"confidence": run_quarter, "learners": run_fold, "active": run_active, "passive": run_passive}
+    found, notes = runs[job.part](data, plan, job.number)
+    notes["seconds"] = round(time.process_time() - began, 1)
+    held = io.BytesIO()
+    np.savez_compressed(held, notes=np.array(json.dumps(notes)), **found)
+    write_file(path, held.getvalue())
+
+
+def read_job(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arrays, notes) of a file."""
+    with np.load(path) as held:
+        arrays = {name: held[name] for name in held.files}
+    return arrays, json.loads(str(arrays.pop("notes")))
+
+
+def parts_of(n: int, count: int, number: int, seed: int) -> tuple[Ints, Ints]:
+    """(training, judged) sentences of part `number` of `count`."""
+    of = np.random.default_rng(seed).permutation(n) % count
+    return np.flatnonzero(of != number), np.flatnonzero(of == number)
+
+
+def run_fold(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Table 2: COUNTS of each sentence of the fold by each learner, settings chosen on its training part."""
+    training, judged = parts_of(len(data), plan.folds, number, plan.seed)
+    found: dict[str, Any] = {"sentences": judged}
+    notes: dict[str, Any] = {"settings": {}}
+    for rule in RULES:
+        if rule == "pa" and number >= plan.pa_folds:
+            continue
+        settings = choose_settings(data, training, rule, plan.seed, plan.tuning)
+        learner = train(data, training, rule, plan.rounds, plan.seed, settings)
+        found[f"counts_{rule}"] = counts_of(data, answers(data, learner, judged), judged)
+        notes["settings"][rule] = settings
+    return found, notes
+
+
+def run_quarter(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Table 3 and figures 2 to 4: each way's confidence in each word of the quarter, by CW, and of CRFsuite."""
+    training, judged = parts_of(len(data), plan.quarters, number, plan.seed + 1)
+    found, notes = _ask(data, plan, training, judged, "cw")
+    crf = train_crf(data, training)
+    said = answers(data, crf, judged)
+    own = np.concatenate(said)
+    found |= {"counts_crf": counts_of(data, said, judged), "right_crf": own == data.gold_of(judged)}
+    found["sure_crf_crf"] = crf_marginals(data, crf, judged, own)
+    return found, notes
+
+
+def run_passive(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Figure 2, below: the ways that ask for no variance, by PA."""
+    training, judged = parts_of(len(data), plan.quarters, number, plan.seed + 1)
+    return _ask(data, plan, training, judged, "pa")
+
+
+def _ask(data: Sentences, plan: Plan, training: Ints, judged: Ints, rule: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    settings = choose_settings(data, training, rule, plan.seed, plan.tuning)
+    precision = choose_scale(data, training, rule, plan.rounds, plan.seed, settings, plan.tuning)
+    learner = train(data, training, rule, plan.rounds, plan.seed, settings)
+    said = answers(data, learner, judged)
+    own = np.concatenate(said)
+    scales = {way: max(of_way, key=of_way.__getitem__) for way, of_way in precision.items()}
+    sure = confidences(data, learner, judged, own, scales, plan.seed)
+    found = {
+        "sentences": judged, "lengths": np.array([len(one) for one in said]), f"counts_{rule}": counts_of(data, said, judged),
+        f"right_{rule}": own == data.gold_of(judged), **{f"sure_{rule}_{way}": values for way, values in sure.items()},
+    }  # fmt: skip
+    return found, {"settings": {rule: settings}, "precision_by_scale": precision}
+
+
+def run_active(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Figures 5 and 6: F against words labelled, of each way to choose sentences, from the same beginning."""
+    return active.simulate_all(data, plan.active, plan.seed + number), {"setting": asdict(plan.active)}

@@ -1,0 +1,151 @@
+"""scripts/sequences: what spans are, how wrong words are found, and what is left after a run that stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sequences.claims import Claim, over_folds
+from sequences.data import Sentences, spans_of
+from sequences.judge import Sampled, Way, f_measure, rmse_of, weights_of
+from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, drawn, shares_by_scale, train
+from sequences.runs import Job, Plan, jobs_of, parts_of, read_job, run_job
+from sklearn.metrics import average_precision_score
+from spacy.training import iob_to_biluo
+from spacy.training.iob_utils import biluo_tags_to_spans
+from spacy.vocab import Vocab
+
+from spacy_calib.sequence.features.index import Sparse
+
+TAGS = st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])
+
+
+@given(st.lists(TAGS, min_size=1, max_size=12))
+def test_spans_are_those_of_spacy_where_tags_are_whole(tags):
+    from spacy.tokens import Doc
+
+    whole = [
+        tag if tag[0] != "I" or (i and tags[i - 1][1:] == tag[1:] and tags[i - 1] != "O") else f"B{tag[1:]}"
+        for i, tag in enumerate(tags)
+    ]
+    doc = Doc(Vocab(), words=["x"] * len(whole))
+    assert spans_of(whole) == {(s.start, s.end, s.label_) for s in biluo_tags_to_spans(doc, iob_to_biluo(whole))}
+
+
+def test_an_inside_tag_alone_begins_a_span_as_conlleval_counts():
+    assert spans_of(["I-A", "I-A", "O", "I-B"]) == {(0, 2, "A"), (3, 4, "B")}
+    assert spans_of(["B-A", "I-B", "I-B", "B-B"]) == {(0, 1, "A"), (1, 3, "B"), (3, 4, "B")}
+
+
+def test_rmse_by_hand():
+    # Bins [.5, .55) with one of two right and [.95, 1] with both: (.525 - .5) and (.975 - 1), two words each.
+    sure = np.array([0.5, 0.54, 0.96, 1.0])
+    assert rmse_of(sure, np.array([True, False, True, True])) == pytest.approx(0.025)
+    # Only the words of weight: one in the first bin, right.
+    assert rmse_of(sure, np.array([True, False, True, True]), np.array([1.0, 0, 0, 0])) == pytest.approx(0.475)
+
+
+def way(seed: int, n_sentences: int = 30) -> Way:
+    rng = np.random.default_rng(seed)
+    sentences = np.repeat(np.arange(n_sentences), rng.integers(1, 6, n_sentences))
+    sure = rng.integers(1, 11, len(sentences)) / 10
+    return Way(sure, rng.random(len(sure)) < sure, sentences)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000))
+def test_weights_are_repeated_sentences(seed):
+    one = way(seed)
+    weights = weights_of([30], 1, seed)[0][0]
+    places = np.concatenate([np.repeat(np.flatnonzero(one.sentences == i), int(times)) for i, times in enumerate(weights)])
+    again = Way(one.sure[places], one.right[places], one.sentences[places])
+    assert one.figures(weights) == pytest.approx(again.figures())
+    if (~one.right).any():
+        assert one.figures()["average_precision"] == pytest.approx(average_precision_score(~one.right, 1 - one.sure))
+
+
+def test_equally_sure_words_are_looked_at_in_any_order(monkeypatch):
+    monkeypatch.setattr("sequences.judge.FIRST", 3)
+    one = Way(np.array([0.1, 0.5, 0.5, 0.5, 0.5]), np.array([False, True, False, True, True]), np.zeros(5, dtype=int))
+    assert one.figures()["found"] == pytest.approx(1 + 2 / 4)
+
+
+def test_f_of_sums():
+    assert f_measure(np.array([[3.0, 4, 6, 0, 0], [0, 0, 0, 0, 0]])).tolist() == [0.6, 0]
+
+
+def test_verdicts():
+    draws = np.linspace(-1, 1, 1001)
+    assert [Claim("", Sampled(at, at + draws)).row()["verdict"] for at in (2.0, 0.0, -2.0)] == ["held", "not shown", "not held"]
+    assert over_folds([1.0, 2.0, 3.0], [0.0, 1.0, 2.0]) == (1.0, 1.0)
+
+
+# Runs
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two labels that the first feature tells most of the time; a feature of its own for each word, so that there are unseen ones."""
+    rng = np.random.default_rng(3)
+    rows, gold, at = [], [], 3
+    for _ in range(60):
+        labels = rng.integers(0, 2, 4)
+        seen = np.where(rng.random(4) < 0.85, labels, 1 - labels)
+        rows.append(
+            Sparse(np.stack([np.zeros(4, dtype=int), 1 + seen, at + np.arange(4)], axis=1).reshape(-1), np.arange(5) * 3)
+        )
+        gold.append(labels)
+        at += 4
+    return Sentences(rows, gold, ("O", "B-A"), at)
+
+
+PLAN = {"rounds": 1, "folds": 3, "quarters": 2, "tuning": Tuning(30, 10, 1, (0.01, 1.0), 4)}
+
+
+def test_folds_hold_each_sentence_once():
+    held = np.concatenate([parts_of(23, 4, number, 0)[1] for number in range(4)])
+    assert sorted(held.tolist()) == list(range(23))
+    training, judged = parts_of(23, 4, 1, 0)
+    assert not set(training.tolist()) & set(judged.tolist())
+
+
+def test_nothing_is_chosen_on_what_is_judged(data, monkeypatch):
+    """Gold of the judged sentences is not read before the answers are there."""
+    training, judged = parts_of(len(data), 3, 0, 0)
+    read: set[int] = set()
+    monkeypatch.setattr(
+        "sequences.learning.train",
+        lambda data, sentences, *rest: read.update(sentences.tolist()) or train(data, sentences, *rest),
+    )
+    monkeypatch.setattr(
+        "sequences.learning.counts_of", lambda data, said, at: read.update(at.tolist()) or counts_of(data, said, at)
+    )
+    tuning = PLAN["tuning"]
+    chosen = choose_settings(data, training, "cw", 0, tuning)
+    assert set(chosen) == {"phi"}
+    assert set(choose_scale(data, training, "cw", 1, 0, chosen, tuning)) == {"kd_pc", "kd_fixed"}
+    assert set(choose_scale(data, training, "pa", 1, 0, {}, tuning)) == {"kd_fixed"}
+    assert read
+    assert not read & set(judged.tolist())
+
+
+def test_shares_of_a_scale_are_those_of_its_draws(data):
+    learner, some = train(data, np.arange(40), "cw", 1, 0, {}), np.arange(40, 60)
+    for scale, shares in shares_by_scale(data, learner, some, True, 0, PLAN["tuning"]):
+        own = drawn(data, learner, some, scale, True, 0, PLAN["tuning"].draws)
+        assert all((a == b).all() for a, b in zip(shares, own, strict=True))
+
+
+def test_a_run_goes_on_where_it_stopped(data, tmp_path):
+    plan = Plan(tmp_path, **PLAN)
+    jobs = list(jobs_of(plan, ["learners", "passive"], ["np", "spanish"]))
+    assert [job.path(tmp_path).name for job in jobs[:3]] == ["learners-np-0.npz", "learners-spanish-0.npz", "learners-np-1.npz"]
+    run_job(Job("passive", "np", 0), data, plan)
+    path = Job("passive", "np", 0).path(tmp_path)
+    arrays, notes = read_job(path)
+    assert len(arrays["sure_pa_delta"]) == arrays["lengths"].sum() == len(arrays["right_pa"])
+    assert set(notes) == {"settings", "precision_by_scale", "seconds"}
+    before = path.stat().st_mtime_ns
+    run_job(Job("passive", "np", 0), None, plan)
+    assert path.stat().st_mtime_ns == before
