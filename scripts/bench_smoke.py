@@ -54,6 +54,7 @@ RUNS = {
         "run --corpora np --most 60 --rounds 1 --run 2 --samples 20 --folder {output} --pictures {output}/png", "| CW | KD-PC |"
     ),
     "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
+    "hmm_crf_table.py": Run("ewt --bin-size 200 --most 40 --cache {output}", "| CRF, spelling | calibrated |"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
@@ -79,7 +80,9 @@ RUNS = {
 # What is no program: its module is imported by those above.
 PARTS = {
     "beam_pairs.py": "beam_pairs",
+    "chain_pairs.py": "chain_pairs",
     "conllu.py": "conllu",
+    "hmm_crf_models.py": "hmm_crf_models",
     "corpus_pairs.py": "corpus_pairs",
     "study_common.py": "study_common",
     "quality/holm.py": "quality.holm",
@@ -161,7 +164,7 @@ def conllu(n: int, seed: int, sent_id: str, per_document: int = 2) -> str:
 
 def write_treebanks(folder: Path) -> None:
     """data/ud_english_ewt and some tweets as SPACY_CALIB_DATA has them, and a package `dante` with the files of dante-corpora."""
-    for seed, (split, n) in enumerate({"dev": 480, "test": 240}.items()):
+    for seed, (split, n) in enumerate({"dev": 480, "test": 240, "train": 120}.items()):
         path = folder / "data" / "ud_english_ewt" / f"{split}.conllu.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(conllu(n, seed, f"{split}-{{document}}-{{sentence}}").encode()))

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import spacy
 from spacy.tokens import DocBin
+from spacy.training import Corpus
 
 from spacy_calib.analysis.studies import Bins, bin_study
 from spacy_calib.analysis.synthetic import Synthetic
@@ -117,6 +119,34 @@ def test_a_recognizer_is_judged_by_its_beam_too(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_sequence_model_is_judged_by_its_joint_marginals_too(tmp_path, capsys):
+    from study_tag_pairs import main
+
+    from tests.cli.conftest import calib
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("calib_hmm")
+    for name, seed in (("train", 1), ("dev", 2), ("test", 3)):
+        docs = [gold_doc(nlp.vocab, sentence) for sentence in made_up_sentences(40, seed)]
+        DocBin(docs=docs).to_disk(tmp_path / f"{name}.spacy")
+    nlp.initialize(lambda: list(Corpus(tmp_path / "train.spacy")(nlp)))
+    nlp.to_disk(tmp_path / "hmm")
+    dev, test, sure = tmp_path / "dev.spacy", tmp_path / "test.spacy", tmp_path / "sure"
+    assert calib("fit", tmp_path / "hmm", dev, sure, "-C", "calib_hmm", "-m", "isotonic", "--silent").code == 0
+    capsys.readouterr()
+    output = tmp_path / "pairs.json"
+    assert main([str(sure), str(test), "--fit", str(dev), "--gold-preproc", "--output", str(output)]) == 0
+    assert "pairs, joint calibrated, less pairs, joint raw: log loss -" in capsys.readouterr().out
+    rows = json.loads(output.read_text())[4:]
+    assert [(row["event"], row["scores"]) for row in rows] == [
+        ("pairs, joint", "raw"), ("pairs, joint", "calibrated"), ("pairs, product", "raw"),
+        ("pairs, product", "of calibrated tags"), ("pairs, product", "calibrated"),
+    ]  # fmt: skip
+    assert len({(row["events"], row["right"]) for row in rows}) == 1  # the same events
+    assert rows[1]["log_loss"] < rows[0]["log_loss"]
+    assert all(row["by_group"] is not None and row["low"] <= row["high"] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("script", "arguments", "message"),
     [
@@ -130,6 +160,7 @@ def test_a_recognizer_is_judged_by_its_beam_too(tmp_path, capfd):
         ("study_tag_pairs", ["MODEL", "DATA", "--threshold", "0.001"], "Option --threshold must be at least 0.01"),
         ("study_tag_pairs", ["MODEL", "DATA", "--threshold", "0.9999"], "No two consecutive tokens"),
         ("study_tag_pairs", ["MODEL", "DATA", "--beam-width", "4"], "Option --beam-width is for entity recognizers"),
+        ("study_tag_pairs", ["MODEL", "DATA", "--fit", "DATA"], "Option --fit is for sequence models"),
     ],
 )
 def test_faults_are_one_sentence(script, arguments, message, request):
