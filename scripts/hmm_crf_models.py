@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import spacy
@@ -95,7 +95,7 @@ class Model:
 
     @property
     def pipe(self) -> ChainLabeller:
-        return self.nlp.get_pipe("labeller")
+        return cast(ChainLabeller, self.nlp.get_pipe("labeller"))
 
     def sums(self, split: Split) -> list[Sums]:
         """Forward-backward over the Docs, some at a time, in order."""

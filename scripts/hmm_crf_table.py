@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -236,11 +236,13 @@ def show_claims(judged: dict[str, Judged], tags: Sequence[int], query: int, tag:
         line(f"{name} is {kind}confident", "figure 3", sure, f"too sure by {cell(sure)}", said(sure, side))
     difference("CRF with full features less CRF, CalibErr", "thesis, 4.1.2", full.tags[RAW].together, crf.tags[RAW].together)
     if CRF_ALL in judged:
-        for one, other in ((CRF_ALL, HMM), (SPELLING, CRF_ALL)):
-            a, b = judged[one].tags[RAW].each[query], judged[other].tags[RAW].each[query]
+        for title, other in ((CRF_ALL, HMM), (SPELLING, CRF_ALL)):
+            a, b = judged[title].tags[RAW].each[query], judged[other].tags[RAW].each[query]
             found = a.difference(b)
             share = f"{a.estimate:.4f} is {a.estimate / b.estimate:.2f} of {b.estimate:.4f}; "
-            line(f"{one} less {other}, CalibErr of {tag}", "thesis, 4.2.2: about half", found, share + cell(found), said(found))
+            line(
+                f"{title} less {other}, CalibErr of {tag}", "thesis, 4.2.2: about half", found, share + cell(found), said(found)
+            )
     for name, own in judged.items():
         difference(f"calibration lowers CalibErr of {name}", "-", own.tags[CALIBRATED].together, own.tags[RAW].together)
     difference("calibrated, CRF less HMM", "-", crf.tags[CALIBRATED].together, hmm.tags[CALIBRATED].together)
@@ -330,14 +332,12 @@ def study(options: argparse.Namespace) -> dict[str, Any]:
         show_models(judged, query, corpus.query, size, rows)
         show_claims(judged, tags, query, corpus.query, claims)
         found[name] = {"models": rows, "claims": claims}
-        drawers: list[tuple[Path | None, Callable[[Path], None]]] = [
-            (options.plot, lambda path, judged=judged: draw_curves(path, judged, size)),
-            (options.plot_tags, lambda path, judged=judged, tags=tags, wanted=wanted: draw_differences(
-                path, judged, tags, names, [f"{names[a]} {names[b]}" for a, b in wanted.tolist()])),
-        ]  # fmt: skip
-        for path, draw in drawers if name == corpus.tests[0] else []:
-            if path is not None:
-                draw(path)
+        if name == corpus.tests[0]:
+            if options.plot is not None:
+                draw_curves(options.plot, judged, size)
+            if options.plot_tags is not None:
+                pairs = [f"{names[first]} {names[second]}" for first, second in wanted.tolist()]
+                draw_differences(options.plot_tags, judged, tags, names, pairs)
     return found
 
 
