@@ -156,10 +156,11 @@ def interval_of(found: Interval) -> str:
 
 
 def run_chain(nlp: Language, pipe: Calibrator, corpus: ScoredCorpus, data: Path, options: argparse.Namespace) -> ChainPairs:
-    """Joint marginals over the data. RAISES C343: the calib pipe does not read a sequence model."""
+    """Joint marginals over the data. RAISES CalibError: the calib pipe does not read a sequence model."""
     labeller = pipe.lookup.component()
     if not isinstance(labeller, ChainLabeller):
-        raise calib_error("C343", option="--fit", component=pipe.source.component, kind=type(labeller).__name__)
+        given = f"but component '{pipe.source.component}' is a {type(labeller).__name__}; leave it out."
+        raise CalibError("study", f"Option --fit is for sequence models (calib_crf, calib_hmm, calib_crfsuite), {given}")
     before = nlp.pipe_names[: nlp.pipe_names.index(pipe.source.component)]
     done = run_pipes(
         nlp, stream_examples(nlp, data, gold_preproc=options.gold_preproc), before, silent=options.silent, what="Pairs"

@@ -208,7 +208,6 @@ _MESSAGES = {
     "C329": "CRFsuite is not installed: pip install 'spacy-calib[crfsuite]'.",
     "C328": "Cannot read the feature template {given!r}; it is a name (chunking, spelling), or a list of texts such as 'ORTH[-1] ORTH[0]': attributes of tokens and how far off they stand.",
     "C342": "The component '{name}' ({kind}) gives pairs of labels no probability; a calib_crf, a calib_hmm or a calib_crfsuite does.",
-    "C343": "Option {option} is for sequence models (calib_crf, calib_hmm, calib_crfsuite), but component '{component}' is a {kind}; leave it out.",
     # Coreference
     "C355": "Antecedents of mentions do not fit together: {why}.",
     "C356": "There is nothing to learn coreference from: give examples whose gold has clusters of mentions (doc.spans['coref_clusters_1'] and so on).",
