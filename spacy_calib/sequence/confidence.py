@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..sources.base import to_numpy
 from ..types import Floats, Ints
 from .inference.best import best_through, k_best, viterbi
 from .inference.chains import Chains, Potentials
@@ -20,7 +21,7 @@ def shares_of(labellings: Any, weights: Any, n_labels: int) -> Floats:
 
     labellings (array): Columns, shape (k, length). weights: Of each, shape (k,); where all are 0 they count alike.
     """
-    given = np.asarray(labellings)
+    given = to_numpy(labellings)
     counted = np.asarray(weights, dtype=np.float64)
     counted = counted if counted.sum() > 0 else np.ones(len(given))
     shares = np.zeros((given.shape[1], n_labels))
@@ -35,7 +36,7 @@ def k_best_shares(chains: Chains, k: int, weighted: bool) -> list[Floats]:
     """
     found = k_best(chains, k)
     return [
-        shares_of(one.labels, np.maximum(0.0, one.scores) if weighted else np.ones(len(one.scores)), chains.n_labels)
+        shares_of(one.labels, np.maximum(0.0, to_numpy(one.scores)) if weighted else np.ones(len(one.scores)), chains.n_labels)
         for one in found
     ]
 
@@ -44,7 +45,7 @@ def gaps(chains: Chains) -> list[Floats]:
     """Delta: by how much the best labelling with the predicted label scores above the best one without it, through the logistic function: at
     least a half. The others share the rest in proportion to the exponential of the scores of the best labellings through them.
     """
-    through = best_through(chains)
+    through = to_numpy(best_through(chains))
     if chains.n_labels == 1:
         return chains.unpacked(np.ones_like(through))
     best = through.argmax(axis=1)

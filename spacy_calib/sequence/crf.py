@@ -13,6 +13,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, set_dropout_rate
 
+from ..errors import calib_error
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
 from .layers import add_gradient, potentials_of
@@ -26,7 +27,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller.
     loss (str): What training lowers: likelihood, perceptron, passive_aggressive, hinge. Only the first is after true probabilities.
     label_smoothing (float), neg_prefix (str): As in spaCy's tagger.
-    RAISES C001: no such target or loss. C324: no such extension.
+    RAISES C001: no such target or loss, or a share out of range. C324: no such extension.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
     ):
         get_loss(loss)
         get_target(target)
+        if not 0 <= label_smoothing < 1:
+            raise calib_error("C001", name="label_smoothing", wanted="at least 0 and less than 1", given=label_smoothing)
         self.vocab, self.model, self.name = vocab, model, name
         self.cfg = {
             "labels": [], "target": target, "loss": loss, "by_sentence": by_sentence, "label_smoothing": label_smoothing,

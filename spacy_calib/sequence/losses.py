@@ -60,9 +60,8 @@ def likelihood(asked: Question) -> Loss:
     lost, target = float(every.log_z.sum() - right.log_z.sum()), right.marginals
     if asked.smoothing:
         target = _smoothed(asked, target)
-        scores = asked.chains.scores
-        xp = asked.chains.xp
-        lost += float(xp.where(xp.isfinite(scores), (right.marginals - target) * scores, 0.0).sum())
+        xp, scores = asked.chains.xp, asked.chains.scores
+        lost += float(((right.marginals - target) * xp.where(xp.isfinite(scores), scores, 0.0)).sum())
     return _loss(asked.chains, lost, every.marginals - target, every.expected_transitions - right.expected_transitions)
 
 
@@ -114,7 +113,7 @@ def perceptron(asked: Question) -> Loss:
 
 
 def hinge(asked: Question) -> Loss:
-    """How much a labelling with its Hamming distance scores above the best right one, at most (Taskar et al. 2003)."""
+    """How much a labelling, with a point for each of its labels that is known to be wrong, scores above the best right one, at most (Taskar et al. 2003)."""
     return _compared(asked, viterbi(_with_cost(asked)), with_cost=True)
 
 
@@ -148,15 +147,17 @@ def _with_cost(asked: Question) -> Chains:
 def _compared(asked: Question, rivals: list[Any], with_cost: bool, most: float | None = None) -> Loss:
     """Of each sequence: how much its rival scores above the best right labelling, and the difference of their features as the gradient.
 
-    rivals: A labelling of each sequence. with_cost (bool): Whether their Hamming distance is added. most (float | None): Where it is given, a
+    rivals: A labelling of each sequence. with_cost (bool): Whether a point is added for each of their labels that is known to be wrong. most (float | None): Where it is given, a
         gradient is weighed by min(most, loss / squared size of the difference).
     """
     chains, xp, width = asked.chains, asked.chains.xp, asked.chains.n_labels
     owner, n = chains.packing.on(xp, "owner"), len(chains.packing.lengths)
     best = viterbi(asked.right)
     rival, own = chains.packed(rivals), chains.packed(best)
-    distance = chains.summed((rival != own).astype("float64"))
-    lost = chains.scores_of(rivals) - chains.scores_of(best) + distance * with_cost
+    rows = xp.arange(len(chains.scores))
+    lost = chains.scores_of(rivals) - chains.scores_of(best)
+    if with_cost:
+        lost += chains.summed((~xp.isfinite(asked.right.scores[rows, rival])).astype("float64"))
     # How often each has each transition: what both have often cancels out.
     of_sequence = owner[chains.packing.on(xp, "followed")[1]] * width**2
     codes = xp.concatenate([of_sequence + _steps(chains, rival), of_sequence + _steps(chains, own)])
@@ -166,9 +167,9 @@ def _compared(asked: Question, rivals: list[Any], with_cost: bool, most: float |
     by = _count(place.reshape(-1), signs, len(at), xp)
     weights = xp.ones(n)
     if most is not None:
-        size = 2 * distance + _count(at // width**2, by**2, n, xp)
+        size = 2 * chains.summed((rival != own).astype("float64")) + _count(at // width**2, by**2, n, xp)
         weights = xp.minimum(most, lost / xp.maximum(size, 1.0))
-    positions, rows = xp.zeros_like(chains.scores), xp.arange(len(chains.scores))
+    positions = xp.zeros_like(chains.scores)
     positions[rows, rival] += weights[owner]
     positions[rows, own] -= weights[owner]
     transitions = _count(at % width**2, by * weights[at // width**2], width**2, xp).reshape(width, width)

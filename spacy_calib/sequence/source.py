@@ -111,10 +111,10 @@ def _path_scores(sums: Sums, table: Ints, taken: Sequence[Ints]) -> Floats:
     scores = np.zeros(len(table))
     known = np.flatnonzero([len(own) > 0 for own in taken])
     if len(known):
-        xp, packed = sums.chains.xp, sums.chains.packing.packed
+        packed = sums.chains.packing.packed
         places = np.concatenate([packed[start:end] for start, end in table[known, :2].tolist()])
         labels = np.concatenate([taken[i] for i in known.tolist()])
-        found = sums.paths(xp.asarray(places), xp.asarray(labels), table[known, 1] - table[known, 0])
+        found = sums.paths(places, labels, table[known, 1] - table[known, 0])
         scores[known] = np.clip(to_numpy(found), 0.0, 1.0)
     return scores
 

@@ -126,6 +126,8 @@ def test_faults():
         trained(lambda nlp: [tagged(nlp, ["x"], ["X"])], steps=0)
     with pytest.raises(CalibError, match="loss"):
         nlp.add_pipe("calib_crf", name="one", config={"loss": "mse"})
+    with pytest.raises(CalibError, match="label_smoothing must be at least 0 and less than 1"):
+        nlp.add_pipe("calib_crf", name="smooth", config={"label_smoothing": 1.0})
     with pytest.raises(CalibError, match="target"):
         nlp.add_pipe("calib_crf", name="two", config={"target": "pos"})
     with pytest.raises(CalibError, match="no extension 'crf_missing'"):

@@ -185,8 +185,9 @@ class Chains:
 
     def unpacked(self, of_positions: Any) -> list[Any]:
         """What is given for packed positions, sequence by sequence in the order given."""
-        flat = of_positions[self.packing.on(self.xp, "packed")]
-        return self.xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
+        xp = get_array_module(of_positions)
+        flat = of_positions[self.packing.on(xp, "packed")]
+        return xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
 
     def packed(self, labels: Sequence[Any]) -> Any:
         """The labels of each sequence in the order given, packed, shape (N,)."""

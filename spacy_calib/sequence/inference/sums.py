@@ -52,6 +52,7 @@ class Sums(ABC):
         if not len(lengths):
             return self.chains.xp.zeros(0)
         xp = self.chains.xp
+        places, labels = xp.asarray(places), xp.asarray(labels)
         ends = np.cumsum(lengths)
         inner = np.ones(len(places), dtype=bool)
         inner[ends - lengths] = False
@@ -118,6 +119,7 @@ class ScaledSums(Sums):
         return (self.forward[before].T @ self.ahead[after]) * self.step
 
     def joint(self, first: Any, second: Any) -> Any:
+        first, second = map(self.chains.xp.asarray, (first, second))
         return self.forward[first][:, :, None] * self.step * self.ahead[second][:, None]
 
     def _log_steps(self, places: Any, labels: Any, next_places: Any, next_labels: Any) -> Any:
@@ -154,6 +156,7 @@ class LogSums(Sums):
         return total
 
     def joint(self, first: Any, second: Any) -> Any:
+        first, second = map(self.chains.xp.asarray, (first, second))
         behind = self.chains.scores[second] + self.future[second]
         joint = self.forward[first][:, :, None] + self.chains.transitions + behind[:, None]
         chance = self.chains.xp.exp(joint - joint.max(axis=(1, 2), keepdims=True))

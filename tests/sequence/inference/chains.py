@@ -24,17 +24,21 @@ class Given(NamedTuple):
 
 @st.composite
 def small_chains(draw, spread: float = 3.0, forbid: bool = True) -> Given:
-    """One to four sequences of one to four positions over one to three labels; some transitions may be forbidden, never those to label 0."""
+    """One to four sequences of one to four positions over one to three labels; some transitions, ends and labels of positions may be forbidden,
+    never label 0 and what leads to it."""
     n_labels = draw(st.integers(1, 3))
     lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     transitions = rng.normal(scale=spread, size=(n_labels, n_labels))
+    starts, ends = rng.normal(scale=spread, size=(2, n_labels))
+    scores = [rng.normal(scale=spread, size=(length, n_labels)) for length in lengths]
     if forbid:
-        shut = rng.random((n_labels, n_labels)) < draw(st.sampled_from([0.0, 0.4]))
-        shut[:, 0] = False
-        transitions[shut] = -np.inf
-    potentials = Potentials(transitions, rng.normal(scale=spread, size=n_labels), rng.normal(scale=spread, size=n_labels))
-    return Given([rng.normal(scale=spread, size=(length, n_labels)) for length in lengths], potentials)
+        share = draw(st.sampled_from([0.0, 0.4]))
+        for one in (transitions, starts, ends, *scores):
+            shut = rng.random(one.shape) < share
+            shut[..., 0] = False
+            one[shut] = -np.inf
+    return Given(scores, Potentials(transitions, starts, ends))
 
 
 def enumerate_labellings(scores: np.ndarray, potentials: Potentials) -> dict[tuple[int, ...], float]:
