@@ -94,7 +94,7 @@ class ConfidenceSource(Source):
         if self.way in ways:
             return ways[self.way]()
         if isinstance(pipe, OnlineLabeller):
-            sequences = [one for doc in docs for one in pipe.features_of(doc)]
+            sequences = [one for doc in docs for one in pipe.features_of(doc, unseen=True)]
             draws = learner_draws(pipe.learner, sequences, self.k, self.scale, self.way == "kd_pc", self.seed)
         else:
             draws = head_draws(pipe, docs, self.k, self.scale, self.seed)

@@ -21,23 +21,27 @@ def learner_draws(
     """For each of k draws the scores of each sequence, and the potentials.
 
     scale (float): s. learned (bool): Whether weights are drawn from N(mu, s Sigma) (KD-PC), or from N(mu, s I) (KD-Fixed).
-    Only the weights that these sequences ask for are drawn; each has its own numbers, whatever stands beside it.
+    Only the weights that these sequences ask for are drawn; each has its own numbers, whatever stands beside it. A feature that the learner
+    has never seen has mean 0 and the variance that all began with.
     """
     width = learner.n_labels
     used, place = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *(one.rows for one in sequences)]), return_inverse=True)
     bounds = np.cumsum([0, *(len(one.rows) for one in sequences)])
     local = [Sparse(place[a:b], one.starts) for one, a, b in zip(sequences, bounds[:-1], bounds[1:], strict=True)]
-    codes = (used[:, None] * width + np.arange(width)).reshape(-1)
-    wanted = np.concatenate([codes, learner.n_features * width + np.arange(width * width)])
     rows = np.concatenate([used, learner.n_features + np.arange(width)])
-    mean = learner.mean_rows(rows).reshape(-1)
-    spread = np.sqrt(scale * learner.sigma[wanted]) if learned else np.full(len(wanted), np.sqrt(scale))
+    wanted = (rows[:, None] * width + np.arange(width)).reshape(-1)
+    seen = rows < learner.n_features + width
+    mean, variance = np.zeros((len(rows), width)), np.full((len(rows), width), learner.rule.start if learned else 1.0)
+    mean[seen] = learner.mean_rows(rows[seen])
+    if learned:
+        variance[seen] = learner.sigma.reshape(-1, width)[rows[seen]]
+    spread = np.sqrt(scale * variance)
     none = np.zeros(width)
     for draw in range(k):
-        weights = mean + spread * normals(wanted, draw, seed)
-        table = weights[: len(codes)].reshape(-1, width)
+        weights = mean + spread * normals(wanted, draw, seed).reshape(-1, width)
+        table = weights[: len(used)]
         scores = [np.add.reduceat(table[one.rows], one.starts[:-1], axis=0) for one in local]
-        yield scores, Potentials(weights[len(codes) :].reshape(width, width), none, none)
+        yield scores, Potentials(weights[len(used) :], none, none)
 
 
 def head_draws(pipe: Any, docs: Sequence[Doc], k: int, scale: float, seed: int) -> Iterator[tuple[list[Floats], Potentials]]:

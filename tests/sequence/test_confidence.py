@@ -2,13 +2,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import spacy
 from hypothesis import given, settings
 from scipy.stats import kstest
+from spacy.tokens import Doc
+from spacy.training import Example
 
 from spacy_calib.sequence.confidence import draw_shares, gaps, k_best_shares, normals, shares_of
+from spacy_calib.sequence.confidence_source import ConfidenceSource
+from spacy_calib.sequence.draws import learner_draws
+from spacy_calib.sequence.features.index import Sparse
 from spacy_calib.sequence.inference.best import viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from tests.sequence.inference.chains import enumerate_labellings, small_chains
+from tests.sequence.trained import TAGS, WORDS
 
 
 def test_shares_by_hand():
@@ -60,3 +67,39 @@ def test_normals_are_normal_independent_and_stay():
     assert abs(np.corrcoef(first[1:], first[:-1])[0, 1]) < 0.03
     assert (normals(codes[500:510], 0, 0) == first[500:510]).all()
     assert (normals(codes, 0, 1) != first).all()
+
+
+def learned():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("calib_online", config={"features": ["ORTH[0]", "ORTH[-1] ORTH[0]"]})
+    examples = [Example(Doc(nlp.vocab, words=WORDS), Doc(nlp.vocab, words=WORDS, tags=TAGS)) for _ in range(3)]
+    nlp.initialize(lambda: examples)
+    for _ in range(5):
+        nlp.update(examples)
+    return nlp, pipe
+
+
+@pytest.mark.parametrize("way", ["kd_pc", "kd_fixed"])
+def test_a_word_that_was_never_seen_is_less_sure(way):
+    """Its features have mean 0 and the variance that all began with; without them it would be as sure as the transitions are."""
+    nlp, pipe = learned()
+    doc = nlp(Doc(nlp.vocab, words=[WORDS[0], "unheard"]))
+    source = ConfidenceSource(way=way, scale=0.05, k=400)
+    [shares] = source.confidences(pipe, [doc])
+    draws = list(learner_draws(pipe.learner, pipe.features_of(doc), 400, 0.05, way == "kd_pc", 0))
+    [without] = draw_shares(draws, len(pipe.labels))
+    assert shares[1].max() < without[1].max()
+    assert shares[0].max() == pytest.approx(without[0].max(), abs=0.1)
+    # Another text beside it changes nothing.
+    both = source.confidences(pipe, [nlp(Doc(nlp.vocab, words=["other", "words"])), doc])
+    assert (both[1] == shares).all()
+
+
+def test_draws_have_the_mean_and_variance_of_the_weights():
+    _, pipe = learned()
+    learner, tokens = pipe.learner, Sparse(np.array([1, 1 << 45]), np.array([0, 1, 2]))
+    width = learner.n_labels
+    draws = np.array([scores for scores, _ in learner_draws(learner, [tokens], 3000, 0.5, True, 0)])[:, 0]
+    variance = np.stack([learner.sigma.reshape(-1, width)[1], np.ones(width)])
+    assert draws.mean(axis=0) == pytest.approx(np.stack([learner.mean.reshape(-1, width)[1], np.zeros(width)]), abs=0.08)
+    assert draws.var(axis=0) == pytest.approx(0.5 * variance, rel=0.15)

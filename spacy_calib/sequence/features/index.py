@@ -12,6 +12,8 @@ from scipy.sparse import csr_matrix
 from ...types import Floats, Ints
 
 Hashes = NDArray[np.uint64]
+# First row of features that are not known, and the bits of their hashes that are left out, so that a row times the number of labels is a number.
+_BEYOND, _KEPT = 1 << 40, np.uint64(20)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +44,17 @@ class FeatureIndex:
         hashes, counts = np.unique(flat, return_counts=True)
         return cls(hashes[counts >= least])
 
-    def rows(self, found: Hashes) -> Sparse:
-        """The known features of each token. found (Hashes): Shape (n, n_templates)."""
+    def rows(self, found: Hashes, unseen: bool = False) -> Sparse:
+        """The known features of each token. found (Hashes): Shape (n, n_templates).
+
+        unseen (bool): Those that are not known, too, each in a row of its own beyond any table: for what asks how little is known of them.
+        """
         place = np.searchsorted(self.hashes, found.reshape(-1))
         known = np.zeros(len(place), dtype=bool)
         inside = place < len(self.hashes)
         known[inside] = self.hashes[place[inside]] == found.reshape(-1)[inside]
-        rows = np.where(known, place + 1, -1).reshape(found.shape)
+        others = _BEYOND + (found.reshape(-1) >> _KEPT).astype(np.intp) if unseen else -1
+        rows = np.where(known, place + 1, others).reshape(found.shape)
         rows = np.concatenate([np.zeros((len(found), 1), dtype=np.intp), rows], axis=1)
         kept = rows >= 0
         return Sparse(rows[kept], np.concatenate([[0], np.cumsum(kept.sum(axis=1))]))

@@ -83,10 +83,10 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
 
     # Prediction
 
-    def features_of(self, doc: Doc) -> list[Sparse]:
-        """The known features of each chain of a Doc."""
+    def features_of(self, doc: Doc, unseen: bool = False) -> list[Sparse]:
+        """The known features of each chain of a Doc. unseen (bool): The others too, see `FeatureIndex.rows`."""
         bounds = self.bounds(doc)
-        rows = self.index.rows(self._hashes(doc, bounds))
+        rows = self.index.rows(self._hashes(doc, bounds), unseen)
         return [cut(rows, start, end) for start, end in bounds]
 
     def weights(self) -> Potentials:
