@@ -111,9 +111,17 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
         """log P(word | label). RAISES C327: it is not initialized."""
         if not len(self._of_word):
             raise calib_error("C327", name=self.name)
-        table = self._of_word + self.cfg["pseudocount"]
-        logs = np.log(table / table.sum(axis=1, keepdims=True)).T
+        logs = self._word_logs()
         return [logs[self._places(token.text for token in doc)] for doc in docs]
+
+    def _word_logs(self) -> Any:
+        """log P(word | label), a row for each word; made once for what was counted."""
+        counts, logs = getattr(self, "_kept_logs", (None, None))
+        if counts is not self._of_word:
+            table = self._of_word + self.cfg["pseudocount"]
+            logs = np.ascontiguousarray(np.log(table / table.sum(axis=1, keepdims=True)).T)
+            self._kept_logs = (self._of_word, logs)
+        return logs
 
     def _dump(self) -> bytes:
         arrays = dict(zip(("follow", "first", "last", "of_word"), self._arrays, strict=True))

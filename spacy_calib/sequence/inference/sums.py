@@ -177,8 +177,10 @@ class LogSums(Sums):
 
 
 def sum_chains(chains: Chains) -> Sums:
-    """Forward-backward over all sequences of a batch.
+    """Forward-backward over all sequences of a batch: two products of matrices, (b, K) and (K, K), at each position.
 
+    With N positions and K labels all of it takes 4 N K + 2 K^2 numbers of 8 bytes, scores and transitions of the chains among them: 36.5 MB for
+    64 sentences of 25 tokens and 600 labels. What logarithms need beside that is bounded (`parts_of`).
     RAISES C323: a sequence has no labelling that is allowed.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
