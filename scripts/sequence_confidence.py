@@ -47,7 +47,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
     )  # fmt: skip
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("check", "run", "tables"))
     parser.add_argument("--corpora", nargs="+", choices=list(CORPORA), default=list(CORPORA))
@@ -62,7 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=300, help="Of sentences, for intervals")
     parser.add_argument("--pictures", type=Path, help="Folder for the pictures")
     parser.add_argument("--output", type=Path, help="JSON file for the numbers")
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = make_parser().parse_args(arguments)
     if given.command == "check":
         return check(given.corpora)
     plan = plan_of(given)

@@ -26,7 +26,7 @@ class Setting:
     pool: int = 7000
     judged: int = 2000
     start: int = 50
-    most: int = 800
+    most: int = 600
     looked_at: int = 1000
     taken: int = 10
     rounds: int = 3

@@ -112,10 +112,10 @@ def found_first(found: Sequence[Found]) -> Any:
             if name[1] != "delta":
                 ax.plot(looked_at, curve - curves["cw", "delta"], color=LOOKS[name[1]]["color"], linewidth=1.5)
                 ends.append((float(curve[-1] - curves["cw", "delta"][-1]), name[1]))
-        ax.axhline(0, color=LOOKS["delta"]["color"], linewidth=1.2)
+        ax.hlines(0, 0, FIRST, color=LOOKS["delta"]["color"], linewidth=1.2)
         _label_ends(ax, FIRST, [*ends, (0.0, "delta")], NAMES)
         ax.set_title(TITLES[one.corpus], loc="left", fontsize="medium")
-        ax.set(xlabel="words looked at, least sure first", xlim=(0, FIRST * 1.22))
+        ax.set(xlabel="words looked at, least sure first", xlim=(0, FIRST * 1.22), xticks=range(0, FIRST + 1, 1000))
         quiet_frame(ax)
     axes[0][0].set_ylabel("wrong words found beyond Delta's")
     return figure

@@ -6,7 +6,7 @@ import io
 import json
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def run_job(job: Job, data: Sentences, plan: Plan) -> None:
         return
     began = time.process_time()
     runs = {"confidence": run_quarter, "learners": run_fold, "active": run_active, "passive": run_passive}
-    found, notes = runs[job.part](data, plan, job.number)
+    found, notes = runs[job.part](data, plan, job)
     notes["seconds"] = round(time.process_time() - began, 1)
     held = io.BytesIO()
     np.savez_compressed(held, notes=np.array(json.dumps(notes)), **found)
@@ -99,13 +99,13 @@ def parts_of(n: int, count: int, number: int, seed: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(of != number), np.flatnonzero(of == number)
 
 
-def run_fold(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def run_fold(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """Table 2: COUNTS of each sentence of the fold by each learner, settings chosen on its training part."""
-    training, judged = parts_of(len(data), plan.folds, number, plan.seed)
+    training, judged = parts_of(len(data), plan.folds, job.number, plan.seed)
     found: dict[str, Any] = {"sentences": judged}
     notes: dict[str, Any] = {"settings": {}}
     for rule in RULES:
-        if rule == "pa" and number >= plan.pa_folds:
+        if rule == "pa" and job.number >= plan.pa_folds:
             continue
         settings = choose_settings(data, training, rule, plan.seed, plan.tuning)
         learner = train(data, training, rule, plan.rounds, plan.seed, settings)
@@ -114,9 +114,9 @@ def run_fold(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], 
     return found, notes
 
 
-def run_quarter(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def run_quarter(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """Table 3 and figures 2 to 4: each way's confidence in each word of the quarter, by CW, and of CRFsuite."""
-    training, judged = parts_of(len(data), plan.quarters, number, plan.seed + 1)
+    training, judged = parts_of(len(data), plan.quarters, job.number, plan.seed + 1)
     found, notes = _ask(data, plan, training, judged, "cw")
     crf = train_crf(data, training)
     said = answers(data, crf, judged)
@@ -126,9 +126,9 @@ def run_quarter(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any
     return found, notes
 
 
-def run_passive(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def run_passive(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """Figure 2, below: the ways that ask for no variance, by PA."""
-    training, judged = parts_of(len(data), plan.quarters, number, plan.seed + 1)
+    training, judged = parts_of(len(data), plan.quarters, job.number, plan.seed + 1)
     return _ask(data, plan, training, judged, "pa")
 
 
@@ -147,6 +147,14 @@ def _ask(data: Sentences, plan: Plan, training: Ints, judged: Ints, rule: str) -
     return found, {"settings": {rule: settings}, "precision_by_scale": precision}
 
 
-def run_active(data: Sentences, plan: Plan, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Figures 5 and 6: F against words labelled, of each way to choose sentences, from the same beginning."""
-    return active.simulate_all(data, plan.active, plan.seed + number), {"setting": asdict(plan.active)}
+def run_active(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Figures 5 and 6: F against words labelled, of each way to choose sentences, from the same beginning. Settings and scales are those that
+    the first quarter's training part chose, where it was run."""
+    setting, first = plan.active, Job("confidence", job.corpus, 0).path(plan.folder)
+    if first.exists():
+        _, notes = read_job(first)
+        scales = {way: max(of_way, key=of_way.__getitem__) for way, of_way in notes["precision_by_scale"].items()}
+        setting = replace(
+            setting, phi=notes["settings"]["cw"]["phi"], scale_pc=float(scales["kd_pc"]), scale_fixed=float(scales["kd_fixed"])
+        )
+    return active.simulate_all(data, setting, plan.seed + job.number), {"setting": asdict(setting)}
