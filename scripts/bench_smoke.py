@@ -23,6 +23,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +57,7 @@ RUNS = {
     "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "hmm_crf_table.py": Run("ewt --bin-size 200 --most 40 --cache {output}", "| CRF, spelling | calibrated |"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
+    "streusle_table.py": Run("--corpus {lextags} --training {lextags} --plot-groups {output}.png", "| tiny: the CRF is"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
     "expect_splits.py": Run("ewt --draws 2", "| EWT test |"),
     "shift_table.py": Run("ewt --draws 2", "**EWT test** (home"),
@@ -231,6 +233,30 @@ def write_entities(path: Path, n: int, seed: int) -> None:
     DocBin(docs=docs).to_disk(path)
 
 
+def write_heads(folder: Path) -> Path:
+    """Gold tags, and a CRF and a tagger that learned from them for a moment, as configs/streusle_lsr has them."""
+    import spacy
+    from spacy.tokens import Doc, DocBin
+    from spacy.training import Example
+
+    nlps = {"tiny-crf": spacy.blank("en"), "tiny-softmax": spacy.blank("en")}
+    golds = {}
+    for name in nlps:
+        (folder / name).mkdir(parents=True)
+    for seed, split in enumerate(("train", "dev", "test")):
+        made = sentences(150, 30 + seed)
+        golds[split] = [Doc(nlps["tiny-crf"].vocab, words=[w.form for w in one], tags=[w.tag for w in one]) for one in made]
+        DocBin(docs=golds[split]).to_disk(folder / f"{split}.spacy")
+    for (name, nlp), component in zip(nlps.items(), ("calib_crf", "tagger"), strict=True):
+        nlp.add_pipe(component)
+        examples = [Example(Doc(nlp.vocab, words=[token.text for token in gold]), gold) for gold in golds["train"]]
+        optimizer = nlp.initialize(partial(iter, examples))
+        for _ in range(8):
+            nlp.update(examples, sgd=optimizer)
+        nlp.to_disk(folder / name / "model-best")
+    return folder
+
+
 def prepare(folder: Path) -> dict[str, str]:
     """The files that RUNS names, by name."""
     from quality_table import MODEL, default_cache, ewt_file
@@ -238,6 +264,7 @@ def prepare(folder: Path) -> dict[str, str]:
     from spacy_calib.cli.fit import fit
 
     files = {f"ewt_{split}": ewt_file(split, default_cache()) for split in ("dev", "test")}
+    files["lextags"] = write_heads(folder / "lextags")
     for seed, (split, n) in enumerate({"train": 100, "dev": 300, "test": 150}.items()):
         files[f"ner_{split}"] = folder / f"ner_{split}.spacy"
         write_entities(files[f"ner_{split}"], n, 20 + seed)

@@ -1,0 +1,403 @@
+"""Table 1 of Kranzlein et al. (2021) for STREUSLE's lextags: a CRF and a softmax head over one encoder, raw and calibrated, as Markdown.
+
+    python ../../scripts/streusle_table.py --plot errors.png          # in configs/streusle_lsr, after its commands `convert` and `train`
+
+As in the paper (section 4.2): scores of .01 and above, 10 adaptive bins, 5 tag frequency groups counted on train, maps learned on dev and judged
+on test; SCW has one map for all tags, TFG one for each group. Beside them what the package adds: vector and matrix scaling before TFG isotonic (`calib fit
+--scaling NAME`), and `calib fit` as it is (--method auto). A document is a review: all intervals resample reviews, those of differences the same ones.
+
+The paper's numbers are of a CRF over BERT. Tables go to stdout, messages to stderr. Exit code 1 where a claim does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from quality_table import say
+from study_common import COLORS, MARKERS
+
+from spacy_calib import TagCalibrator
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.cli.fit import fit
+from spacy_calib.cli.shared.atomic import write_file
+from spacy_calib.cli.shared.results import write_json
+from spacy_calib.cli.shared.scoring import score
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics import brier, document_bootstrap, log_loss, noise_floor, paired_difference, smce
+from spacy_calib.metrics.calibration_error import group_slices
+from spacy_calib.metrics.error_interval import error_interval
+from spacy_calib.metrics.resampling import Interval
+from spacy_calib.pairs.bins import assign, make_binner
+from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.report.plots import QUIET, figure_class, picture_bytes, quiet_frame
+from spacy_calib.types import Floats, Groups, Ints, Pairs
+
+THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5
+SPLITS = ("train", "dev", "test")
+NONE, AUTO = "none", "auto"
+# What is fitted on arrays: name -> parameters of TagCalibrator.
+TECHNIQUES = {"histogram": "histogram", "isotonic": "isotonic", "scaling binning": "scaling-binning"}
+FITS: dict[str, dict[str, Any]] = {
+    **{
+        f"{kind} {name}": {"method": method, "n_groups": n}
+        for name, method in TECHNIQUES.items()
+        for kind, n in (("SCW", 1), ("TFG", N_GROUPS))
+    },
+    **{f"{scaling} scaling, TFG isotonic": {"method": "isotonic", "scaling": scaling} for scaling in ("vector", "matrix")},
+}
+# Table 1 of the paper, LSR: SMCE, GMCE of groups 1 and 5.
+PAPER = {
+    NONE: (0.0330, 0.0356, 0.0553),
+    "SCW histogram": (0.0086, 0.0298, 0.0409),
+    "TFG histogram": (0.0110, 0.0222, 0.0145),
+    "SCW isotonic": (0.0130, 0.0161, 0.0374),
+    "TFG isotonic": (0.0124, 0.0132, 0.0142),
+    "SCW scaling binning": (0.0144, 0.0105, 0.0534),
+    "TFG scaling binning": (0.0159, 0.0269, 0.0153),
+}
+
+
+# What is judged
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What a head says of a split, n tokens. chances (Floats): P(tag | text), shape (n, K). gold (list[str]): Of each token. documents (Ints): Of
+    each token. right (Floats): 1 where the tag that the pipeline gives is the gold one."""
+
+    chances: Floats
+    gold: list[str]
+    documents: Ints
+    right: Floats
+
+    @property
+    def sureness(self) -> float:
+        """Mean probability of the likeliest tag."""
+        return float(self.chances.max(axis=1).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained pipeline and what it says. folder (Path): Of the pipeline. groups (Groups): The five tag frequency groups, by train.
+    scored (dict): Pairs of test with what each method makes of their scores."""
+
+    name: str
+    folder: Path
+    component: str
+    groups: Groups
+    parts: Mapping[str, Read]
+    scored: Mapping[str, JudgedPairs]
+
+    @property
+    def raw(self) -> JudgedPairs:
+        return next(iter(self.scored.values()))
+
+    def scores(self, method: str) -> Floats:
+        return self.raw.pairs.scores if method == NONE else self.scored[method].calibrated
+
+
+def read(nlp: Any, component: str, golds: Sequence[Any]) -> Read:
+    """Run a pipeline over gold words."""
+    from spacy.tokens import Doc
+
+    from spacy_calib.sources.find import registered_sources, source_for
+
+    bare = (Doc(nlp.vocab, words=[token.text for token in gold]) for gold in golds)
+    docs = list(nlp.pipe(bare, batch_size=32))
+    pipe = nlp.get_pipe(component)
+    source = registered_sources()[source_for(pipe)]
+    found = source.read(pipe, docs).above(0.0)
+    chances = np.zeros((found.n_tokens, len(source.labels(pipe))))
+    chances[found.rows, found.tags] = found.scores
+    tags = [token.tag_ for gold in golds for token in gold]
+    right = np.array(
+        [token.tag_ == tag for token, tag in zip((t for doc in docs for t in doc), tags, strict=True)], dtype=float
+    )
+    return Read(chances, tags, np.repeat(np.arange(len(docs)), [len(doc) for doc in docs]), right)
+
+
+def calibrate(parts: Mapping[str, Read], labels: Sequence[str], counts: Mapping[str, int]) -> Iterator[tuple[str, JudgedPairs]]:
+    """Each of FITS, learned on dev: (name, test judged)."""
+    dev, test = parts["dev"], parts["test"]
+    for name, parameters in FITS.items():
+        made = TagCalibrator(classes=labels, tag_counts=counts, threshold=THRESHOLD, **parameters)
+        made.fit(dev.chances, dev.gold, groups=dev.documents)
+        yield name, made.judge(test.chances, test.gold, groups=test.documents)
+
+
+def automatic(folder: Path, component: str, corpus: Path) -> JudgedPairs:
+    """What `calib fit` makes by itself, with context where that is no worse."""
+    import spacy
+
+    from spacy_calib.cli.shared.examples import read_examples
+
+    with tempfile.TemporaryDirectory() as temporary:
+        out = Path(temporary) / "calibrated"
+        fit(str(folder), corpus / "dev.spacy", out, component=component, train_data=corpus / "train.spacy")
+        nlp = spacy.load(out)
+        pipe: Any = nlp.get_pipe("calib")
+        say(f"  auto: {pipe.fit_info.method}")
+        return score(nlp, pipe, read_examples(nlp, corpus / "test.spacy", False, None)).pairs()
+
+
+def load(name: str, folder: Path, corpus: Path) -> Model:
+    """A model with all that is fitted to it."""
+    import spacy
+    from spacy.tokens import DocBin
+
+    say(f"{name} ...")
+    nlp: Any = spacy.load(folder)
+    component = nlp.pipe_names[-1]
+    golds = {split: list(DocBin().from_disk(corpus / f"{split}.spacy").get_docs(nlp.vocab)) for split in SPLITS}
+    counts = Counter(token.tag_ for doc in golds["train"] for token in doc)
+    some = {**golds, "train": golds["train"][:: max(1, len(golds["train"]) // len(golds["dev"]))]}
+    parts = {split: read(nlp, component, docs) for split, docs in some.items()}
+    labels = list(nlp.get_pipe(component).labels)
+    scored = dict(calibrate(parts, labels, counts)) | {AUTO: automatic(folder, component, corpus)}
+    return Model(name, folder, component, tag_frequency_groups(labels, counts, N_GROUPS), parts, scored)
+
+
+# Figures
+
+
+@dataclass(frozen=True)
+class Error:
+    """A calibration error. low, high (float): 95 % interval of the true one. floor (float): 95 % quantile that true scores would show."""
+
+    error: float
+    low: float
+    high: float
+    floor: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table. groups (list): GMCE of each group."""
+
+    model: str
+    method: str
+    smce: Error
+    groups: list[Error]
+    brier: float
+    log_loss: float
+
+
+def error_of(pairs: Pairs, scores: Floats, documents: Ints) -> Error:
+    """SMCE of these pairs; all 0 where there is none."""
+    interval = error_interval(scores, pairs.hits, documents, N_BINS)
+    floor = noise_floor(scores, N_BINS)
+    if interval is None or floor is None:
+        return Error(0.0, 0.0, 0.0, 0.0)
+    return Error(smce(pairs, scores, N_BINS) or 0.0, interval.low or 0.0, interval.high or 0.0, floor.q95)
+
+
+def row_of(model: Model, method: str) -> Row:
+    pairs, documents, scores = model.raw.pairs, model.raw.documents, model.scores(method)
+    of_groups = [error_of(pairs.take(own), scores[own], documents[own]) for own in group_slices(pairs, model.groups)]
+    whole = error_of(pairs, scores, documents)
+    return Row(model.name, method, whole, of_groups, brier(scores, pairs.hits) or 0.0, log_loss(scores, pairs.hits) or 0.0)
+
+
+def last_group(model: Model) -> Ints:
+    return group_slices(model.raw.pairs, model.groups)[-1]
+
+
+def against(model: Model, method: str, rival: str, share: float = 1.0) -> Interval | None:
+    """GMCE of the last group under `method`, less `share` of that under `rival`, with its interval by review. Noise of the bins is in both, and
+    more of it in resamples: that speaks against `method` where share is below 1."""
+    own = last_group(model)
+    pairs, documents = model.raw.pairs.take(own), model.raw.documents[own]
+    bins = {}
+    for name in (method, rival):
+        scores = model.scores(name)[own]
+        bins[name] = scores - pairs.hits, assign(scores, make_binner(N_BINS)(scores))
+
+    def error(name: str, weights: Floats) -> float:
+        gaps, places = bins[name]
+        sums, counts = np.bincount(places, weights * gaps), np.bincount(places, weights)
+        return float(np.sqrt((sums**2 / np.maximum(counts, 1e-9)).sum() / weights.sum()))
+
+    return document_bootstrap(lambda _, __, weights: error(method, weights) - share * error(rival, weights), pairs, documents)
+
+
+# Claims
+
+
+@dataclass(frozen=True)
+class Claim:
+    """said (str): What is claimed. verdict (str): held, not shown, not held. why (str): The figures."""
+
+    said: str
+    verdict: str
+    why: str
+
+
+def below_zero(found: Interval | None) -> str:
+    """Whether a difference lies below 0."""
+    if found is None or found.low is None or found.high is None:
+        return "not shown"
+    return "held" if found.high < 0 else "not held" if found.low > 0 else "not shown"
+
+
+def shown(found: Interval | None, scale: float = 1.0, digits: int = 4) -> str:
+    if found is None or found.low is None or found.high is None:
+        return "-"
+    return f"{scale * found.estimate:+.{digits}f} ({scale * found.low:+.{digits}f} to {scale * found.high:+.{digits}f})"
+
+
+def claims_of_accuracy(models: Sequence[Model]) -> Iterator[Claim]:
+    """Of each encoder with both heads: names are ENCODER-crf and ENCODER-softmax."""
+    by_name = {model.name: model for model in models}
+    for name, crf in by_name.items():
+        encoder, _, head = name.rpartition("-")
+        if head == "crf" and f"{encoder}-softmax" in by_name:
+            ours, other = crf.parts["test"], by_name[f"{encoder}-softmax"].parts["test"]
+            found = paired_difference(1 - ours.right, 1 - other.right, ours.documents)
+            why = f"errors of the CRF less those of softmax {shown(found, 100, 2)} points"
+            yield Claim(f"{encoder}: the CRF is at least as accurate as softmax", below_zero(found), why)
+
+
+def claims_of_groups(models: Sequence[Model], rows: Sequence[Row]) -> Iterator[Claim]:
+    """Of each model: the last group's error is more than halved, or within the floor; and TFG is better there than SCW."""
+    for model in models:
+        own = {row.method: row for row in rows if row.model == model.name}
+        before = own[NONE].groups[-1].error
+        for method in ("TFG isotonic", "TFG histogram", "TFG scaling binning", AUTO):
+            after = own[method].groups[-1]
+            halved, found = against(model, method, NONE, 0.5), against(model, method, NONE)
+            within = after.error <= after.floor
+            verdict = "held" if within or below_zero(halved) == "held" else below_zero(halved)
+            why = (
+                f"{before:.4f} to {after.error:.4f}, floor {after.floor:.4f}{' (within)' if within else ''}; less half of raw {shown(halved)}; "
+                f"less raw {shown(found)}"
+            )
+            yield Claim(f"{model.name}: {method} more than halves GMCE of group 5, or reaches the floor", verdict, why)
+        for technique in TECHNIQUES:
+            found = against(model, f"TFG {technique}", f"SCW {technique}")
+            said = f"{model.name}: TFG {technique} has less GMCE in group 5 than SCW"
+            yield Claim(said, below_zero(found), f"TFG less SCW {shown(found)}")
+
+
+# Showing
+
+
+def show(models: Sequence[Model], rows: Sequence[Row], claims: Sequence[Claim]) -> None:
+    print(
+        "| model | accuracy train / dev / test | mean probability of the likeliest tag | pairs | tags | pairs in group 1 / 5 |"
+    )
+    print("| --- | --- | --- | ---: | ---: | --- |")
+    for model in models:
+        parts = model.parts.values()
+        pairs, slices = model.raw.pairs, group_slices(model.raw.pairs, model.groups)
+        print(
+            f"| {model.name} | {' / '.join(f'{100 * part.right.mean():.1f}' for part in parts)} "
+            f"| {' / '.join(f'{100 * part.sureness:.1f}' for part in parts)} | {len(pairs):,} | {len(np.unique(pairs.tags))} "
+            f"| {len(slices[0]):,} / {len(slices[-1]):,} |"
+        )
+    print("\n| scores | model | SMCE | GMCE 1 | GMCE 5 | interval of GMCE 5 | Brier | log loss |")
+    print("| --- | --- | ---: | ---: | ---: | --- | ---: | ---: |")
+    for method in (NONE, *FITS, AUTO):
+        if method in PAPER:
+            print(f"| {method} | the paper, BERT CRF | {' | '.join(f'{one:.4f}' for one in PAPER[method])} | - | - | - |")
+        for row in (row for row in rows if row.method == method):
+            last = row.groups[-1]
+            errors = " | ".join(f"{one.error:.4f} ({one.floor:.4f})" for one in (row.smce, row.groups[0], last))
+            print(
+                f"| {method} | {row.model} | {errors} | {last.low:.4f} to {last.high:.4f} | {row.brier:.4f} | {row.log_loss:.4f} |"
+            )
+    print("\n| claim | verdict | figures |\n| --- | --- | --- |")
+    for claim in claims:
+        print(f"| {claim.said} | {claim.verdict} | {claim.why} |")
+
+
+def draw(path: Path, models: Sequence[Model], rows: Sequence[Row], by_group: bool) -> None:
+    """The paper's Figure 2 (SMCE), or 3 (GMCE by group): circles raw, arrows to TFG, squares SCW, a grey bar for the floor of TFG.
+    RAISES CalibError: matplotlib is not installed."""
+    own = {(row.model, row.method): row for row in rows}
+    what = range(min(len(model.groups) for model in models)) if by_group else [None]
+    height = 1.6 + 0.24 * len(TECHNIQUES) * len(what)
+    figure = figure_class()(figsize=(3.1 * len(models) + 0.6, height), layout="constrained")
+    for ax, model in zip(np.atleast_1d(figure.subplots(1, len(models), sharex=True, sharey=True)), models, strict=True):
+        places = []
+        for block, group in enumerate(what):
+            for line, technique in enumerate(TECHNIQUES):
+                place = block * (len(TECHNIQUES) + 1) + line
+                places.append((place, technique))
+                found = {
+                    kind: own[model.name, name].smce if group is None else own[model.name, name].groups[group]
+                    for kind, name in (("raw", NONE), ("SCW", f"SCW {technique}"), ("TFG", f"TFG {technique}"))
+                }
+                draw_line(ax, place, found)
+            if by_group:
+                ax.text(0.99, block * (len(TECHNIQUES) + 1) - 0.75, f"group {block + 1}", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize="small", color=QUIET)  # fmt: skip
+        ax.set_yticks([place for place, _ in places], [name for _, name in places])
+        ax.set_ylim(places[-1][0] + 0.7, -1.1 if by_group else -0.7)
+        ax.set_xlim(left=0)
+        ax.set(title=model.name, xlabel="GMCE" if by_group else "SMCE")
+        quiet_frame(ax)
+        ax.tick_params(axis="y", length=0)
+    add_legend(figure)
+    write_file(path, picture_bytes(figure, path.suffix))
+
+
+def draw_line(ax: Any, place: float, found: Mapping[str, Error]) -> None:
+    """found: "raw", "SCW" and "TFG"."""
+    raw, shared, own = (found[kind].error for kind in ("raw", "SCW", "TFG"))
+    ax.barh(place, found["TFG"].floor, height=0.8, color="0.9", zorder=0)
+    color = COLORS[2] if own <= raw else COLORS[1]
+    ax.annotate("", (own, place), (raw, place), arrowprops={"arrowstyle": "-|>", "color": color, "shrinkA": 3, "shrinkB": 0})
+    ax.plot(raw, place, "o", color="black", markerfacecolor="white", markersize=5, zorder=3)
+    ax.plot(shared, place, MARKERS[1], color=COLORS[0], markersize=4, zorder=3)
+
+
+def add_legend(figure: Any) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Line2D([], [], marker="o", color="black", markerfacecolor="white", linestyle="none", label="raw"),
+        Line2D([], [], color=COLORS[2], marker=">", markersize=5, label="to TFG, less"),
+        Line2D([], [], color=COLORS[1], marker=">", markersize=5, label="to TFG, more"),
+        Line2D([], [], color=COLORS[0], marker=MARKERS[1], linestyle="none", label="SCW"),
+        Patch(color="0.9", label="floor of TFG, 95 %"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize="small")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", help="ENCODER-crf and ENCODER-softmax; all of --training where none is named")
+    parser.add_argument("--corpus", type=Path, default=Path("corpus"), help="Folder with train, dev and test.spacy")
+    parser.add_argument("--training", type=Path, default=Path("training"), help="Folder with MODEL/model-best")
+    parser.add_argument("--output", type=Path, help="JSON file for all figures")
+    parser.add_argument("--plot", type=Path, help="PNG or SVG file for the paper's Figure 2")
+    parser.add_argument("--plot-groups", type=Path, help="PNG or SVG file for its Figure 3")
+    options = parser.parse_args(arguments)
+    names = options.models or sorted(path.parent.name for path in options.training.glob("*/model-best"))
+    if not names:
+        raise SystemExit(f"There is no model in {options.training}; train some first (`python -m spacy project run train`).")
+    try:
+        models = [load(name, options.training / name / "model-best", options.corpus) for name in names]
+        rows = [row_of(model, method) for model in models for method in (NONE, *FITS, AUTO)]
+        claims = [*claims_of_accuracy(models), *claims_of_groups(models, rows)]
+        if options.output is not None:
+            write_json(options.output, {"rows": [asdict(row) for row in rows], "claims": [asdict(claim) for claim in claims]})
+        for path, by_group in ((options.plot, False), (options.plot_groups, True)):
+            if path is not None:
+                draw(path, models, rows, by_group)
+    except CalibError as error:
+        raise SystemExit(error.message) from None
+    show(models, rows, claims)
+    return 0 if all(claim.verdict == "held" for claim in claims) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

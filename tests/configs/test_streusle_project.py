@@ -1,0 +1,105 @@
+"""The spaCy project for STREUSLE's lextags: its corpora, its configs for two heads each, and how its steps fit together."""
+
+from __future__ import annotations
+
+import gzip
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import srsly
+from spacy.schemas import ConfigSchemaTraining
+from spacy.tokens import Doc, DocBin
+from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
+from spacy.vocab import Vocab
+from weasel.schemas import ProjectConfigSchema, validate
+
+from tests.configs.test_configs import minilm
+
+PROJECT = Path(__file__).parents[2] / "configs" / "streusle_lsr"
+SENTENCES = [
+    ("reviews-1-0001", "They\tO-PRON fish\tO-V-v.social .\tO-PUNCT"),
+    ("reviews-1-0002", "Bye\tO-INTJ"),
+    ("reviews-2-0001", "#\tO-SYM 1\tO-NUM"),
+]
+
+
+def project() -> dict:
+    return srsly.read_yaml(PROJECT / "project.yml")
+
+
+def write_lextags(folder: Path) -> None:
+    blocks = [
+        f"# sent_id = {name}\n" + "\n".join(f"{w.split(chr(9))[0]}\tX\tY\t{w.split(chr(9))[1]}" for w in words.split(" "))
+        for name, words in SENTENCES
+    ]
+    for split in ("train", "dev", "test"):
+        path = folder / "streusle_lsr" / f"{split}.tsv.gz"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(("\n\n".join(blocks) + "\n").encode()))
+
+
+def test_project_is_valid_and_names_files_that_are_there():
+    found = project()
+    assert validate(ProjectConfigSchema, found) == []
+    commands = {command["name"]: command for command in found["commands"]}
+    assert found["workflows"]["all"] == list(commands)
+    made: set[str] = set()
+    for command in commands.values():
+        for needed in command["deps"]:
+            assert needed in made or (PROJECT / needed).is_file(), (
+                f"{command['name']} needs {needed}, which no earlier step makes"
+            )
+        made.update(command["outputs"])
+
+
+def test_a_doc_is_a_review(tmp_path, monkeypatch):
+    write_lextags(tmp_path)
+    monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path))
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(sys, "argv", ["convert.py", str(tmp_path / "corpus")])
+    runpy.run_path(str(PROJECT / "scripts" / "convert.py"), run_name="__main__")
+    docs = list(DocBin().from_disk(tmp_path / "corpus" / "dev.spacy").get_docs(Vocab()))
+    assert [[token.tag_ for token in doc] for doc in docs] == [
+        ["O-PRON", "O-V-v.social", "O-PUNCT", "O-INTJ"],
+        ["O-SYM", "O-NUM"],
+    ]
+    assert [len(list(doc.sents)) for doc in docs] == [2, 1]
+    assert docs[1][0].text == "#"
+
+
+def pipelines() -> list[tuple[str, list[str]]]:
+    """(config, pipeline) of each `spacy train` in the project."""
+    lines = [shlex.split(line) for command in project()["commands"] for line in command["script"] if " spacy train " in line]
+    return [(words[4], srsly.json_loads(words[words.index("--nlp.pipeline") + 1])) for words in lines]
+
+
+@pytest.mark.filterwarnings("ignore")  # torch and transformers warn about each other
+@pytest.mark.parametrize(("name", "pipeline"), [one for one in pipelines() if one != ("minilm.cfg", ["transformer", "tagger"])])
+def test_heads_of_a_config_learn(tmp_path, monkeypatch, name, pipeline):
+    """Without filling in; the MiniLM's tagger is that of train_transformer.cfg."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    vocab = Vocab()
+    gold = [
+        Doc(vocab, words=["They", "fish", "."], tags=["O-PRON", "O-V", "O-PUNCT"]),
+        Doc(vocab, words=["Bye"], tags=["O-INTJ"]),
+    ]
+    DocBin(docs=gold * 5).to_disk(tmp_path / "gold.spacy")
+    paths = {"paths.train": str(tmp_path / "gold.spacy"), "paths.dev": str(tmp_path / "gold.spacy"), "nlp.pipeline": pipeline}
+    if name == "minilm.cfg":
+        paths["paths.transformer"] = str(minilm())
+    config = load_config(PROJECT / name, overrides=paths, interpolate=True)
+    fix_random_seed(0)
+    nlp = load_model_from_config(config, auto_fill=False, validate=True)
+    training = registry.resolve(config["training"], schema=ConfigSchemaTraining)
+    examples = list(registry.resolve(config["corpora"])["train"](nlp))
+    optimizer = nlp.initialize(lambda: examples, sgd=training["optimizer"])
+    assert nlp.pipe_names == pipeline
+    assert nlp.get_pipe(pipeline[0]).listening_components == pipeline[1:]
+    losses = []
+    for _ in range(4):
+        losses.append(nlp.update(examples, sgd=optimizer)[pipeline[1]])
+        optimizer.step_schedules()
+    assert losses[-1] < losses[0]
