@@ -105,10 +105,10 @@ class ChainLabeller(ABC):
 
     def set_annotations(self, docs: Sequence[Doc], columns: Sequence[Any]) -> None:
         """Let the tokens carry the labels of these columns."""
-        target = get_target(self.cfg["target"])
+        target, labels = get_target(self.cfg["target"]), self.labels
         for doc, own in zip(docs, columns, strict=True):
             if len(doc):
-                target.write(doc, [self.labels[column] for column in own.tolist()], self.cfg["overwrite"])
+                target.write(doc, [labels[column] for column in own.tolist()], self.cfg["overwrite"])
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """How right the predicted Docs are, as spaCy's scorers say it."""

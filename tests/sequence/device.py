@@ -62,11 +62,17 @@ class DeviceArray:
     def max(self, axis: Any = None, keepdims: bool = False) -> Any:
         return wrap(self.held.max(axis=axis, keepdims=keepdims))
 
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return wrap(self.held.min(axis=axis, keepdims=keepdims))
+
     def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
         return wrap(self.held.sum(axis=axis, keepdims=keepdims))
 
     def all(self, axis: Any = None) -> Any:
         return wrap(self.held.all(axis=axis))
+
+    def any(self, axis: Any = None) -> Any:
+        return wrap(self.held.any(axis=axis))
 
     def argmax(self, axis: Any = None) -> Any:
         return wrap(self.held.argmax(axis=axis))

@@ -188,7 +188,11 @@ def sum_chains(chains: Chains) -> Sums:
 
 
 def _scaled(chains: Chains) -> ScaledSums | None:
-    """None where a sum vanished, or a product grew beyond what a float holds."""
+    """None where a sum vanished, or a product grew beyond what a float holds.
+
+    A label that vanished while it should not have cannot hide: where P(label | before) is less than a float holds, but P(label) is not, what comes
+    after it is more than a float holds, and a marginal is not finite.
+    """
     xp, packing, highest = chains.xp, chains.packing, chains.highest
     top = chains.greatest_step if packing.n_times > 1 else 0.0
     if not (np.isfinite(top) and bool(xp.isfinite(highest).all())):

@@ -98,6 +98,34 @@ def test_paths_have_the_probability_of_the_labellings_that_take_them(way, made, 
     assert found.paths(np.zeros(0, dtype=int), np.zeros(0, dtype=int), lengths[:0]).tolist() == []
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        # Each keeps its label: 0 costs 800 nats, 1 costs 750, all of them at once, which no float holds beside a 1.
+        [[0, -750], [-400, 0], [-400, 0]],
+        # 0 costs 1,200 nats, 1 costs 1,000, little by little.
+        [[0, -100]] * 10 + [[-100, 0]] * 12,
+    ],
+)
+def test_what_vanishes_beside_others_may_be_the_best_in_the_end(scores):
+    keep = Potentials(np.array([[0.0, -np.inf], [-np.inf, 0.0]]), np.zeros(2), np.zeros(2))
+    found = sum_chains(Chains.of([np.array(scores, dtype=float)], keep))
+    assert found.log_z == pytest.approx([max(np.sum(scores, axis=0))])
+    assert found.marginals[:, 1] == pytest.approx(np.ones(len(scores)), abs=1e-12)
+
+
+@pytest.mark.parametrize("spread", [30.0, 100.0, 500.0])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_scores_apart(spread, data):
+    made = data.draw(small_chains(spread))
+    found = sum_chains(made.chains)
+    for i, scores in enumerate(made.scores):
+        every, chances = enumerate_labellings(scores, made.potentials), probabilities(scores, made.potentials)
+        assert found.log_z[i] == pytest.approx(logsumexp(list(every.values())), rel=1e-12, abs=1e-9)
+        assert found.by_sequence()[i] == pytest.approx(marginals_of(chances, *scores.shape), abs=1e-9)
+
+
 def test_scores_far_apart_are_summed_in_logarithms():
     # The likely labels of both positions may not follow one another, and the way through the others costs 2,000 nats.
     scores = [np.array([[0.0, -2000.0], [-2000.0, 0.0]])]
