@@ -56,6 +56,7 @@ RUNS = {
     ),
     "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "hmm_crf_table.py": Run("ewt --bin-size 200 --most 40 --cache {output}", "| CRF, spelling | calibrated |"),
+    "coref_table.py": Run("{model} {coref_dev} --train {coref_train}", "| calibrated |"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "streusle_table.py": Run("--corpus {lextags} --training {lextags} --plot-groups {output}.png", "| tiny: the CRF is"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
@@ -255,6 +256,25 @@ def write_heads(folder: Path) -> Path:
             nlp.update(examples, sgd=optimizer)
         nlp.to_disk(folder / name / "model-best")
     return folder
+def write_coref(path: Path, n: int, seed: int) -> None:
+    """Gold clusters: names, and the pronoun that follows."""
+    from spacy.tokens import Doc, DocBin
+    from spacy.vocab import Vocab
+
+    rng, vocab = random.Random(seed), Vocab()
+    docs = []
+    for _ in range(n):
+        names = [rng.choice(("Anna", "Smith", "May")) for _ in range(6)]
+        words = [
+            word for name in names for word in (name, "saw", "it", ".", "he" if rng.random() < 0.8 else "Paris", "slept", ".")
+        ]
+        doc = Doc(vocab, words=words, sent_starts=[i % 7 in (0, 4) for i in range(len(words))])
+        for number, name in enumerate(dict.fromkeys(names), start=1):
+            places = [7 * i for i, one in enumerate(names) if one == name]
+            doc.spans[f"coref_clusters_{number}"] = [doc[i : i + 1] for place in places for i in (place, place + 4)]
+        doc.spans["coref_mentions"] = [doc[i : i + 1] for i in range(len(words)) if i % 7 in (0, 4)]
+        docs.append(doc)
+    DocBin(docs=docs).to_disk(path)
 
 
 def prepare(folder: Path) -> dict[str, str]:
@@ -268,6 +288,9 @@ def prepare(folder: Path) -> dict[str, str]:
     for seed, (split, n) in enumerate({"train": 100, "dev": 300, "test": 150}.items()):
         files[f"ner_{split}"] = folder / f"ner_{split}.spacy"
         write_entities(files[f"ner_{split}"], n, 20 + seed)
+    for seed, (split, n) in enumerate({"train": 12, "dev": 6}.items()):
+        files[f"coref_{split}"] = folder / f"coref_{split}.spacy"
+        write_coref(files[f"coref_{split}"], n, 30 + seed)
     for name, data, component in (("calibrated", "ewt_dev", "tagger"), ("calibrated_ner", "ner_dev", "ner")):
         files[name] = folder / name
         fit(MODEL, files[data], files[name], component=component, method="isotonic")

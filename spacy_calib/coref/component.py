@@ -102,6 +102,8 @@ class CoreferenceResolver(AnnotatingPipe):
         self.penalty, self.learn_on, self.clusters = penalty, learn_on, clusters
         self.threshold, self.recalibrator = check_threshold(threshold), recalibrator
         self._learned: _Learned | None = None
+        # The documents of the last `initialize`, each by weights that did not see it; not saved.
+        self.held_out: list[JudgedMentions] = []
 
     @property
     def learned(self) -> _Learned:
@@ -126,10 +128,10 @@ class CoreferenceResolver(AnnotatingPipe):
         index = FeatureIndex.of(distinct, min(self.least, len(documents)))
         choices = [self._choices(index, one) for one in documents]
         found = learn(choices, PENALTIES if self.penalty is None else [self.penalty])
+        self.held_out = [self._judged(one, held) for one, held in zip(documents, found.held_out, strict=False)]
         calibration = None
         if self.recalibrator is not None:
-            judged = [self._judged(one, held) for one, held in zip(documents, found.held_out, strict=False)]
-            calibration = PairCalibration.fit(judged, self.recalibrator, self.name)
+            calibration = PairCalibration.fit(self.held_out, self.recalibrator, self.name)
         self._learned = _Learned(index, found.weights, found.penalty, calibration)
 
     def _document(self, example: Example, nlp: Language | None) -> _Document:

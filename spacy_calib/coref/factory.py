@@ -18,7 +18,7 @@ _CONFIG: dict[str, Any] = {
     "learn_on": "gold",
     "clusters": "best",
     "threshold": 0.01,
-    "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"},
+    "recalibrator": {"@calib_recalibrators": "spacy-calib.Beta.v1"},
 }
 
 

@@ -72,7 +72,7 @@ class DocCoref:
     pairs (MentionPairs): `later`, `earlier` and `chances`, the exact probability of each pair before calibration, as far as it reaches the threshold.
     calibrated (Floats | None): The calibrated probability of each of these pairs; None where the component was not calibrated.
     antecedents (Antecedents): P(a_j) of each mention.
-    first (Ints): The first mention of each mention's cluster.
+    first (Ints): The first mention of each mention's cluster. found (Mentions): Tokens, heads, kinds and sentences of the mentions.
     """
 
     mentions: tuple[Span, ...]
@@ -80,7 +80,7 @@ class DocCoref:
     calibrated: Floats | None
     antecedents: Antecedents
     first: Ints
-    _found: Mentions
+    found: Mentions
     _rest: Floats
 
     def __len__(self) -> int:
@@ -104,12 +104,22 @@ class DocCoref:
         if place >= 0:
             return float(self.calibrated[place])
         late, early = np.array([max(one, other)]), np.array([min(one, other)])
-        return float(self._rest[self._found.places.groups(late, early)][0])
+        return float(self._rest[self.found.places.groups(late, early)][0])
 
     def raw(self, one: int, other: int) -> float:
         """The exact probability of the model, 0 for pairs below the threshold. RAISES C360: there is no such mention."""
         place = self._place(one, other)
         return 1.0 if one == other else 0.0 if place < 0 else float(self.pairs.chances[place])
+
+    def matrix(self) -> Floats:
+        """`probability` of every pair as an array (n_mentions, n_mentions)."""
+        full = self.pairs.matrix()
+        if self.calibrated is not None:
+            later, earlier = np.tril_indices(len(self), -1)
+            full[later, earlier] = self._rest[self.found.places.groups(later, earlier)]
+            full[self.pairs.later, self.pairs.earlier] = self.calibrated
+            full[earlier, later] = full[later, earlier]
+        return full
 
     def _place(self, one: int, other: int) -> int:
         for number in (one, other):

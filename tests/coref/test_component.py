@@ -59,6 +59,12 @@ def test_what_it_leaves_fits_together(nlp, doc):
     assert repr(view).startswith(f"<DocCoref: {len(view)} mentions")
 
 
+def test_the_matrix_has_the_probability_of_every_pair(doc):
+    view = doc._.coref
+    numbers = range(len(view))
+    assert view.matrix().tolist() == [[view.probability(i, j) for j in numbers] for i in numbers]
+
+
 def test_a_pair_below_the_threshold_has_the_share_of_its_group(doc):
     view = doc._.coref
     late, early = next((j, i) for j in range(len(view)) for i in range(j) if view.pairs.where(i, j) < 0)

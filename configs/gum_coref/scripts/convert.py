@@ -20,6 +20,7 @@ from pathlib import Path
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
+from wasabi import msg
 
 # "(4-abstract-new-nnnnn-cf1-1-coref" opens a mention of cluster 4, "4)" closes it, "(4-...)" is one of a single word.
 _BRACKET = re.compile(r"\((?P<open>[^-()]+)-[^()]*(?P<single>\))?|(?P<close>[^-()]+)\)")
@@ -111,8 +112,9 @@ def main() -> None:
         with gzip.open(folder / f"{part}.conllu.gz", "rt", encoding="utf8") as lines:
             docs = [document.doc(vocab) for document in read(lines)]
         DocBin(docs=docs, store_user_data=True).to_disk(given.output / f"{part}.spacy")
-        sum(len(doc.spans["coref_mentions"]) for doc in docs)
-        sum(len(doc.spans["coref_mentions"]) * (len(doc.spans["coref_mentions"]) - 1) // 2 for doc in docs)
+        counts = [len(doc.spans["coref_mentions"]) for doc in docs]
+        pairs = sum(count * (count - 1) // 2 for count in counts)
+        msg.good(f"{part}: {len(docs)} documents, {sum(map(len, docs)):,} words, {sum(counts):,} mentions, {pairs:,} pairs")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,232 @@
+"""Coreference on GUM, after Nguyen & O'Connor (2015), section 5: how near the clusters come to the gold, and how true the probabilities of pairs are.
+
+    python scripts/coref_table.py en_core_web_sm corpus/dev.spacy --train corpus/train.spacy --save training/model
+    python scripts/coref_table.py training/model corpus/dev.spacy --output dev.json --plot dev.png
+
+The files are those of configs/gum_coref/scripts/convert.py: gold words and gold mentions. MODEL is a pipeline; with --train `calib_coref` is put behind it
+and learns: its penalty (unless it is given) and its maps come from cross-validation over the train documents, and nothing is chosen on DATA. All pairs of mentions are judged: raw by
+their exact probability, calibrated by the maps of their kinds, or below .01 by the share of such pairs of their kinds. Intervals resample documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from tqdm import tqdm
+
+from spacy_calib.coref.component import CoreferenceResolver, clusters_in
+from spacy_calib.coref.inference.calibration import PAIR_GROUPS, PairCalibration
+from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares, as_clusters
+from spacy_calib.coref.inference.pairs import pair_chances
+from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor
+from spacy_calib.metrics.error_interval import ResampledError, resample_error
+from spacy_calib.pairs.folds import contiguous_folds
+from spacy_calib.types import Floats, Ints
+
+COMPONENT = "calib_coref"
+# Of Nguyen & O'Connor (2015), section 4 and figure 5.
+BIN_SIZE, PAPER = 5000, 0.0087
+LEAST = 0.01
+# Adaptive bins of the pairs that reach LEAST.
+_BINS = 10
+_FOLDS = 5
+
+
+@dataclass(eq=False)
+class Judged:
+    """Every pair of mentions of all documents: its probabilities, whether it is one in the gold, its group and its document; and the clusters' figures."""
+
+    raw: list[Floats] = field(default_factory=list)
+    calibrated: list[Floats] = field(default_factory=list)
+    hits: list[Any] = field(default_factory=list)
+    groups: list[Ints] = field(default_factory=list)
+    documents: list[Ints] = field(default_factory=list)
+    figures: dict[str, Shares] = field(default_factory=lambda: dict.fromkeys(FIGURES, NOTHING))
+    words: int = 0
+    seconds: float = 0.0
+
+
+def examples_of(nlp: Language, file: Path, mentions: str) -> Iterator[Example]:
+    """Gold documents, with the same words and mentions on the predicted Doc and nothing else."""
+    for gold in DocBin().from_disk(file).get_docs(nlp.vocab):
+        words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
+        predicted = Doc(nlp.vocab, words=words, spaces=spaces)
+        predicted.spans[mentions] = [predicted[span.start : span.end] for span in gold.spans[mentions]]
+        yield Example(predicted, gold)
+
+
+def component_of(nlp: Language) -> CoreferenceResolver:
+    pipe: Any = nlp.get_pipe(COMPONENT)
+    return pipe
+
+
+def train(nlp: Language, file: Path, penalty: float | None) -> None:
+    """Put the component behind the others, and let it learn."""
+    nlp.add_pipe(COMPONENT, config={"penalty": penalty})
+    pipe = component_of(nlp)
+    examples = list(examples_of(nlp, file, pipe.mentions))
+    began = time.process_time()
+    pipe.initialize(lambda: tqdm(examples, desc="Reading", disable=None), nlp=nlp)
+    learned = pipe.learned
+    print(
+        f"Trained on {len(examples)} documents in {time.process_time() - began:.0f} s of CPU time: {len(learned.weights):,} weights, penalty {learned.penalty:g}."
+    )
+
+
+def judge_held_out(pipe: CoreferenceResolver) -> dict[str, Any]:
+    """Pairs of the train documents by weights that did not see them, calibrated by maps that did not see them either."""
+    documents = pipe.held_out
+    assert pipe.recalibrator is not None
+    folds = contiguous_folds(np.arange(len(documents)), min(_FOLDS, len(documents)))
+    calibrated: list[Floats] = []
+    for one, fold in zip(documents, folds, strict=True):
+        others = [other for other, of in zip(documents, folds, strict=True) if of != fold]
+        maps = PairCalibration.fit(others, pipe.recalibrator, pipe.name)
+        calibrated.append(maps.predict(one.pairs, one.places))
+    scores = {"raw": np.concatenate([one.pairs.chances for one in documents]), "calibrated": np.concatenate(calibrated)}
+    hits = np.concatenate([one.hits(*one.kept) for one in documents])
+    numbers = np.repeat(np.arange(len(documents)), [len(one.pairs) for one in documents])
+    name = f"Train documents, held out: pairs of .01 and more, {_BINS} adaptive bins"
+    return errors_of(name, scores, hits, numbers, n_bins=_BINS)
+
+
+def judge(nlp: Language, pipe: CoreferenceResolver, file: Path) -> Judged:
+    found = Judged()
+    for number, example in enumerate(tqdm(examples_of(nlp, file, pipe.mentions), desc="Judging", disable=None)):
+        doc = example.predicted
+        for name, other in nlp.pipeline:
+            if other is not pipe:
+                doc = nlp.get_pipe(name)(doc)
+        began = time.process_time()
+        doc = pipe(doc)
+        view = doc._.coref
+        found.seconds += time.process_time() - began
+        found.words += len(doc)
+        clusters = clusters_in(view.found, pipe.gold_of(example))
+        later, earlier = np.tril_indices(len(view), -1)
+        found.raw.append(pair_chances(view.antecedents).matrix()[later, earlier])
+        found.calibrated.append(view.matrix()[later, earlier])
+        found.hits.append(clusters[later] == clusters[earlier])
+        found.groups.append(view.found.places.groups(later, earlier))
+        found.documents.append(np.full(len(later), number))
+        ours, gold = ([one for one in as_clusters(labels.tolist()) if len(one) > 1] for labels in (view.first, clusters))
+        for name, figure in FIGURES.items():
+            found.figures[name] += figure(ours, gold)
+    return found
+
+
+def resampled(scores: Floats, hits: Any, documents: Ints, **bins: int) -> ResampledError:
+    found = resample_error(scores, hits, documents, **bins)
+    assert found is not None
+    return found
+
+
+def errors_of(name: str, scores: dict[str, Floats], hits: Any, documents: Ints, **bins: int) -> dict[str, Any]:
+    """The calibration error of raw and calibrated scores, each with interval and noise floor, and their difference."""
+    drawn = {kind: resampled(own, hits, documents, **bins) for kind, own in scores.items()}
+    result: dict[str, Any] = {"pairs": len(hits), "share": float(np.mean(hits))}
+    for kind, own in scores.items():
+        interval, floor = drawn[kind].interval(), noise_floor(own, **bins)
+        result[kind] = {
+            "error": drawn[kind].estimate, "low": interval.low, "high": interval.high, "floor": floor and floor.mean, "floor_q95": floor and floor.q95,
+            "mean_score": float(np.mean(own)), "log_loss": log_loss(own, hits), "brier": brier(own, hits),
+        }  # fmt: skip
+    less = drawn["calibrated"].difference(drawn["raw"])
+    result["difference"] = {"error": less.estimate, "low": less.low, "high": less.high}
+    print(f"\n**{name}**: {len(hits):,} pairs, {np.mean(hits):.2%} in one cluster\n")
+    print("| pairs | error | 95 % interval of the true error | noise floor, 95 % quantile | log loss | Brier |")
+    print("| --- | ---: | --- | --- | ---: | ---: |")
+    for kind in scores:
+        one = result[kind]
+        print(
+            f"| {kind} | {one['error']:.4f} | {one['low']:.4f} to {one['high']:.4f} | {one['floor']:.4f}, {one['floor_q95']:.4f} | {one['log_loss']:.5f} | {one['brier']:.5f} |"
+        )
+    print(f"\ncalibrated less raw: {less.estimate:.4f} ({less.low:.4f} to {less.high:.4f})")
+    return result
+
+
+def table(found: Judged) -> dict[str, Any]:
+    """Print everything, and give it back as plain data."""
+    print("\n| clusters of two or more | precision | recall | F |\n| --- | ---: | ---: | ---: |")
+    for name, shares in found.figures.items():
+        print(f"| {name.upper()} | {shares.p:.3f} | {shares.r:.3f} | {shares.f:.3f} |")
+    raw, calibrated, hits, groups, documents = (
+        np.concatenate(own) for own in (found.raw, found.calibrated, found.hits, found.groups, found.documents)
+    )
+    scores = {"raw": raw, "calibrated": calibrated}
+    result: dict[str, Any] = {
+        "figures": {name: {"p": one.p, "r": one.r, "f": one.f} for name, one in found.figures.items()},
+        "all": errors_of(f"All pairs, bins of {BIN_SIZE:,} (paper: {PAPER})", scores, hits, documents, bin_size=BIN_SIZE),
+    }
+    kept = np.flatnonzero(raw >= LEAST)
+    likely = {kind: own[kept] for kind, own in scores.items()}
+    name = f"Pairs of .01 and more before calibration, {_BINS} adaptive bins"
+    result["likely"] = errors_of(name, likely, hits[kept], documents[kept], n_bins=_BINS)
+    print(
+        "\n| kinds of mentions, distance | pairs of .01 and more | in one cluster | raw | calibrated |\n| --- | ---: | ---: | ---: | ---: |"
+    )
+    result["groups"] = {}
+    for number, group in enumerate(PAIR_GROUPS):
+        own = np.flatnonzero(groups[kept] == number)
+        if len(own):
+            errors = {kind: calibration_error(one[own], hits[kept][own], n_bins=_BINS) for kind, one in likely.items()}
+            result["groups"][group] = {"pairs": len(own), "share": float(np.mean(hits[kept][own])), **errors}
+            print(
+                f"| {group} | {len(own):,} | {np.mean(hits[kept][own]):.3f} | {errors['raw']:.3f} | {errors['calibrated']:.3f} |"
+            )
+    result["seconds_a_thousand_words"] = 1000 * found.seconds / found.words
+    print(f"\n{result['seconds_a_thousand_words']:.3f} s of CPU time for 1,000 words, from the parse to `Doc._.coref`.")
+    return result
+
+
+def draw(found: Judged, file: Path) -> None:
+    """Reliability of the pairs that reach LEAST, before and after."""
+    from spacy_calib.report.plots import compare_reliability
+
+    raw, calibrated, hits = (np.concatenate(own) for own in (found.raw, found.calibrated, found.hits))
+    kept = raw >= LEAST
+    panel = {"title": "Two mentions name the same", "hits": hits[kept], "raw": raw[kept], "calibrated": calibrated[kept]}
+    compare_reliability([panel], histograms=True).savefig(file, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--train", type=Path)
+    parser.add_argument("--penalty", type=float, help="of the squared weights; left out, cross-validation chooses it")
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--plot", type=Path)
+    given = parser.parse_args()
+    nlp = spacy.load(given.model)
+    if given.train is not None:
+        train(nlp, given.train, given.penalty)
+        if given.save is not None:
+            nlp.to_disk(given.save)
+    if COMPONENT not in nlp.pipe_names:
+        sys.exit(f"{given.model} has no {COMPONENT}: name documents to learn from with --train.")
+    found = judge(nlp, component_of(nlp), given.data)
+    result = table(found)
+    if given.train is not None:
+        result["held_out"] = judge_held_out(component_of(nlp))
+    if given.output is not None:
+        given.output.write_text(json.dumps(result, indent=2))
+    if given.plot is not None:
+        draw(found, given.plot)
+
+
+if __name__ == "__main__":
+    main()
