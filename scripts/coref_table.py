@@ -26,10 +26,11 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from tqdm import tqdm
 
-from spacy_calib.coref.component import CoreferenceResolver, clusters_in
+from spacy_calib.coref.component import CoreferenceResolver
 from spacy_calib.coref.inference.calibration import PAIR_GROUPS, PairCalibration
 from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares, as_clusters
 from spacy_calib.coref.inference.pairs import pair_chances
+from spacy_calib.coref.mentions import clusters_in
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor
 from spacy_calib.metrics.error_interval import ResampledError, resample_error
 from spacy_calib.pairs.folds import contiguous_folds

@@ -25,7 +25,8 @@ from .inference.antecedents import Antecedents, Candidates, first_mentions
 from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
 from .inference.learning import PENALTIES, Choices, learn, right_options
 from .inference.pairs import nearest_sample, pair_chances
-from .mentions import Mentions, gold_clusters, mentions_of, write_clusters
+from .mentions import Mentions, clusters_in, gold_clusters, mentions_of, write_clusters
+from .scoring import score_coref
 from .view import Resolved, clusters_of, register_coref, write_resolved
 
 # How many clusterings are drawn where the nearest of them is taken, and their seed.
@@ -207,6 +208,10 @@ class CoreferenceResolver(AnnotatingPipe):
             write_clusters(doc, self.prefix, clusters_of(spans, one.first))
             write_resolved(doc, one)
 
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """See `score_coref`. RAISES C359: a gold mention stands in two clusters."""
+        return score_coref(examples, self.gold_of)
+
     # Saving
 
     def _dump(self) -> bytes:
@@ -230,10 +235,3 @@ class CoreferenceResolver(AnnotatingPipe):
 def _learned_from(held: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> _Learned:
     calibration = None if held["calibration"] is None else PairCalibration.from_state(held["calibration"], load)
     return _Learned(FeatureIndex(held["hashes"]), held["weights"], held["penalty"], calibration)
-
-
-def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:
-    """The gold cluster of each mention; one that the gold does not have is alone."""
-    alone = 1 + max(gold.values(), default=-1)
-    bounds = zip(mentions.starts.tolist(), mentions.ends.tolist(), strict=True)
-    return np.array([gold.get(own, alone + i) for i, own in enumerate(bounds)], dtype=np.intp)

@@ -22,7 +22,19 @@ _CONFIG: dict[str, Any] = {
 }
 
 
-@Language.factory("calib_coref", assigns=["doc.spans", "doc._.coref"], default_config=_CONFIG)
+SCORE_WEIGHTS = {
+    "coref_lea": 1.0,
+    "coref_muc": None,
+    "coref_b3": None,
+    "coref_ceaf": None,
+    "coref_smce": None,
+    "coref_smce_raw": None,
+}
+
+
+@Language.factory(
+    "calib_coref", assigns=["doc.spans", "doc._.coref"], default_config=_CONFIG, default_score_weights=SCORE_WEIGHTS
+)
 def make_calib_coref(
     nlp: Language,
     name: str,

@@ -124,6 +124,13 @@ def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) ->
         doc.spans[f"{prefix}_{number}"] = list(cluster)
 
 
+def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:
+    """The gold cluster of each mention; one that the gold does not have is alone."""
+    alone = 1 + max(gold.values(), default=-1)
+    bounds = zip(mentions.starts.tolist(), mentions.ends.tolist(), strict=True)
+    return np.array([gold.get(own, alone + i) for i, own in enumerate(bounds)], dtype=np.intp)
+
+
 def digest(doc: Doc) -> NDArray[Any]:
     """What the mentions of a Doc belong to: its words."""
     return doc.to_array(["ORTH"]).astype(np.uint64, copy=False).reshape(-1)

@@ -95,6 +95,17 @@ def test_it_is_the_same_after_saving(nlp, tmp_path):
     assert pipe.from_bytes(pipe.to_bytes()).learned.penalty == 1.0
 
 
+def test_it_scores_clusters_and_pairs(nlp):
+    from spacy_calib.coref.factory import SCORE_WEIGHTS
+
+    scores = nlp.evaluate([example(nlp, seed) for seed in range(300, 310)])
+    assert set(SCORE_WEIGHTS) <= set(scores)
+    assert all(scores[f"coref_{name}"] > 0.6 for name in ("muc", "b3", "ceaf", "lea"))
+    assert 0 < scores["coref_smce"] < 0.2
+    assert scores["coref_smce_raw"] != scores["coref_smce"]
+    assert set(nlp.get_pipe("calib_coref").score([]).values()) == {None}
+
+
 def test_the_batch_makes_no_difference(nlp):
     docs = [example(nlp, seed).predicted for seed in range(5)]
     alone = [nlp(doc.copy())._.coref.pairs.chances for doc in docs]
