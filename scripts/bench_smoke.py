@@ -256,6 +256,8 @@ def write_heads(folder: Path) -> Path:
             nlp.update(examples, sgd=optimizer)
         nlp.to_disk(folder / name / "model-best")
     return folder
+
+
 def write_coref(path: Path, n: int, seed: int) -> None:
     """Gold clusters: names, and the pronoun that follows."""
     from spacy.tokens import Doc, DocBin
