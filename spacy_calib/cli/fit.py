@@ -13,6 +13,7 @@ from ..calibration.sets import COVERAGES
 from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
+from ..sequence.ways import WAYS
 from .fitting.fit_output import show_fit
 from .fitting.fit_pipe import check_held_out, count_tags, fit_pipe
 from .fitting.fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
@@ -128,6 +129,15 @@ class FitOptions(Options):
     beam_density: Annotated[
         float | None,
         typer.Option("--beam-density", help="Drop parses below this share of the best from the beam", show_default="0.0"),
+    ] = None
+    way: Annotated[
+        str | None,
+        choice(
+            tuple(WAYS),
+            "--way",
+            help="Score a labeller by how much its answer moves, in place of its probabilities",
+            show_default="of calib_online kd_pc",
+        ),
     ] = None
     label_map: Annotated[
         str | None,

@@ -83,6 +83,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
     settings = {
         "attr": pipe.attr,
         "normalize": pipe.normalize,
+        "source": pipe.source.says,
         "source_found": pipe.lookup.component() is not None,
         "weights_changed": pipe.lookup.weights_changed(),
         "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.to_dict(),
@@ -120,6 +121,8 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
+    if held["source"]:
+        facts["Scores"] = held["source"]
     for number_of, made in enumerate(info.adaptations, 1):
         facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(made, info.row_unit)
     if held["label_cutoffs"] is not None:

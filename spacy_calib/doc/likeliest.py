@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Token
 
 from ..pairs.documents import TOKEN
 from ..types import Marginals
-from .annotations import Hashes, get_annotation, label_hashes
+from .annotations import EXTENSION_PREFIX, Hashes, get_annotation, label_hashes
 from .write import CalibratedBatch
 
 
@@ -52,7 +52,7 @@ def give_labels(doc: Doc, number: int, labels: Sequence[str], batch: CalibratedB
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:
-    """Put labels on the tokens of a Doc, "" for none. layer (str): tag, pos, lemma, dep, ent_type, morph or sent."""
+    """Put labels on the tokens of a Doc, "" for none. layer (str): tag, pos, lemma, dep, ent_type, morph, sent or an extension."""
     for token, label in zip(doc, labels, strict=True):
         if label:
             _write(token, layer, label)
@@ -66,5 +66,7 @@ def _write(token: Token, layer: str, label: str) -> None:
     elif layer == "sent":
         if token.i:
             token.is_sent_start = label == "S"
+    elif layer.startswith(EXTENSION_PREFIX):
+        token._.set(layer.removeprefix(EXTENSION_PREFIX), label)
     else:
         setattr(token, f"{layer}_", label)

@@ -32,8 +32,7 @@ from ..pairs.documents import TOKEN
 from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
-from ..sources.left_scores import LeftScoresSource
-from ..sources.mapped import map_of, with_map
+from ..sources.mapped import map_of
 from ..types import Grouping, Groups
 from .fit_data import FitData, collect_fit_data
 from .fit_info import FitInfo, SpanFitInfo
@@ -41,6 +40,7 @@ from .fit_table import summarize_fit, summarize_span_fit
 from .performance import set_performance
 from .scorer import calib_scores
 from .settings import PipeSettings
+from .settling import learn_labels, settle
 from .state import PipeState
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Learned:
 
 def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> PipeState:
     """What a pipe learns from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta."""
-    gathered = gather(pipe, learn_labels(pipe, examples), arguments)
+    gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples)), arguments)
     plan = choose(gathered)
     learned = learn(gathered, plan)
     state = PipeState(
@@ -139,22 +139,6 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
         shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
         set_performance(gathered.nlp, pipe.attr, shown)
     return state
-
-
-def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Example]:
-    """Show the predicted Docs to a source that learns its labels; the examples again.
-
-    RAISES C281 to C286: see `LeftScoresSource.learn_labels`.
-    """
-    source = with_map(pipe.source, None)
-    if not isinstance(source, LeftScoresSource):
-        return examples
-    held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)[1]
-    unknown = source.learn_labels(component, [example.predicted for example in held])
-    if unknown:
-        pipe.warn("CW19", labels=", ".join(unknown))
-    return held
 
 
 def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:

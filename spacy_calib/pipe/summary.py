@@ -8,7 +8,7 @@ from typing import Any
 
 from spacy.language import Language
 
-from ..doc.annotations import SPANS_PREFIX, plain_name, unit_of
+from ..doc.annotations import EXTENSION_PREFIX, SPANS_PREFIX, plain_name, unit_of
 from ..pairs.documents import DOCUMENT, TOKEN, counted
 from .scorer import score_names
 
@@ -68,11 +68,15 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     layer = _layer_of(nlp, pipe)
     written = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
     assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in written]
-    reads = (
-        meta.requires if not layer else ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READS.get(layer, meta.requires)
-    )
+    reads = meta.requires if not layer else _reads(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
     nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
+
+
+def _reads(layer: str) -> list[str]:
+    if layer.startswith(EXTENSION_PREFIX):
+        return [f"token.{layer}"]
+    return ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READS.get(layer, [])
 
 
 def _layer_of(nlp: Language, pipe: Any) -> str:

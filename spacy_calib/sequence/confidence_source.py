@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from spacy.language import Language
+from spacy.pipeline import EditTreeLemmatizer
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc.annotations import Annotation
+from ..doc.annotations import Annotation, label_hashes
 from ..errors import calib_error
-from ..pairs.marginals import DenseScores
+from ..pairs.marginals import DenseScores, Scores
 from ..sources.base import Source
 from ..sources.softmax import SoftmaxSource
-from ..types import Floats
+from ..types import OUTSIDE, Floats, Spans
 from .confidence import draw_shares, gaps, k_best_shares
-from .draws import head_draws, learner_draws
+from .draws import Draws, draws_of_head, draws_of_learner, has_head
+from .inference.best import viterbi
+from .inference.chains import Chains
 from .labeller import ChainLabeller
 from .online.component import OnlineLabeller
-from .source import ChainSource
+from .source import ChainSource, scores_of
+from .targets import ENTITIES
+from .ways import DRAWN, WAYS
 
-WAYS = ("kd_pc", "kd_fixed", "kbv", "wkbv", "delta")
-# The scales that `choose_scale` tries.
+# The scales that `choose_scale` tries, and the one that counts where none was chosen.
 SCALES = tuple(np.geomspace(0.01, 1.0, 20).tolist())
+_UNCHOSEN = 0.1
+# Tokens that `choose_scale` looks at.
+_ENOUGH = 5_000
 
 
 class ConfidenceSource(Source):
@@ -33,20 +40,26 @@ class ConfidenceSource(Source):
     component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
     way (str): kd_pc: draws of the weights from N(mu, s Sigma), which an online learner of variances knows; kd_fixed: from N(mu, s I);
         kbv, wkbv: the k best labellings, alike or by their scores; delta: by how much the best labelling beats the best other one.
-    k (int): Draws (50 in the paper) or labellings (30); None for these. scale (float): s. seed (int): Of the draws.
+    k (int | None): Draws (50 in the paper) or labellings (30); None for these. seed (int): Of the draws.
+    scale (float | None): s; with None the fit chooses it, see `choose_scale`.
     RAISES C001: a setting out of range.
     """
 
     reads = ("calib_online",)
 
     def __init__(
-        self, component: str = "calib_online", way: str = "kd_pc", k: int | None = None, scale: float = 0.1, seed: int = 0
+        self,
+        component: str = "calib_online",
+        way: str = "kd_pc",
+        k: int | None = None,
+        scale: float | None = None,
+        seed: int = 0,
     ):
         if way not in WAYS:
             raise calib_error("C001", name="way", wanted=f"one of {', '.join(WAYS)}", given=repr(way))
         if k is not None and k < 1:
             raise calib_error("C001", name="k", wanted="at least 1", given=k)
-        if not scale > 0:
+        if scale is not None and not 0 < scale < np.inf:
             raise calib_error("C001", name="scale", wanted="greater than 0", given=scale)
         self.component, self.way, self.scale, self.seed = component, way, scale, seed
         self.k = k or (30 if way in ("kbv", "wkbv") else 50)
@@ -54,13 +67,20 @@ class ConfidenceSource(Source):
     def supports(self, pipe: Any) -> bool:
         if self.way == "kd_pc":
             return isinstance(pipe, OnlineLabeller)
-        return isinstance(pipe, ChainLabeller) or (self.way == "kd_fixed" and SoftmaxSource().supports(pipe))
+        if self.way == "kd_fixed":
+            return isinstance(pipe, OnlineLabeller) or (has_head(pipe) and _labels_tokens(pipe))
+        return isinstance(pipe, ChainLabeller)
 
     def claims(self, pipe: Any) -> bool:
         return isinstance(pipe, OnlineLabeller)
 
     def kind(self, pipe: Any) -> str:
         return type(pipe).__name__
+
+    @property
+    def says(self) -> str:  # type: ignore[override]
+        drawn = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in DRAWN else ""
+        return self.way + ("" if self.way == "delta" else f", k {self.k}") + drawn
 
     def _inner(self, pipe: Any) -> Source:
         return ChainSource(self.component) if isinstance(pipe, ChainLabeller) else SoftmaxSource(self.component)
@@ -71,66 +91,100 @@ class ConfidenceSource(Source):
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return self._inner(pipe).labels(pipe)
 
+    def span_labels(self, pipe: Any) -> tuple[str, ...]:
+        return self._inner(pipe).span_labels(pipe)
+
+    def raw_span_scores(self, spans: Spans) -> Floats:
+        return spans.own
+
     def is_trained(self, pipe: Any) -> bool:
         return self._inner(pipe).is_trained(pipe)
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        return self._inner(pipe).has_finite_weights(pipe)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return self._inner(pipe).missing(pipe, docs)
 
+    def reads_output(self, pipe: Any) -> bool:
+        return self._inner(pipe).reads_output(pipe)
+
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return self._inner(pipe).obstacle(nlp, name, pipe)
 
-    def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        given = self.confidences(pipe, docs)
-        return DenseScores(np.clip(np.concatenate([np.zeros((0, len(self.labels(pipe)))), *given]), 0.0, 1.0))
+    @property
+    def unsettled(self) -> bool:  # type: ignore[override]
+        return self.way in DRAWN and self.scale is None
+
+    def settle(self, pipe: Any, examples: Sequence[Example]) -> dict[str, Any]:
+        self.scale = choose_scale(self, pipe, examples)
+        return {"scale": self.scale}
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
+        """Of entities it is as sure of a whole one as of the least sure of its BILUO tags."""
+        given = np.concatenate([np.zeros((0, len(pipe.labels))), *self.confidences(pipe, docs)])
+        if not isinstance(pipe, ChainLabeller):
+            return DenseScores(np.clip(given, 0.0, 1.0))
+        return scores_of(
+            pipe, docs, given, lambda rows, own, n: np.minimum.reduceat(given[rows, own], np.cumsum([0, *n[:-1].tolist()]))
+        )
 
     def confidences(self, pipe: Any, docs: Sequence[Doc]) -> list[Floats]:
         """The number of each label at each token, chain after chain, shape (length, K)."""
-        ways: dict[str, Callable[[], list[Floats]]] = {
-            "kbv": lambda: k_best_shares(pipe.chains(docs)[0], self.k, weighted=False),
-            "wkbv": lambda: k_best_shares(pipe.chains(docs)[0], self.k, weighted=True),
-            "delta": lambda: gaps(pipe.chains(docs)[0]),
-        }
-        if self.way in ways:
-            return ways[self.way]()
+        if self.way in DRAWN:
+            return draw_shares(list(self.draws(pipe, docs).made(self.k, self.scale or _UNCHOSEN)), len(pipe.labels))
+        chains, _ = pipe.chains(docs)
+        return gaps(chains) if self.way == "delta" else k_best_shares(chains, self.k, weighted=self.way == "wkbv")
+
+    def draws(self, pipe: Any, docs: Sequence[Doc]) -> Draws:
+        """Of the weights, for the sequences of some Docs."""
         if isinstance(pipe, OnlineLabeller):
             sequences = [one for doc in docs for one in pipe.features_of(doc, unseen=True)]
-            draws = learner_draws(pipe.learner, sequences, self.k, self.scale, self.way == "kd_pc", self.seed)
-        else:
-            draws = head_draws(pipe, docs, self.k, self.scale, self.seed)
-        return draw_shares(list(draws), len(self.labels(pipe)))
+            return draws_of_learner(pipe.learner, sequences, self.way == "kd_pc", self.seed, pipe.allowed())
+        if isinstance(pipe, ChainLabeller):
+            return draws_of_head(pipe, docs, [pipe.bounds(doc) for doc in docs], self.seed, pipe.potentials())
+        return draws_of_head(pipe, docs, [[(0, len(doc))] if len(doc) else [] for doc in docs], self.seed)
 
 
-def choose_scale(source: ConfidenceSource, pipe: Any, examples: Iterable[Example], scales: Sequence[float] = SCALES) -> float:
-    """The scale whose confidences find wrong labels best: the highest average precision, as the paper chooses it on training data.
+def _labels_tokens(pipe: Any) -> bool:
+    """Whether the columns of its head are the labels of tokens: edit trees are not."""
+    return isinstance(pipe, ChainLabeller) or (SoftmaxSource().supports(pipe) and not isinstance(pipe, EditTreeLemmatizer))
 
-    examples (Iterable[Example]): Their predicted Docs carry the labels of the component. RAISES C030: no token has gold.
+
+def choose_scale(source: ConfidenceSource, pipe: Any, examples: Sequence[Example], scales: Sequence[float] = SCALES) -> float:
+    """The scale whose confidences find wrong labels best, by average precision, as the paper chooses it.
+
+    examples (Sequence[Example]): Their predicted Docs hold what the component reads; it is asked for its labels itself. Of many, some
+        spread over all are looked at. RETURNS (float): A middle scale where all labels are right, or all are wrong.
     """
     from sklearn.metrics import average_precision_score
 
-    examples = list(examples)
-    annotation, labels = source.annotation(pipe), source.labels(pipe)
-    column = {label: i for i, label in enumerate(labels)}
-    gold = np.concatenate([annotation.aligned_gold(eg) for eg in examples])
-    carried = np.concatenate([annotation.hashes(eg.predicted) for eg in examples])
-    own = np.array([column.get(annotation.label(token), -1) for eg in examples for token in eg.predicted], dtype=np.intp)
-    judged = np.flatnonzero((gold != 0) & (own >= 0))
-    wrong = gold[judged] != carried[judged]
-    if not len(judged):
-        raise calib_error("C030", layer=annotation.name, component=source.component)
-    if not wrong.any() or wrong.all():
-        return source.scale
+    examples = [eg for eg in examples if len(eg.predicted)]
+    examples = examples[:: 1 + sum(len(eg.predicted) for eg in examples) // _ENOUGH]
+    if not examples:
+        return _UNCHOSEN
     docs = [eg.predicted for eg in examples]
-    found = {}
-    for scale in scales:
-        tried = ConfidenceSource(source.component, source.way, source.k, scale, source.seed)
-        sure = np.concatenate(tried.confidences(pipe, docs))[judged, own[judged]]
-        found[scale] = average_precision_score(wrong, 1 - sure)
-    return max(found, key=found.__getitem__)
+    own = np.concatenate(pipe.predict(docs))
+    gold = np.concatenate([source.annotation(pipe).aligned_gold(eg) for eg in examples])
+    names = [label.partition("-")[2] or OUTSIDE for label in pipe.labels] if _of_entities(pipe) else pipe.labels
+    judged = np.flatnonzero(gold)
+    wrong = label_hashes(names)[own[judged]] != gold[judged]
+    if not wrong.any() or wrong.all():
+        return _UNCHOSEN
+    draws, agree = source.draws(pipe, docs), np.zeros((len(scales), len(own)))
+    for number in range(source.k):
+        move = draws.move(number)
+        for i, scale in enumerate(scales):
+            agree[i] += np.concatenate(viterbi(Chains.of(*draws.at(move, scale)))) == own
+    return scales[int(np.argmax([average_precision_score(wrong, -one[judged]) for one in agree]))]
+
+
+def _of_entities(pipe: Any) -> bool:
+    return isinstance(pipe, ChainLabeller) and pipe.cfg["target"] == ENTITIES
 
 
 def make_confidence_source(
-    component: str = "calib_online", way: str = "kd_pc", k: int | None = None, scale: float = 0.1, seed: int = 0
+    component: str = "calib_online", way: str = "kd_pc", k: int | None = None, scale: float | None = None, seed: int = 0
 ) -> ConfidenceSource:
     """Registered as spacy-calib.Confidence.v1. See ConfidenceSource."""
     return ConfidenceSource(component, way, k, scale, seed)

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,16 @@ from spacy.vocab import Vocab
 from thinc.api import Model, set_dropout_rate
 
 from ..errors import calib_error
+from ..schema import Misfit, lengths, number, record, text
+from ..sources.base import to_numpy
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
 from .layers import add_gradient, potentials_of
 from .losses import Question, get_loss
+from .saved import CHAIN, unreadable_as_such
 from .targets import get_target
+
+_CFG = record({**CHAIN, "loss": text, "label_smoothing": number(0.0, 1.0), "neg_prefix": text})
 
 
 class ConditionalRandomField(ChainLabeller, TrainablePipe):
@@ -116,12 +122,48 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
 
     def gold_mask(self, example: Example) -> Any:
         """Which labels may be right at each token: the gold one; all where none is known; all but the one that gold says it is not. (len(doc), K)."""
-        column, prefix = {label: i for i, label in enumerate(self.labels)}, self.cfg["neg_prefix"]
         mask = np.ones((len(example.predicted), len(self.labels)), dtype=bool)
-        for row, label in zip(mask, get_target(self.cfg["target"]).gold(example), strict=True):
-            if label in column:
-                row[:] = False
-                row[column[label]] = True
-            elif label and prefix and label.startswith(prefix) and label[len(prefix) :] in column:
-                row[column[label[len(prefix) :]]] = False
+        gold = get_target(self.cfg["target"]).gold(example)
+        negated = [self._negated(label) for label in gold]
+        right = self.known_columns(example, [None if other else label for label, other in zip(gold, negated, strict=True)])
+        wrong = self.known_columns(example, negated)
+        self.check_allowed(example, right, self.bounds(example.predicted))
+        mask[right >= 0] = np.arange(len(self.labels)) == right[right >= 0][:, None]
+        mask[wrong >= 0, wrong[wrong >= 0]] = False
         return mask
+
+    def _negated(self, label: str | None) -> str | None:
+        """The label that gold says it is not, None for any other gold."""
+        prefix = self.cfg["neg_prefix"]
+        is_negated = label and prefix and label not in self.labels and label.startswith(prefix)
+        return label[len(prefix) :] if label and is_negated else None
+
+    # Saving
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
+        """RAISES C335: the bytes are not those of such a component."""
+        with unreadable_as_such(self.name, "the bytes given"):
+            super().from_bytes(bytes_data, exclude=exclude)
+            self._check_loaded(exclude)
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
+        """RAISES C335: the folder is not that of such a component."""
+        with unreadable_as_such(self.name, str(path)):
+            super().from_disk(path, exclude=exclude)
+            self._check_loaded(exclude)
+        return self
+
+    def _check_loaded(self, exclude: Iterable[str]) -> None:
+        """RAISES Misfit: labels and weights do not go together."""
+        held, n = _CFG(self.cfg, "cfg"), len(self.labels)
+        layer, head = self.model.get_ref("potentials"), self.model.get_ref("output_layer")
+        if {"cfg", "model"} & set(exclude) or not layer.has_param("transitions"):
+            return
+        arrays = {name: to_numpy(layer.get_param(name)) for name in layer.param_names}
+        arrays |= {name: to_numpy(head.get_param(name)) for name in head.param_names if head.has_param(name)}
+        shapes = {"transitions": (n, n), "starts": (n,), "ends": (n,), "b": (n,)}
+        wrong = lengths({name: shape for name, shape in shapes.items() if name in arrays}, arrays)
+        wrong = wrong or next((f"'{name}' holds NaN" for name, array in arrays.items() if not np.isfinite(array).all()), "")
+        if wrong:
+            raise Misfit("model", f"what these {len(held['labels'])} labels want: {wrong}")

@@ -4,7 +4,7 @@
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -12,6 +12,7 @@ from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
 
 from ..errors import calib_error
+from ..schema import floats
 from ..types import Floats, Ints
 from .features.index import Sparse
 from .features.labeller import FeatureLabeller
@@ -23,6 +24,9 @@ class CrfsuiteLabeller(FeatureLabeller):
     c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS.
     others: See FeatureLabeller. RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
     """
+
+    kind = "calib_crfsuite"
+    learned: ClassVar = {"weights": floats()}
 
     def __init__(
         self, vocab: Vocab, name: str = "calib_crfsuite", *, c2: float = 1.0, max_iterations: int = 100, **others: Any
@@ -54,7 +58,7 @@ class CrfsuiteLabeller(FeatureLabeller):
         return {"weights": self._weights}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self._weights = np.array(state["weights"])
+        self._weights = state["weights"]
 
 
 def _library() -> Any:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from .hmm import HiddenMarkovModel
     from .online.component import OnlineLabeller
 
-_CHAIN_META: dict[str, Any] = {"assigns": ["token.tag"], "default_score_weights": {"tag_acc": 1.0, "ents_f": None}}
+# Of the default settings; each component corrects them for its target (`ChainLabeller.name`).
+_CHAIN_META: dict[str, Any] = {"assigns": ["token.tag"], "default_score_weights": {"tag_acc": 1.0}}
 _CRF_CONFIG: dict[str, Any] = {
     "model": {
         "@architectures": "spacy-calib.Chain.v1",

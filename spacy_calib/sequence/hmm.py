@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
@@ -14,9 +13,30 @@ from spacy.vocab import Vocab
 
 from ..errors import calib_error
 from ..pipe.annotating import AnnotatingPipe
+from ..schema import floats, lengths, listed, number, record, text, whole
+from . import saved
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
 from .targets import get_target
+
+_ARRAYS = ("of_word", "follow", "first", "last")
+
+
+def _sizes(held: dict[str, Any]) -> str:
+    n, n_words = len(held["cfg"]["labels"]), len(held["words"])
+    if not held["of_word"].size:  # nothing was learned yet
+        return "" if n_words == 0 else "there are words, and no counts of them"
+    return lengths({"of_word": (n, n_words + 1), "follow": (n, n), "first": n, "last": n}, held)
+
+
+_COUNTS, _TABLE = floats(0.0), floats(0.0, ndim=2)
+_STATE = record(
+    {
+        "cfg": record({**saved.CHAIN, "pseudocount": number(0.0), "rare": whole()}),
+        "words": listed(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
+    },
+    _sizes,
+)  # fmt: skip
 
 
 class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
@@ -65,9 +85,10 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
 
     def _gold_sequences(self, example: Example) -> list[list[tuple[str, int]]]:
         """(word, column of its label) of each chain without gaps in the gold."""
-        gold, doc = self.gold_columns(example).tolist(), example.predicted
+        bounds, doc = self.gold_bounds(example), example.predicted
+        gold = self.gold_columns(example, bounds).tolist()
         found: list[list[tuple[str, int]]] = []
-        for start, end in self.gold_bounds(example):
+        for start, end in bounds:
             run: list[tuple[str, int]] = []
             for i in range(start, end):
                 if gold[i] >= 0:
@@ -123,21 +144,20 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
             self._kept_logs = (self._of_word, logs)
         return logs
 
-    def _dump(self) -> bytes:
-        arrays = dict(zip(("follow", "first", "last", "of_word"), self._arrays, strict=True))
-        return srsly.msgpack_dumps({"cfg": self.cfg, "words": list(self._words), **arrays})
+    def learned_arrays(self) -> tuple[Any, ...]:
+        """What it counted, the smaller tables last."""
+        return self._of_word, self._follow, self._first, self._last
 
-    @property
-    def _arrays(self) -> tuple[Any, ...]:
-        return self._follow, self._first, self._last, self._of_word
+    def _dump(self) -> bytes:
+        arrays = dict(zip(_ARRAYS, self.learned_arrays(), strict=True))
+        return saved.dump("calib_hmm", {"cfg": self.cfg, "words": list(self._words), **arrays})
 
     def _take(self, data: bytes, path: str) -> None:
-        held = srsly.msgpack_loads(data)
+        """RAISES C335, C336: the bytes."""
+        held = saved.read(data, _STATE, kind="calib_hmm", name=self.name, path=path)
         self.cfg.update(held["cfg"])
         self._words = {word: i for i, word in enumerate(held["words"])}
-        self._follow, self._first, self._last, self._of_word = (
-            np.array(held[k]) for k in ("follow", "first", "last", "of_word")
-        )
+        self._of_word, self._follow, self._first, self._last = (held[name] for name in _ARRAYS)
 
 
 def word_class(word: str) -> str:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from spacy.language import Language
+from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.util import get_array_module
 
 from ..errors import calib_error
 from ..sources.base import to_numpy
+from ..sources.home import language_above
 from ..types import Ints
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
 from .targets import ENTITIES, biluo_transitions, get_target
+
+_NAME: Any = vars(Pipe)["name"]
 
 
 class ChainLabeller(ABC):
@@ -28,8 +34,31 @@ class ChainLabeller(ABC):
         alone are allowed, None for all but, of entities, those that BILUO forbids.
     """
 
-    name: str
     cfg: dict[str, Any]
+    requires: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Set by the pipeline that takes the component, which then knows what it writes and is scored by."""
+        return _NAME.__get__(self)
+
+    @name.setter
+    def name(self, name: str) -> None:
+        _NAME.__set__(self, name)
+        nlp = language_above(2)
+        if nlp is not None and name in nlp.component_names:
+            self._note_meta(nlp, name)
+
+    def _note_meta(self, nlp: Language, name: str) -> None:
+        target = get_target(self.cfg["target"])
+        weights = target.score_weights
+        nlp._pipe_meta[name] = replace(
+            nlp.get_pipe_meta(name),
+            requires=list(self.requires),
+            assigns=target.assigns,
+            scores=list(weights),
+            default_score_weights=weights,
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -79,29 +108,63 @@ class ChainLabeller(ABC):
         same = [token.text for token in example.predicted] == [token.text for token in example.reference]
         return self.bounds(example.reference if same else example.predicted)
 
-    def gold_columns(self, example: Example) -> Ints:
-        """The column of each predicted token's gold label, -1 where none of these is known."""
-        column = {label: i for i, label in enumerate(self.labels)}
-        gold = get_target(self.cfg["target"]).gold(example)
-        return np.array([column.get(label or "", -1) for label in gold], dtype=np.intp)
+    def gold_columns(self, example: Example, bounds: Sequence[tuple[int, int]]) -> Ints:
+        """The column of each predicted token's gold label, -1 where none is known. bounds: Of the chains.
+
+        RAISES C338: the gold breaks the constraints. C339: it has a label that is not known.
+        """
+        found = self.known_columns(example, get_target(self.cfg["target"]).gold(example))
+        self.check_allowed(example, found, bounds)
+        return found
+
+    def known_columns(self, example: Example, gold: Sequence[str | None]) -> Ints:
+        """The column of each label, -1 for None. RAISES C339: a label that is not known."""
+        column: dict[str | None, int] = {None: -1, **{label: i for i, label in enumerate(self.labels)}}
+        unknown = next((label for label in gold if label not in column), None)
+        if unknown is not None:
+            text = example.predicted.text[:40]
+            raise calib_error("C339", label=unknown, text=text, name=self.name, known=_some(self.labels))
+        return np.array([column[label] for label in gold], dtype=np.intp)
+
+    def check_allowed(self, example: Example, columns: Ints, bounds: Sequence[tuple[int, int]]) -> None:
+        """RAISES C338: the constraints forbid these labels. columns (Ints): Of each token, -1 where its label is not known."""
+        if not self.is_constrained:
+            return
+        allowed = self.allowed()
+        first, last = np.array(bounds, dtype=np.intp).reshape(-1, 2).T
+        inside = np.ones(max(0, len(columns) - 1), dtype=bool)
+        inside[last[:-1] - 1] = False
+        steps = np.flatnonzero(inside & (columns[:-1] >= 0) & (columns[1:] >= 0))
+        for at, forbidden, place in (
+            (first, allowed.starts[columns[first]] < 0, "at the beginning"),
+            (last - 1, allowed.ends[columns[last - 1]] < 0, "at the end"),
+            (steps, allowed.transitions[columns[steps], columns[steps + 1]] < 0, "before '{}'"),
+        ):
+            broken = at[forbidden & (columns[at] >= 0)]
+            if len(broken):
+                label, behind = (self.labels[columns[min(i, len(columns) - 1)]] for i in (broken[0], broken[0] + 1))
+                text = example.predicted.text[:40]
+                raise calib_error("C338", text=text, name=self.name, label=label, place=place.format(behind))
+
+    @property
+    def is_constrained(self) -> bool:
+        return self.cfg["constraints"] is not None or self.cfg["target"] == ENTITIES
+
+    def allowed(self) -> Potentials:
+        """See `allowed_transitions`; made again where labels or settings are others than before."""
+        asked = (self.labels, self.cfg["constraints"], self.cfg["target"])
+        labels, constraints, target, kept = getattr(self, "_kept", ((), None, "", None))
+        if kept is None or (labels, target) != asked[::2] or constraints is not asked[1]:
+            kept = allowed_transitions(*asked)
+            self._kept = (*asked, kept)
+        return kept
 
     def potentials(self) -> Potentials:
         """With -inf where constraints forbid. RAISES C325: the weights are of another number of labels."""
         held = self.weights()
         if held.n_labels != len(self.labels):
             raise calib_error("C325", name=self.name, labels=len(self.labels), given=held.n_labels)
-        if self.cfg["constraints"] is None and self.cfg["target"] != ENTITIES:
-            return held
-        return held.only(self._allowed(get_array_module(held.transitions)))
-
-    def _allowed(self, xp: Any) -> Potentials:
-        """The constraints, where the weights are; made again where labels or settings are others than before."""
-        asked = (self.labels, self.cfg["constraints"], self.cfg["target"])
-        labels, constraints, target, kept = getattr(self, "_kept", ((), None, "", None))
-        if kept is None or (labels, target) != asked[::2] or constraints is not asked[1]:
-            kept = allowed_transitions(*asked).on(xp)
-            self._kept = (*asked, kept)
-        return kept
+        return held.only(self.allowed().on(get_array_module(held.transitions))) if self.is_constrained else held
 
     def set_annotations(self, docs: Sequence[Doc], columns: Sequence[Any]) -> None:
         """Let the tokens carry the labels of these columns."""
@@ -115,13 +178,20 @@ class ChainLabeller(ABC):
         return get_target(self.cfg["target"]).score(examples)
 
     def learn_labels(self, examples: Iterable[Example], labels: Sequence[str] | None, neg_prefix: str = "") -> None:
-        """Take the labels given, or those of the examples. RAISES C326: fewer than two."""
+        """Take the labels given, or those of the examples. RAISES C326: fewer than two. C337: constraints name others."""
         target = get_target(self.cfg["target"])
         found = labels if labels is not None else sorted({label for eg in examples for label in target.labels(eg)})
         added = [label for label in found if labels is not None or not (neg_prefix and label.startswith(neg_prefix))]
         self.cfg["labels"] += [label for label in dict.fromkeys(added) if label not in self.cfg["labels"]]
         if len(self.labels) < 2:
             raise calib_error("C326", name=self.name, target=self.cfg["target"], given=", ".join(self.labels) or "none")
+        unknown = next((one for pair in self.cfg["constraints"] or () for one in pair if one not in self.labels), None)
+        if unknown is not None:
+            raise calib_error("C337", name=self.name, unknown=repr(unknown), known=_some(self.labels))
+
+
+def _some(labels: Sequence[str], most: int = 20) -> str:
+    return ", ".join(labels[:most]) + (f" and {len(labels) - most} more" if len(labels) > most else "")
 
 
 def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[str]] | None, target: str) -> Potentials:
@@ -132,8 +202,7 @@ def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[st
         column = {label: i for i, label in enumerate(labels)}
         transitions[:] = -np.inf
         for first, second in constraints:
-            if first in column and second in column:
-                transitions[column[first], column[second]] = 0.0
+            transitions[column[first], column[second]] = 0.0
     elif target == ENTITIES:
         follows, begins, closes = biluo_transitions(labels)
         transitions[~follows], starts[~begins], ends[~closes] = -np.inf, -np.inf, -np.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, get_annotation
 from ..pairs.marginals import DenseScores, Scores, SparseScores, from_dense
-from ..sources.base import Source, to_numpy
+from ..sources.base import Source, all_finite, has_weights, to_numpy
 from ..sources.listeners import missing_input
 from ..types import OUTSIDE, Floats, Ints, Spans
-from .inference.sums import Sums, sum_chains
+from .inference.sums import sum_chains
 from .labeller import ChainLabeller
 from .online.component import OnlineLabeller
 from .targets import ENTITIES
@@ -54,10 +54,16 @@ class ChainSource(Source):
         return spans.own
 
     def is_trained(self, pipe: Any) -> bool:
-        return bool(pipe.labels)
+        return bool(pipe.labels) and (not hasattr(pipe, "model") or has_weights(pipe))
+
+    def has_finite_weights(self, pipe: Any) -> bool:
+        return all_finite(pipe) if hasattr(pipe, "model") else all(np.isfinite(one).all() for one in pipe.learned_arrays())
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return missing_input(pipe, docs) if hasattr(pipe, "model") else [""] * len(docs)
+
+    def reads_output(self, pipe: Any) -> bool:
+        return pipe.cfg["target"] == ENTITIES  # those on the Doc are scored
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return super().obstacle(nlp, name, pipe) if hasattr(pipe, "model") else ""
@@ -67,11 +73,28 @@ class ChainSource(Source):
         if not len(chains.scores):
             return DenseScores(np.zeros((0, len(self.labels(pipe)))))
         sums = sum_chains(chains)
-        marginals = to_numpy(sums.marginals[chains.packing.on(chains.xp, "packed")])
-        if pipe.cfg["target"] != ENTITIES:
-            return DenseScores(np.clip(marginals, 0.0, 1.0, out=marginals))
-        types = by_type(marginals, pipe.labels)
-        return SparseScores(from_dense(types, 0.0), _entities(docs, pipe.labels, sums, types))
+        xp, packed = chains.xp, chains.packing.packed
+
+        def of_paths(rows: Ints, labels: Ints, lengths: Ints) -> Floats:
+            return to_numpy(sums.paths(packed[rows], labels, lengths))
+
+        marginals = to_numpy(sums.marginals[chains.packing.on(xp, "packed")])
+        return scores_of(pipe, docs, marginals, of_paths)
+
+
+# The tokens of some stretches, a label of each, and how many stand in each stretch -> what is known of each stretch.
+OfPaths = Callable[[Ints, Ints, Ints], Floats]
+
+
+def scores_of(pipe: ChainLabeller, docs: Sequence[Doc], of_labels: Floats, of_paths: OfPaths) -> Scores:
+    """What is known of the labels of each token, as a source gives it: of entities that of their types, and of each whole one on the Docs.
+
+    of_labels (Floats): In [0, 1], shape (n_tokens, K); it is not kept as it is.
+    """
+    if pipe.cfg["target"] != ENTITIES:
+        return DenseScores(np.clip(of_labels, 0.0, 1.0, out=of_labels))
+    types = by_type(of_labels, pipe.labels)
+    return SparseScores(from_dense(types, 0.0), _entities(docs, pipe.labels, types, of_paths))
 
 
 def entity_types(labels: Sequence[str]) -> tuple[str, ...]:
@@ -86,7 +109,7 @@ def by_type(marginals: Floats, labels: Sequence[str]) -> Floats:
     return np.clip(marginals @ member, 0.0, 1.0)
 
 
-def _entities(docs: Sequence[Doc], labels: Sequence[str], sums: Sums, types: Floats) -> Spans:
+def _entities(docs: Sequence[Doc], labels: Sequence[str], types: Floats, of_paths: OfPaths) -> Spans:
     """The entities on the Docs; those of other types are left out. types (Floats): See `by_type`."""
     column = {label: i for i, label in enumerate(labels)}
     number = {name: i for i, name in enumerate(entity_types(labels))}
@@ -102,20 +125,18 @@ def _entities(docs: Sequence[Doc], labels: Sequence[str], sums: Sums, types: Flo
     table = np.array(found, dtype=np.intp).reshape(-1, 3)
     of_tokens = [types[start:end, 1 + kind] for start, end, kind in found]
     chosen = np.ones(len(table), dtype=bool)
-    own = _path_scores(sums, table, taken)
+    own = _path_scores(of_paths, table, taken)
     return Spans(table[:, 0], table[:, 1], table[:, 2], np.concatenate([np.zeros(0), *of_tokens]), own, chosen)
 
 
-def _path_scores(sums: Sums, table: Ints, taken: Sequence[Ints]) -> Floats:
-    """The probability of the labels of each entity; 0 where the model does not have them. table (Ints): (start, end, ...) of each."""
+def _path_scores(of_paths: OfPaths, table: Ints, taken: Sequence[Ints]) -> Floats:
+    """What is known of the labels of each entity; 0 where the model does not have them. table (Ints): (start, end, ...) of each."""
     scores = np.zeros(len(table))
     known = np.flatnonzero([len(own) > 0 for own in taken])
     if len(known):
-        packed = sums.chains.packing.packed
-        places = np.concatenate([packed[start:end] for start, end in table[known, :2].tolist()])
+        rows = np.concatenate([np.arange(start, end) for start, end in table[known, :2].tolist()])
         labels = np.concatenate([taken[i] for i in known.tolist()])
-        found = sums.paths(places, labels, table[known, 1] - table[known, 0])
-        scores[known] = np.clip(to_numpy(found), 0.0, 1.0)
+        scores[known] = np.clip(of_paths(rows, labels, table[known, 1] - table[known, 0]), 0.0, 1.0)
     return scores
 
 

@@ -19,7 +19,13 @@ _MISSING = "-"
 
 
 class Target(ABC):
-    """One kind of label that tokens carry."""
+    """One kind of label that tokens carry.
+
+    assigns (list[str]), score_weights (dict): What spaCy knows of a component that writes it, as of a factory.
+    """
+
+    assigns: list[str]
+    score_weights: dict[str, float | None]
 
     @abstractmethod
     def gold(self, example: Example) -> list[str | None]:
@@ -41,6 +47,9 @@ class Target(ABC):
 class Tags(Target):
     """Token.tag."""
 
+    assigns = ["token.tag"]
+    score_weights = {"tag_acc": 1.0}
+
     def gold(self, example: Example) -> list[str | None]:
         return [tag or None for tag in example.get_aligned("TAG", as_string=True)]
 
@@ -58,6 +67,9 @@ class Tags(Target):
 
 class Entities(Target):
     """doc.ents, as BILUO tags. A Doc that is labelled by a chain without constraints is read leniently, as IOB."""
+
+    assigns = ["doc.ents", "token.ent_iob", "token.ent_type"]
+    score_weights = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
 
     def gold(self, example: Example) -> list[str | None]:
         if not example.reference.has_annotation("ENT_IOB"):
@@ -83,11 +95,12 @@ class Extension(Target):
         if not Token.has_extension(name):
             raise calib_error("C324", name=name)
         self.name = name
+        self.assigns, self.score_weights = [f"token._.{name}"], {f"{name}_acc": 1.0}
 
     def gold(self, example: Example) -> list[str | None]:
         given = [token._.get(self.name) or None for token in example.reference]
-        aligned = (example.alignment.x2y[token.i] for token in example.predicted)
-        return [given[int(own[0])] if len(own) == 1 else None for own in aligned]
+        aligned = ({given[int(i)] for i in example.alignment.x2y[token.i]} for token in example.predicted)
+        return [own.pop() if len(own) == 1 else None for own in aligned]
 
     def labels(self, example: Example) -> Iterable[str]:
         return {value for token in example.reference if (value := token._.get(self.name))}

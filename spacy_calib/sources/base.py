@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from ..calibration.span_features import product_of
 from ..doc.annotations import Annotation
@@ -53,6 +54,7 @@ class Source(ABC):
     distributions (bool): Whether the scores of a token say something of each label, so that a scaling may weigh them against each other;
         False where a token has the score of one label and nothing is known of the others.
     sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
+    unsettled (bool): Whether a setting was left to the fit. says (str): What `spacy calib info` says of its settings, "" for nothing.
     keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
     """
 
@@ -63,6 +65,8 @@ class Source(ABC):
     distributions: bool = True
     keeps_span_scores: bool = False
     sets_labels: bool = False
+    unsettled: bool = False
+    says: str = ""
     user_data_key: str = ""
 
     def supports(self, pipe: Any) -> bool:
@@ -130,6 +134,13 @@ class Source(ABC):
         """The label whose frequency puts this one into a group: that of the type for a BILUO tag."""
         return label
 
+    def settle(self, pipe: Any, examples: Sequence[Example]) -> dict[str, Any]:
+        """Choose the settings that were left to the fit (`unsettled`) from its examples, whose predicted Docs hold what `read` reads.
+
+        RETURNS (dict): Setting -> value, which the config of the pipe then says.
+        """
+        return {}
+
     # Spans
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
@@ -154,10 +165,11 @@ class Source(ABC):
 
 @contextlib.contextmanager
 def labels_unless_it_fails(source: Source) -> Iterator[None]:
-    """Take back what was learned of the labels where the rest of a fit, or of loading one, fails."""
-    kept = source.kept_labels()
+    """Take back what was learned of the labels, and which settings were chosen, where the rest of a fit, or of loading one, fails."""
+    kept, settings = source.kept_labels(), dict(vars(source))
     try:
         yield
     except BaseException:
+        vars(source).update(settings)
         source.restore_labels(kept)
         raise

@@ -16,7 +16,8 @@ _SMALL, _FEW = 4096, 3
 
 
 def fingerprint(nlp: Language, component: Any) -> str:
-    """Digest of all parameters of a component and of the embeddings that it listens to; "" for a component without a model.
+    """Digest of all parameters of a component and of the embeddings that it listens to; "" for a component without a model that keeps no
+    arrays either (`learned_arrays`).
 
     A listener that was replaced by the embedding itself makes no difference. It takes some 10 ms for en_core_web_sm.
     """
@@ -36,8 +37,9 @@ class WeightWatch:
 
     def changed(self, fitted: str, nlp: Language, component: Any) -> bool:
         """Whether the component has other weights. fitted (str): Its fingerprint at the fit."""
-        if self._model is not component.model:
-            self._model = component.model
+        held = getattr(component, "model", component)
+        if self._model is not held:
+            self._model = held
             self._reads = [read for model in _models_of(nlp, component) for read in _small(model)]
             self._sample = None
         arrays = [to_numpy(read()) for read in self._reads]
@@ -55,6 +57,8 @@ class WeightWatch:
 def _models_of(nlp: Language, component: Any) -> list[Any]:
     """The component's model, and those of the components that it listens to."""
     own: Any = getattr(component, "model", None)
+    if own is None and hasattr(component, "learned_arrays"):
+        return [component]
     if not hasattr(own, "walk"):
         return []
     listeners = {id(node) for node in own.walk() if is_listener(node)}
@@ -80,7 +84,11 @@ def _size(array: Any) -> int:
 
 
 def _parameters(model: Any) -> Iterator[Any]:
-    """A function for each array of a model that gives what it holds then: thinc's own, and the parameters of torch modules in it."""
+    """A function for each array of a model that gives what it holds then: thinc's own, and the parameters of torch modules in it; of a
+    component without a model what `learned_arrays()` gives."""
+    if hasattr(model, "learned_arrays"):
+        yield from (lambda i=i: model.learned_arrays()[i] for i in range(len(model.learned_arrays())))
+        return
     for node in model.walk():
         for name in node.param_names:
             if node.has_param(name):

@@ -41,8 +41,8 @@ class Home:
 
         To be called by the setter of the name itself: the pipeline is the `self` of the function that called that setter.
         """
-        nlp = sys._getframe(2).f_locals.get("self")
-        if not isinstance(nlp, Language):
+        nlp = language_above(3)
+        if nlp is None:
             return None
         if all(known() is not nlp for known in self._holders):
             self._built_for = None
@@ -105,6 +105,14 @@ class Home:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["pipe"], state["nlp"])  # type: ignore[misc]
+
+
+def language_above(depth: int) -> Language | None:
+    """The pipeline whose method stands so many calls above, None where something else does: `add_pipe` sets the name of every pipe, and
+    nothing else tells a pipe where it is.
+    """
+    caller = sys._getframe(depth).f_locals.get("self")
+    return caller if isinstance(caller, Language) else None
 
 
 def _holds(nlp: Language, pipe: Any) -> bool:

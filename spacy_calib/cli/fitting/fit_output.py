@@ -27,6 +27,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     )
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"Tag frequencies were counted on {info.counted_on}{why}")
+    if calib.source.says:
+        msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
     warn_of_promises(info)

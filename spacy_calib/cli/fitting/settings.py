@@ -38,6 +38,8 @@ _CHOSEN_OPTIONS = ("groups", "tag_offsets", "scaling")
 _CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
 # The sources of recognizers and of parsers.
 _RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
+# That of labellers which know no probabilities.
+_CONFIDENCE = "spacy-calib.Confidence.v1"
 # Settings of a recognizer's source.
 _OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
 
@@ -243,7 +245,7 @@ def _components_in(path: Path) -> Any:
 def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, Any], second_pass: bool) -> None:
     """Choose the source that reads the component, where the settings name none, or one that cannot read it.
 
-    RAISES C056: an option out of range. C066: an option of recognizers for another component. C272: an event of another kind. C200: two sources claim the component.
+    RAISES C056: an option out of range. C066: an option of recognizers for another component. C272: an event of another kind. C340: a way of another kind. C200: two sources claim the component.
     """
     from ...sources.find import registered_sources, source_for
 
@@ -252,8 +254,14 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
     if name not in nlp.component_names:
         return
     pipe = nlp.get_pipe(name)
+    if "way" in options:
+        _take_way(settings, options["way"], pipe)
+    source = settings["source"]
     named = source.get("@calib_sources")
-    if named is None or (named in registered_sources() and not registered_sources()[named].supports(pipe)):
+    if named is None:
+        named = source_for(pipe)
+        settings["source"] = source = {**source, "@calib_sources": named}
+    elif named in registered_sources() and not _with_settings(source, registered_sources()[named]).supports(pipe):
         named = source_for(pipe)
         settings["source"] = source = {"@calib_sources": named, "component": name}
     given = {option: options[option] for option in _OF_RECOGNIZERS if option in options}
@@ -267,6 +275,28 @@ def complete_source(nlp: Language, settings: dict[str, Any], options: dict[str, 
         _check_event(registered_sources().get(named), options["event"], name)
         if named == _PARSERS:
             source["event"] = settings.pop("event")
+
+
+def _take_way(settings: dict[str, Any], way: str, pipe: Any) -> None:
+    """Let the source be that of confidences. RAISES C340: this way cannot read the component."""
+    from ...sequence.confidence_source import ConfidenceSource
+    from ...sequence.ways import WAYS
+
+    held, component = settings["source"], settings["source"]["component"]
+    if not ConfidenceSource(component, way).supports(pipe):
+        raise calib_error("C340", way=way, component=component, kind=type(pipe).__name__, wanted=WAYS[way])
+    kept = held if held.get("@calib_sources", _CONFIDENCE) == _CONFIDENCE and held.get("way", way) == way else {}
+    settings["source"] = {**kept, "@calib_sources": _CONFIDENCE, "component": component, "way": way}
+
+
+def _with_settings(block: Mapping[str, Any], source: Source) -> Source:
+    """The source of a block of the config; as it is without settings where these do not fit, which is said where the pipe is made."""
+    from ...registry import registry
+
+    try:
+        return registry.resolve({"source": dict(block)})["source"]
+    except Exception:
+        return source
 
 
 def _check_event(source: Source | None, event: str, component: str) -> None:

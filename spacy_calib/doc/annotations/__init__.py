@@ -14,7 +14,14 @@ from .base import Annotation, Hashes, columns_of, is_blank, is_space, label_hash
 from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
 from .mapped import MAPPED, MappedAnnotation, named_map
 from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
-from .tokens import AttributeAnnotation, MorphAnnotation, PosAnnotation, SentAnnotation
+from .tokens import (
+    EXTENSION_PREFIX,
+    AttributeAnnotation,
+    ExtensionAnnotation,
+    MorphAnnotation,
+    PosAnnotation,
+    SentAnnotation,
+)
 
 ANNOTATIONS: dict[str, Annotation] = {
     annotation.name: annotation
@@ -39,6 +46,8 @@ def get_annotation(name: str) -> Annotation:
         return _mapped(name)
     if name.startswith(SPANS_PREFIX):
         return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
+    if name.startswith(EXTENSION_PREFIX):
+        return ExtensionAnnotation(name.removeprefix(EXTENSION_PREFIX))
     if (cats := named_cats(name)) is not None:
         return cats
     if name not in ANNOTATIONS:
@@ -66,6 +75,7 @@ def unit_of(layer: str) -> str:
 __all__ = [
     "ANNOTATIONS",
     "ARC_EVENTS",
+    "EXTENSION_PREFIX",
     "SPANS_PREFIX",
     "Annotation",
     "CatsAnnotation",

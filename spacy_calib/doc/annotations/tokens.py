@@ -1,4 +1,4 @@
-"""Annotations that stand at the token itself: tag, lemma, dependency, part of speech, features, sentence start."""
+"""Annotations that stand at the token itself: tag, lemma, dependency, part of speech, features, sentence start, extensions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from spacy.morphology import Morphology
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
+from ...errors import calib_error
 from .base import Annotation, Hashes, map_unique
+
+# Begins the name of the annotation of an extension of Token; its name there follows.
+EXTENSION_PREFIX = "_."
 
 
 class AttributeAnnotation(Annotation):
@@ -90,3 +94,24 @@ class SentAnnotation(Annotation):
 
     def _string(self, key: int, strings: object) -> str:
         return "S" if key == get_string_id("S") else "I"
+
+
+class ExtensionAnnotation(Annotation):
+    """A text that an extension of the user's own holds: Token._.name.
+
+    extension (str): Its name.
+    """
+
+    def __init__(self, extension: str):
+        self.name = f"{EXTENSION_PREFIX}{extension}"
+        self.extension = extension
+
+    def hashes(self, doc: Doc) -> Hashes:
+        strings = doc.vocab.strings  # which learn the labels: nothing else puts them there
+        return np.array([strings.add(label) if (label := self.label(token)) else 0 for token in doc], dtype=np.uint64)
+
+    def label(self, token: Token) -> str:
+        """RAISES C324: there is no such extension."""
+        if not Token.has_extension(self.extension):
+            raise calib_error("C324", name=self.extension)
+        return token._.get(self.extension) or ""

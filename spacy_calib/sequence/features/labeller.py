@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import srsly
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ...errors import calib_error
 from ...pipe.annotating import AnnotatingPipe
+from ...schema import Form, digests, lengths, listed, record, text, whole
 from ...types import Floats, Ints
+from .. import saved
 from ..inference.chains import Potentials
 from ..labeller import ChainLabeller
 from ..targets import get_target
 from .index import FeatureIndex, Sparse, cut, row_sums
-from .templates import batch_hashes, feature_hashes, read_templates
+from .templates import attributes_of, batch_hashes, feature_hashes, read_templates
+
+# What must have run before where a template asks for it.
+_READ = {
+    "TAG": "token.tag", "POS": "token.pos", "LEMMA": "token.lemma", "MORPH": "token.morph", "DEP": "token.dep",
+    "ENT_TYPE": "token.ent_type", "ENT_IOB": "token.ent_iob",
+}  # fmt: skip
 
 
 class FeatureLabeller(ChainLabeller, AnnotatingPipe):
@@ -45,10 +52,11 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
     ):
         get_target(target)
         self.templates = read_templates(features)
+        self.requires = tuple(dict.fromkeys(_READ[name] for name in attributes_of(self.templates) if name in _READ))
         self.vocab, self.name = vocab, name
         self.cfg = {
             "labels": [], "target": target, "by_sentence": by_sentence, "constraints": constraints and [list(pair) for pair in constraints],
-            "overwrite": overwrite, "least": least,
+            "overwrite": overwrite, "least": least, "features": features if isinstance(features, str) else list(features),
         }  # fmt: skip
         self.index = FeatureIndex(np.zeros(0, dtype=np.uint64))
 
@@ -56,9 +64,12 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
     def weight_rows(self, rows: Ints) -> Floats:
         """The weights that it predicts with of some features, and of labels before as rows len(index) and up, shape (n, K)."""
 
+    kind: ClassVar[str]
+    learned: ClassVar[dict[str, Form]]  # the forms of what `_state` gives
+
     @abstractmethod
     def _state(self) -> dict[str, Any]:
-        """What was learned, as plain data and arrays."""
+        """What was learned, as plain data and arrays, each of them with a weight for every parameter."""
 
     @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
@@ -74,7 +85,8 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
 
     def sequences(self, example: Example) -> list[tuple[Sparse, Ints]]:
         """(features, gold columns) of each chain whose gold is whole."""
-        gold, bounds = self.gold_columns(example), self.gold_bounds(example)
+        bounds = self.gold_bounds(example)
+        gold = self.gold_columns(example, bounds)
         rows = self.index.rows(self._hashes(example.predicted, bounds))
         return [(cut(rows, start, end), gold[start:end]) for start, end in bounds if (gold[start:end] >= 0).all()]
 
@@ -109,11 +121,35 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
 
     # Saving
 
+    def learned_arrays(self) -> list[Any]:
+        """The features that it knows and what was learned of them; last what any further learning changes."""
+        held = [np.atleast_1d(value) for value in self._state().values()]
+        pairs = held[0][len(self.index) * len(self.labels) :]
+        return [self.index.hashes, *held, pairs]
+
     def _dump(self) -> bytes:
-        return srsly.msgpack_dumps({"cfg": self.cfg, "hashes": self.index.hashes, **self._state()})
+        return saved.dump(self.kind, {"cfg": self.cfg, "hashes": self.index.hashes, **self._state()})
 
     def _take(self, data: bytes, path: str) -> None:
-        held = srsly.msgpack_loads(data)
+        """RAISES C335, C336: the bytes."""
+        form = record({"cfg": _CFG, "hashes": digests, **self.learned}, _sizes)
+        held = saved.read(data, form, kind=self.kind, name=self.name, path=path)
+        with saved.unreadable_as_such(self.name, path):
+            templates = read_templates(held["cfg"]["features"])
         self.cfg.update(held.pop("cfg"))
-        self.index = FeatureIndex(np.array(held.pop("hashes"), dtype=np.uint64))
+        self.templates, self.index = templates, FeatureIndex(held.pop("hashes"))
         self._restore(held)
+
+
+def _features(value: Any, where: str) -> Any:
+    return value if isinstance(value, str) else listed(text)(value, where)
+
+
+def _sizes(held: dict[str, Any]) -> str:
+    """One weight for each feature and label, and for each two labels."""
+    n = len(held["cfg"]["labels"])
+    size = (len(held["hashes"]) + 1 + n) * n
+    return lengths({name: size for name, value in held.items() if name not in ("cfg", "hashes") and np.ndim(value)}, held)
+
+
+_CFG = record({**saved.CHAIN, "least": whole(), "features": _features})

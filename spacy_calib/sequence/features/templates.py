@@ -57,6 +57,11 @@ def read_templates(given: str | Sequence[str]) -> tuple[Template, ...]:
     return tuple(map(Template.of, TEMPLATES[given] if isinstance(given, str) else given))
 
 
+def attributes_of(templates: Sequence[Template]) -> list[str]:
+    """The attributes of tokens that they look at."""
+    return sorted({name for template in templates for name, _ in template.parts})
+
+
 def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Sequence[Template]) -> Hashes:
     """The feature that each template makes of each token, shape (len(doc), n_templates). bounds: Of the sequences; nothing is seen beyond."""
     return batch_hashes([doc], [bounds], templates)
@@ -64,7 +69,7 @@ def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Seque
 
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
     """The same of some Docs, one after the other."""
-    names = sorted({name for template in templates for name, _ in template.parts})
+    names = attributes_of(templates)
     tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
     at = np.arange(len(table))

@@ -2,13 +2,13 @@
 
 # No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 from spacy.language import Language
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 
+from ...schema import floats, whole
 from ...types import Floats, Ints
 from ..features.labeller import FeatureLabeller
 from .learner import OnlineLearner
@@ -23,6 +23,9 @@ class OnlineLabeller(FeatureLabeller):
     rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `rules`; {"phi": 1.0} for cw.
     others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
     """
+
+    kind = "calib_online"
+    learned: ClassVar = {"mu": floats(), "late": floats(), "sigma": floats(0.0), "n_seen": whole()}
 
     def __init__(
         self,
@@ -60,10 +63,10 @@ class OnlineLabeller(FeatureLabeller):
         return self.learner.mean_rows(rows)
 
     def _state(self) -> dict[str, Any]:
-        return {"n_seen": self.learner.n_seen, **{name: getattr(self.learner, name) for name in _ARRAYS}}
+        return {**{name: getattr(self.learner, name) for name in _ARRAYS}, "n_seen": self.learner.n_seen}
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.learner = OnlineLearner(len(self.index) if self.labels else 0, len(self.labels), self.rule)
         for name in _ARRAYS:
-            setattr(self.learner, name, np.array(state[name]))
+            setattr(self.learner, name, state[name])
         self.learner.n_seen = state["n_seen"]
