@@ -68,6 +68,18 @@ def test_tags_and_saving(tmp_path):
     assert spacy.blank("en").add_pipe("calib_hmm").from_bytes(nlp.get_pipe("calib_hmm").to_bytes()).labels == ("D", "N", "V")
 
 
+def test_counting_again_forgets_what_was_counted_before():
+    nlp, pipe, _ = counted()
+    doc = Doc(nlp.vocab, words=["the", "dog"])
+    before = pipe.label_scores([doc])[0]
+    _, other, examples = counted([*SENTENCES, (["dog", "the"], ["V", "N"])])
+    pipe.initialize(lambda: examples)
+    assert (pipe.label_scores([doc])[0] == other.label_scores([doc])[0]).all()
+    assert (pipe.label_scores([doc])[0] != before).any()
+    pipe.from_bytes(counted()[1].to_bytes())
+    assert (pipe.label_scores([doc])[0] == before).all()
+
+
 def test_gaps_in_the_gold_cut_a_sequence():
     _, pipe, _ = counted([(["the", "dog", "?", "the", "dog"], ["D", "N", "", "D", "N"])])
     at = {label: i for i, label in enumerate(pipe.labels)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
@@ -42,6 +43,19 @@ def test_sequences_with_gaps_teach_nothing():
     _, pipe, losses = trained(tags=["", *TAGS[1:]])
     assert losses[0] == 0
     assert pipe.learner.n_seen == 0
+
+
+def test_a_batch_has_the_scores_of_its_docs():
+    nlp, pipe = trained()[:2]
+    docs = [Doc(nlp.vocab, words=words) for words in (["x", "a"], [], ["never", "a", "y"], ["a"])]
+    table = pipe.learner.mean.reshape(-1, len(pipe.labels))
+    for doc, together in zip(docs, pipe.label_scores(docs), strict=True):
+        assert together.shape == (len(doc), len(pipe.labels))
+        if len(doc):
+            (tokens,) = pipe.features_of(doc)
+            assert (together == pipe.label_scores([doc])[0]).all()
+            assert together == pytest.approx(np.add.reduceat(table[tokens.rows], tokens.starts[:-1], axis=0))
+    assert pipe.weights().transitions == pytest.approx(table[len(pipe.index) :])
 
 
 def test_settings_of_the_rule():
