@@ -221,7 +221,7 @@ _MESSAGES = {
     "C358": "The extension Doc._.coref belongs to somebody else; remove it before the component '{name}' is made.",
     "C359": "Among the mentions of doc.spans[{key!r}] one stands twice ({text!r}); give each mention once, clusters apart.",
     "C360": "The Doc has {given} mentions, there is none with the number {number}.",
-    "C361": "The pairs of '{name}' cannot be calibrated: {why}; give more documents with clusters of mentions.",
+    "C361": "The pairs of '{name}' cannot be calibrated: {why}; give it a recalibrator, and two documents at least with clusters of mentions.",
     # Events
     "C370": "An answer needs at least one position, but number {number} has none; leave it out.",
     "C371": "There is no feature '{given}'; there are: {known}.",

@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..pipe.annotating import AnnotatingPipe
 from ..schema import Misfit, digests, floats, lengths, maybe, number, record
 from ..sequence.features.index import FeatureIndex
 from ..types import Floats, Ints
+from .attribute import register_coref
 from .features import MentionWords, candidates_of, option_rows
 from .inference.antecedents import Antecedents, Candidates, first_mentions
 from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
@@ -27,7 +28,7 @@ from .inference.learning import PENALTIES, Choices, learn, right_options
 from .inference.pairs import nearest_sample, pair_chances
 from .mentions import Mentions, clusters_in, gold_clusters, mentions_of, write_clusters
 from .scoring import score_coref
-from .view import Resolved, clusters_of, register_coref, write_resolved
+from .view import Resolved, clusters_of, coref_view, write_resolved
 
 # How many clusterings are drawn where the nearest of them is taken, and their seed.
 _SAMPLES, _SEED = 100, 0
@@ -173,6 +174,21 @@ class CoreferenceResolver(AnnotatingPipe):
 
     def _judged(self, document: _Document, held: Antecedents) -> JudgedMentions:
         return JudgedMentions(document.words.mentions.places, pair_chances(held, self.threshold), document.clusters)
+
+    def calibrate(self, examples: Iterable[Example]) -> None:
+        """Learn anew how true the probabilities of pairs are, from other gold than the weights were learned from; the weights stay.
+
+        examples: The predicted Docs have passed this component. RAISES C361: it has no recalibrator, or too few pairs reach the threshold.
+        """
+        learned, judged = self.learned, []
+        if self.recalibrator is None:
+            raise calib_error("C361", name=self.name, why="its setting recalibrator is null")
+        for example in examples:
+            view = coref_view(example.predicted)
+            if view is not None:
+                clusters = clusters_in(view.found, self.gold_of(example))
+                judged.append(JudgedMentions(view.found.places, view.pairs, clusters))
+        self._learned = replace(learned, calibration=PairCalibration.fit(judged, self.recalibrator, self.name))
 
     # Prediction
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 
+from .attribute import register_quietly
+
 if TYPE_CHECKING:
     from .component import CoreferenceResolver
 
@@ -30,6 +32,8 @@ SCORE_WEIGHTS = {
     "coref_smce": None,
     "coref_smce_raw": None,
 }
+
+register_quietly()
 
 
 @Language.factory(

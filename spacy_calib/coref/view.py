@@ -14,11 +14,10 @@ from spacy.tokens import Doc, Span
 from ..doc.blocks import BLOCK_VERSION, add_block, delete_blocks, held_blocks, print_of
 from ..errors import calib_error
 from ..types import Floats, Ints
+from .attribute import ATTRIBUTE
 from .inference.antecedents import Antecedents, Candidates
 from .inference.pairs import MentionPairs
 from .mentions import Mentions, digest
-
-ATTRIBUTE = "coref"
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +171,3 @@ def _view_of(doc: Doc, block: dict[str, Any]) -> DocCoref:
     pairs = MentionPairs(numbers("later"), numbers("earlier"), block["raw"], len(found))
     spans = tuple(doc[a:b] for a, b in zip(found.starts.tolist(), found.ends.tolist(), strict=True))
     return DocCoref(spans, pairs, block.get("calibrated"), antecedents, numbers("first"), found, block["rest"])
-
-
-def register_coref(name: str) -> None:
-    """Make Doc._.coref known; twice is harmless. name (str): Of the component. RAISES C358: another package owns it."""
-    if not Doc.has_extension(ATTRIBUTE):
-        Doc.set_extension(ATTRIBUTE, getter=coref_view)
-    elif Doc.get_extension(ATTRIBUTE)[2] is not coref_view:
-        raise calib_error("C358", name=name)

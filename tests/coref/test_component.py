@@ -95,6 +95,25 @@ def test_it_is_the_same_after_saving(nlp, tmp_path):
     assert pipe.from_bytes(pipe.to_bytes()).learned.penalty == 1.0
 
 
+def test_other_gold_calibrates_anew():
+    nlp = trained(4)
+    pipe = nlp.get_pipe("calib_coref")
+    examples = [example(nlp, seed) for seed in range(300, 312)]
+    before = nlp(examples[0].predicted)._.coref
+    assert len(pipe.held_out) == 4
+    for one in examples:
+        nlp(one.predicted)
+    pipe.calibrate(examples)
+    after = nlp(example(nlp, 300).predicted)._.coref
+    assert (before.pairs.chances == after.pairs.chances).all()
+    assert (before.calibrated != after.calibrated).any()
+    with pytest.raises(CalibError, match=r"C361.*0 of them"):
+        pipe.calibrate([])
+    pipe.recalibrator = None
+    with pytest.raises(CalibError, match=r"C361.*null"):
+        pipe.calibrate(examples)
+
+
 def test_it_scores_clusters_and_pairs(nlp):
     from spacy_calib.coref.factory import SCORE_WEIGHTS
 
