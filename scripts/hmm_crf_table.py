@@ -73,9 +73,6 @@ class Events:
         found = calibration_error_interval(self.scores.ravel(), self.hits.ravel(), bin_size=self.size, n_samples=10_000)
         return found or (0.0, 0.0)
 
-    def column(self, i: int) -> Events:
-        return Events(self.scores[:, [i]], self.hits[:, [i]], self.documents, self.size)
-
 
 def _resampled(scores: Floats, hits: Any, documents: Any, size: int) -> ResampledError:
     found = resample_error(scores, hits, documents, bin_size=size)
@@ -121,7 +118,7 @@ def joint_scores(model: Model, split: Split, wanted: np.ndarray) -> Floats:
     """P(both tags) of each place and each wanted pair, shape (places, len(wanted)); 0 for tags that the model never met."""
     own = {split.columns[label]: i for i, label in enumerate(model.pipe.labels)}
     n = len(model.pipe.labels)
-    codes = np.array([own.get(a, n) * n + own.get(b, 0) if a in own and b in own else -1 for a, b in wanted.tolist()])
+    codes = np.array([own[a] * n + own[b] if a in own and b in own else -1 for a, b in wanted.tolist()])
     found, begin = np.zeros((len(split.gold), len(wanted))), 0
     for sums in model.sums(split):
         for tokens, joint in each_joint(sums):
@@ -145,12 +142,9 @@ def judge(model: Model, dev: Split, test: Split, wanted: np.ndarray, size: int) 
 
 
 def cell(found: Interval) -> str:
-    low, high = found.low, found.high
-    return (
-        f"{found.estimate:+.4f} ({low:+.4f} to {high:+.4f})"
-        if low is not None and high is not None
-        else f"{found.estimate:+.4f}"
-    )
+    assert found.low is not None
+    assert found.high is not None
+    return f"{found.estimate:+.4f} ({found.low:+.4f} to {found.high:+.4f})"
 
 
 def show_models(judged: dict[str, Judged], query: int, tag: str, size: int, rows: list[dict[str, Any]]) -> None:
@@ -170,11 +164,8 @@ def show_models(judged: dict[str, Judged], query: int, tag: str, size: int, rows
     for name, one in judged.items():
         for kind, events in one.tags.items():
             flat, hits = events.scores.ravel(), events.hits.ravel()
-            interval, sampled, floor = (
-                events.together.interval(),
-                events.sampled(),
-                noise_floor(flat, bin_size=size, n_samples=200),
-            )
+            interval, sampled = events.together.interval(), events.sampled()
+            floor = noise_floor(flat, bin_size=size, n_samples=100)
             assert floor is not None
             row = {
                 "model": name, "scores": kind, "accuracy": one.accuracy, "error": interval.estimate, "sampled": sampled,
@@ -298,7 +289,7 @@ def draw_differences(
             ax.plot([low, high], [place, place], color=color, linewidth=1.2)
             ax.plot(found.corrected, place, color=color, marker="o", markersize=3.5)
         ax.set_yticks(range(len(rows)), [name.replace("$", r"\$") for name, _ in rows])
-        ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel="CalibErr, CRF less HMM", title=f"{title}, by frequency")
+        ax.set(ylim=(len(rows) - 0.4, -1.8), xlabel="CalibErr, CRF less HMM", title=f"{title}, by frequency")
         quiet_frame(ax)
         ax.tick_params(axis="y", labelsize="x-small", length=0)
         for x, side, word, color in ((0.02, "left", "CRF better", CALIBRATED_COLOR), (0.98, "right", "HMM better", RAW_COLOR)):
