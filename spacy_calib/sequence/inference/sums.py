@@ -194,10 +194,10 @@ def _scaled(chains: Chains) -> ScaledSums | None:
     after it is more than a float holds, and a marginal is not finite.
     """
     xp, packing, highest = chains.xp, chains.packing, chains.highest
-    top = chains.greatest_step if packing.n_times > 1 else 0.0
+    top = chains.greatest_step
     if not (np.isfinite(top) and bool(xp.isfinite(highest).all())):
         return None
-    step = xp.exp(chains.transitions - top) if packing.n_times > 1 else xp.zeros_like(chains.transitions)
+    step = xp.exp(chains.transitions - top)
     own = chains.scores - highest[:, None]
     xp.exp(own, out=own)
     forward, total = xp.empty_like(own), xp.empty((len(own), 1))
