@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from spacy.util import load_model_from_config
+from spacy.training import Example
+from spacy.util import fix_random_seed, load_model_from_config
 
 from tests.categories import WORDS as CATEGORIES
 from tests.categories import category_docs, revive_categorizer
-from tests.cli.conftest import calib, entity_docs, revive_recognizer, save_docs
+from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
 from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_pipeline
+from tests.sequence.trained import SMALL
 from tests.sources.parser import gold_doc as tree_doc
 from tests.sources.parser import trained as trained_parser
 
@@ -87,6 +90,24 @@ def tree_docs(n: int, seed: int) -> list[Doc]:
     return [tree_doc(Language().vocab, rng) for _ in range(n)]
 
 
+def labeller(factory: str, docs: Callable[[int, int], list[Doc]], target: str = "tag") -> Language:
+    """A pipeline of one sequence model, trained on other documents than those of its kind."""
+
+    def train() -> dict[str, Any]:
+        fix_random_seed(0)
+        nlp = blank("xx")
+        nlp.add_pipe(factory, config={"target": target, **({"model": SMALL} if factory == "calib_crf" else {})})
+        gold = [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs(30, 60)]
+        examples = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold, strict=True)]
+        optimizer = nlp.initialize(lambda: examples)
+        for _ in range(10):
+            nlp.update(examples, sgd=optimizer)
+        return pack(nlp)
+
+    saved = made_once(f"kinds_{factory}_{target}", train)
+    return load_model_from_config(saved["config"]).from_bytes(saved["bytes"])
+
+
 @dataclass(frozen=True)
 class Kind:
     """pipeline (Callable): With the component. docs (Callable): (n, seed) -> gold. component (str): For --component; "" takes `source`.
@@ -110,6 +131,8 @@ KINDS = {
         "textcat_multilabel",
     ),
     "arcs": Kind(trained_parser, tree_docs, "parser"),
+    "sequences": Kind(lambda: labeller("calib_crf", entity_docs, "ents"), entity_docs, "calib_crf"),
+    "online sequences": Kind(lambda: labeller("calib_online", tag_docs), tag_docs, "calib_online"),
     "span scores": Kind(guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"])),
     "token scores": Kind(guessing, tag_docs, source=source("TokenScores", score="numbers", labels=TAGS)),
     "document scores": Kind(guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES))),
