@@ -55,6 +55,7 @@ class Judged:
     groups: list[Ints] = field(default_factory=list)
     documents: list[Ints] = field(default_factory=list)
     figures: dict[str, Shares] = field(default_factory=lambda: dict.fromkeys(FIGURES, NOTHING))
+    names: list[str] = field(default_factory=list)
     words: int = 0
     seconds: float = 0.0
 
@@ -115,6 +116,7 @@ def judge(nlp: Language, pipe: CoreferenceResolver, file: Path) -> Judged:
         view = doc._.coref
         found.seconds += time.process_time() - began
         found.words += len(doc)
+        found.names.append(str(example.reference.user_data.get("id", number)))
         clusters = clusters_in(view.found, pipe.gold_of(example))
         later, earlier = np.tril_indices(len(view), -1)
         found.raw.append(pair_chances(view.antecedents).matrix()[later, earlier])
@@ -187,6 +189,9 @@ def table(found: Judged) -> dict[str, Any]:
             print(
                 f"| {group} | {len(own):,} | {np.mean(hits[kept][own]):.3f} | {errors['raw']:.3f} | {errors['calibrated']:.3f} |"
             )
+    print("\n| document | pairs | in one cluster | expected, raw | expected, calibrated |\n| --- | ---: | ---: | ---: | ---: |")
+    for name, expected, better, gold in zip(found.names, found.raw, found.calibrated, found.hits, strict=True):
+        print(f"| {name} | {len(gold):,} | {gold.sum():,} | {expected.sum():,.0f} | {better.sum():,.0f} |")
     result["seconds_a_thousand_words"] = 1000 * found.seconds / found.words
     print(f"\n{result['seconds_a_thousand_words']:.3f} s of CPU time for 1,000 words, from the parse to `Doc._.coref`.")
     return result
@@ -198,7 +203,12 @@ def draw(found: Judged, file: Path) -> None:
 
     raw, calibrated, hits = (np.concatenate(own) for own in (found.raw, found.calibrated, found.hits))
     kept = raw >= LEAST
-    panel = {"title": "Two mentions name the same", "hits": hits[kept], "raw": raw[kept], "calibrated": calibrated[kept]}
+    panel = {
+        "title": f"Two mentions name the same ({len(found.names)} documents)",
+        "hits": hits[kept],
+        "raw": raw[kept],
+        "calibrated": calibrated[kept],
+    }
     compare_reliability([panel], histograms=True).savefig(file, dpi=150)
 
 
