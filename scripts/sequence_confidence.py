@@ -42,7 +42,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
     small = given.most is not None
     setting = Setting(start=10, most=30, looked_at=20, seeds=1) if small else Setting(seeds=given.seeds)
     return Plan(
-        given.folder, rounds=given.rounds, seed=given.seed, run=given.run, pa_folds=given.pa_folds,
+        given.folder, rounds=given.rounds, seed=given.seed, run=given.run,
         tuning=Tuning(100, 30, 1, SCALES[::8], 8) if small else Tuning(), active=setting,
     )  # fmt: skip
 
@@ -55,7 +55,6 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", type=Path, default=Path("work"), help="Where the answers are kept")
     parser.add_argument("--run", type=int, help="No more folds, quarters or seeds than these")
     parser.add_argument("--rounds", type=int, default=10, help="Passes over the training data")
-    parser.add_argument("--pa-folds", type=int, default=10, help="Folds in which PA is trained, too")
     parser.add_argument("--seeds", type=int, default=2, help="Of active learning")
     parser.add_argument("--most", type=int, help="Read no more sentences, for a quick look")
     parser.add_argument("--seed", type=int, default=0)

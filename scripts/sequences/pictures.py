@@ -40,7 +40,7 @@ SHOWN = [("cw", way) for way in WAYS if way != "crf"] + [("crf", "crf")]
 
 
 def draw_all(folder: Path, found: Sequence[Found], curves: Mapping[str, Mapping[str, list[Floats]]]) -> None:
-    """ranking.png (figure 2), found.png (3), reliability.png (4), active.png (5, 6). RAISES CalibError: matplotlib is not installed."""
+    """confidence_ranking.png (figure 2), _found (3), _reliability (4), _active (5 and 6). RAISES CalibError: matplotlib is not installed."""
     folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, Any] = {}
     judged = [one for one in found if ("cw", "kd_pc") in one.figures]
@@ -49,7 +49,7 @@ def draw_all(folder: Path, found: Sequence[Found], curves: Mapping[str, Mapping[
     if any(curves.values()):
         pictures["active"] = active({corpus: own for corpus, own in curves.items() if own})
     for name, figure in pictures.items():
-        write_file(folder / f"{name}.png", picture_bytes(figure, ".png", 120))
+        write_file(folder / f"confidence_{name}.png", picture_bytes(figure, ".png", 120))
 
 
 def _panels(n: int, width: float, height: float, down: int = 1, **shared: Any) -> tuple[Any, Any]:
@@ -168,7 +168,7 @@ def reliability(found: Sequence[Found]) -> Any:
     return figure
 
 
-def _shares(of_quarters: Sequence[Way], least: int = 20) -> tuple[Any, Any]:
+def _shares(of_quarters: Sequence[Way], least: int = 50) -> tuple[Any, Any]:
     """(centres, shares) of the bins that hold so many words."""
     sure, right = (np.concatenate([getattr(one, name) for one in of_quarters]) for name in ("sure", "right"))
     counts = np.bincount(bins_of(sure), minlength=BINS)

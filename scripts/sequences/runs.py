@@ -30,14 +30,13 @@ from .learning import (
     train_crf,
 )
 
-PARTS = ("confidence", "learners", "active", "passive")
+PARTS = ("confidence", "learners", "active", "pa", "passive")
 
 
 @dataclass(frozen=True)
 class Plan:
     """folder (Path): Of the answers. folds (int): Of the learners. quarters (int): Parts for confidence, each is judged by models of the
-    others. rounds (int): Passes over training data. run (int | None): No more folds, quarters, seeds than these. pa_folds (int): Folds in which
-    PA, which takes longest, is trained."""
+    others. rounds (int): Passes over training data. run (int | None): No more folds, quarters, seeds than these."""
 
     folder: Path
     folds: int = 10
@@ -45,7 +44,6 @@ class Plan:
     rounds: int = 10
     seed: int = 0
     run: int | None = None
-    pa_folds: int = 10
     tuning: Tuning = field(default_factory=Tuning)
     active: active.Setting = field(default_factory=active.Setting)
 
@@ -64,7 +62,13 @@ class Job:
 
 def jobs_of(plan: Plan, parts: Iterable[str], corpora: Iterable[str]) -> Iterator[Job]:
     """In the order in which they are run: each part of all corpora, a fold of one after a fold of the other."""
-    numbers = {"confidence": plan.quarters, "learners": plan.folds, "active": plan.active.seeds, "passive": plan.quarters}
+    numbers = {
+        "confidence": plan.quarters,
+        "learners": plan.folds,
+        "active": plan.active.seeds,
+        "pa": plan.folds,
+        "passive": plan.quarters,
+    }
     corpora = list(corpora)
     for part in parts:
         for number in range(min(numbers[part], plan.run or numbers[part])):
@@ -78,7 +82,7 @@ def run_job(job: Job, data: Sentences, plan: Plan) -> None:
     if path.exists():
         return
     began = time.process_time()
-    runs = {"confidence": run_quarter, "learners": run_fold, "active": run_active, "passive": run_passive}
+    runs = {"confidence": run_quarter, "learners": run_fold, "active": run_active, "pa": run_fold, "passive": run_passive}
     found, notes = runs[job.part](data, plan, job)
     notes["seconds"] = round(time.process_time() - began, 1)
     held = io.BytesIO()
@@ -100,12 +104,13 @@ def parts_of(n: int, count: int, number: int, seed: int) -> tuple[Ints, Ints]:
 
 
 def run_fold(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Table 2: COUNTS of each sentence of the fold by each learner, settings chosen on its training part."""
+    """Table 2: COUNTS of each sentence of the fold by each learner, settings chosen on its training part. PA, which takes longest, has files of
+    its own."""
     training, judged = parts_of(len(data), plan.folds, job.number, plan.seed)
     found: dict[str, Any] = {"sentences": judged}
     notes: dict[str, Any] = {"settings": {}}
     for rule in RULES:
-        if rule == "pa" and job.number >= plan.pa_folds:
+        if (rule == "pa") != (job.part == "pa"):
             continue
         settings = choose_settings(data, training, rule, plan.seed, plan.tuning)
         learner = train(data, training, rule, plan.rounds, plan.seed, settings)

@@ -11,7 +11,7 @@ import numpy as np
 
 from spacy_calib.types import Floats
 
-from .claims import NAMES, TABLE_2, TABLE_3, Claim, crf_claims, learner_claims, over_folds, way_claims
+from .claims import NAMES, TABLE_2, TABLE_3, Claim, crf_claims, learner_claims, over_folds, repair_claims, way_claims
 from .judge import (
     FIRST,
     WAYS,
@@ -29,13 +29,15 @@ from .runs import read_job
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """All numbers of one corpus. f (dict): Of each learner over its folds. f_folds (dict): Of each fold. quarters (Quarters): With f_split,
+    """All numbers of one corpus. f (dict): Of each learner over its folds. f_folds (dict): Of each fold. f_claims (list): Of
+    learners. quarters (Quarters): With f_split,
     wrong (dict): Of CW and CRF; figures, after (dict): Of each (learner, way), before and after calibration. random (dict): Learner -> share
     of wrong words."""
 
     corpus: str
     f: dict[str, Sampled]
     f_folds: dict[str, list[float]]
+    f_claims: list[Claim]
     quarters: Quarters
     f_split: dict[str, Sampled]
     wrong: dict[str, Sampled]
@@ -45,20 +47,26 @@ class Found:
 
     @property
     def claims(self) -> list[Claim]:
-        made = list(learner_claims(self.f))
+        made = list(self.f_claims)
         if ("cw", "kd_pc") in self.figures:
             made += [*crf_claims(self.corpus, self.f_split, self.wrong), *way_claims(self.figures, self.random["cw"])]
         return made
 
     @property
-    def passive_claims(self) -> list[Claim]:
-        return list(way_claims(self.figures, self.random["pa"], "pa")) if ("pa", "delta") in self.figures else []
+    def all_claims(self) -> dict[str, list[Claim]]:
+        """By the title of a table."""
+        passive = list(way_claims(self.figures, self.random["pa"], "pa")) if ("pa", "delta") in self.figures else []
+        return {
+            "Claims": self.claims,
+            "Claims, with PA": passive,
+            "Calibration on top": list(repair_claims(self.figures, self.after)),
+        }
 
 
 def read_found(folder: Path, corpus: str, n_samples: int) -> Found:
     quarters = Quarters.read(folder, corpus)
     counts: dict[str, list[Floats]] = {}
-    for path in sorted(folder.glob(f"learners-{corpus}-*.npz")):
+    for path in (*sorted(folder.glob(f"learners-{corpus}-*.npz")), *sorted(folder.glob(f"pa-{corpus}-*.npz"))):
         arrays, _ = read_job(path)
         for name, values in arrays.items():
             if name.startswith("counts_"):
@@ -67,7 +75,8 @@ def read_found(folder: Path, corpus: str, n_samples: int) -> Found:
     wrong = sample_counts(quarters.counts, wrong_percent, n_samples)
     random = {name: Sampled(one.estimate / 100, one.draws / 100) for name, one in wrong.items()}
     return Found(
-        corpus, sample_counts(counts, f_measure, n_samples), f_folds, quarters, sample_counts(quarters.counts, f_measure, n_samples), wrong,
+        corpus, sample_counts(counts, f_measure, n_samples), f_folds, list(learner_claims(counts, n_samples)),
+        quarters, sample_counts(quarters.counts, f_measure, n_samples), wrong,
         sample_ways(quarters.ways, n_samples), sample_ways(quarters.after, n_samples), random,
     )  # fmt: skip
 
@@ -80,7 +89,7 @@ def show(found: Found) -> None:
     if found.figures:
         _show_split(found)
         _show_ways(found)
-    for title, claims in (("Claims", found.claims), ("Claims, with PA", found.passive_claims)):
+    for title, claims in found.all_claims.items():
         if claims:
             print(f"\n{title}\n\n| claim | difference | 95 % | |\n| --- | ---: | ---: | --- |")
             for one in claims:
@@ -98,7 +107,8 @@ def _show_learners(found: Found) -> None:
         if rule in found.f:
             low, high = found.f[rule].interval
             n = len(found.f_folds[rule])
-            apart = over_folds(found.f_folds["arow"][:n], found.f_folds[rule])
+            first = found.f_folds.get("arow", [])
+            apart = over_folds(first[:n], found.f_folds[rule][: len(first)])
             print(
                 f"| {NAMES[rule]} | {n} | {found.f[rule].estimate:.4f} | {low:.4f} to {high:.4f} | {TABLE_2[found.corpus][rule]:.3f} "
                 f"| {'-' if rule == 'arow' else f'{apart[0]:+.4f} to {apart[1]:+.4f}'} |"
@@ -167,7 +177,7 @@ def numbers_of(found: Iterable[Found]) -> dict[str, Any]:
             "wrong_percent": {name: _plain(values) for name, values in one.wrong.items()},
             "ways": _plain_ways(one.figures),
             "ways_calibrated": _plain_ways(one.after),
-            "claims": [claim.row() for claim in (*one.claims, *one.passive_claims)],
+            "claims": {title: [claim.row() for claim in claims] for title, claims in one.all_claims.items()},
             "notes": one.quarters.notes,
         }
         for one in found

@@ -21,6 +21,7 @@ from spacy_calib.sequence.features.index import Sparse
 TAGS = st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])
 
 
+@settings(deadline=None)
 @given(st.lists(TAGS, min_size=1, max_size=12))
 def test_spans_are_those_of_spacy_where_tags_are_whole(tags):
     from spacy.tokens import Doc
@@ -53,7 +54,7 @@ def way(seed: int, n_sentences: int = 30) -> Way:
     return Way(sure, rng.random(len(sure)) < sure, sentences)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_weights_are_repeated_sentences(seed):
     one = way(seed)
