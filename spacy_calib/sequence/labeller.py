@@ -164,17 +164,7 @@ class ChainLabeller(ABC):
         held = self.weights()
         if held.n_labels != len(self.labels):
             raise calib_error("C325", name=self.name, labels=len(self.labels), given=held.n_labels)
-        return held.only(self._allowed_on(get_array_module(held.transitions))) if self.is_constrained else held
-
-    def _allowed_on(self, xp: Any) -> Potentials:
-        """The same in arrays of numpy or cupy; the device's copy is made once."""
-        allowed = self.allowed()
-        if xp is np:
-            return allowed
-        kept: tuple[Any, Potentials] = getattr(self, "_kept_there", (None, allowed))
-        if kept[0] is not allowed:
-            kept = self._kept_there = (allowed, allowed.on(xp))
-        return kept[1]
+        return held.only(self.allowed().on(get_array_module(held.transitions))) if self.is_constrained else held
 
     def set_annotations(self, docs: Sequence[Doc], columns: Sequence[Any]) -> None:
         """Let the tokens carry the labels of these columns."""

@@ -35,8 +35,16 @@ class Potentials:
         return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
 
     def on(self, xp: Any) -> Potentials:
-        """The same as arrays of numpy or cupy."""
-        return Potentials(*map(xp.asarray, (self.transitions, self.starts, self.ends)))
+        """Those in arrays of numpy as arrays of numpy or cupy; the device's copy is made once."""
+        if xp is np:
+            return self
+        if not self._copies:
+            self._copies.append(Potentials(*map(xp.asarray, (self.transitions, self.starts, self.ends))))
+        return self._copies[0]
+
+    @cached_property
+    def _copies(self) -> list[Potentials]:
+        return []
 
     def only(self, allowed: Potentials) -> Potentials:
         """The same with what others forbid forbidden too; the weights of the others are added."""
