@@ -57,6 +57,7 @@ RUNS = {
     "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "hmm_crf_table.py": Run("ewt --bin-size 200 --most 40 --cache {output}", "| CRF, spelling | calibrated |"),
     "coref_table.py": Run("{model} {coref_dev} --train {coref_train}", "| calibrated |"),
+    "ocr_events.py": Run("--words 60 60 60 --draws 1 --sets 1 --sizes 20 40 --steps 20", "| words: length and dictionary are"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
     "streusle_table.py": Run("--corpus {lextags} --training {lextags} --plot-groups {output}.png", "| tiny: the CRF is"),
     "expect_table.py": Run("ewt --draws 2", "| EWT test |"),
@@ -219,6 +220,24 @@ def write_chunks(folder: Path) -> None:
         path.write_bytes(gzip.compress("\n".join(lines).encode()))
 
 
+def write_letters(folder: Path) -> None:
+    """data/ocr_letters: words of a few letters, each letter 16 x 8 pixels of which a fifth are turned over."""
+    import numpy as np
+
+    rng = np.random.default_rng(10)
+    (folder / "data" / "ocr_letters").mkdir()
+    shapes = rng.random((26, 128)) < 0.3
+    known = [rng.integers(0, 26, rng.integers(2, 6)) for _ in range(8)]
+    words = [known[i] for i in rng.integers(0, len(known), 220)]
+    labels = np.concatenate(words)
+    pixels = shapes[labels] ^ (rng.random((len(labels), 128)) < 0.2)
+    offsets = np.cumsum([0, *map(len, words)])
+    path = folder / "data" / "ocr_letters" / "letters.npz"
+    np.savez(
+        path, pixels_packed=np.packbits(pixels, axis=1), labels=labels.astype(np.int8), word_offsets=offsets.astype(np.int32)
+    )
+
+
 def write_entities(path: Path, n: int, seed: int) -> None:
     """Gold entities with the labels of the model."""
     from spacy.tokens import Doc, DocBin, Span
@@ -350,6 +369,7 @@ def main() -> int:
         write_treebanks(folder)
         write_polarity(folder)
         write_chunks(folder)
+        write_letters(folder)
         os.environ.update({"SPACY_CALIB_DATA": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")})
         sys.path[:0] = [str(SCRIPTS), str(folder)]
         failed = smoke(names, folder)

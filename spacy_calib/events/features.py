@@ -21,6 +21,7 @@ from ..types import Floats, Ints
 FARTHEST_GAP = 40.0
 
 Answer = tuple[int, ...]
+_OF_ANSWERS, _OF_POSITIONS = ("log_chances", "gaps"), ("marginals", "conditionals", "alone")
 
 
 def margins(scores: Floats) -> Floats:
@@ -37,6 +38,7 @@ class Answers:
 
     labels (Ints): Column of the label at each position, shape (N,). lengths (Ints): Positions of each answer, at least 1, shape (n,).
     n_labels (int): K.
+    log_chances (Floats | None): log P(answer), shape (n,).
     gaps (Floats | None): log P(best answer) - log P(second best) of each answer, shape (n,).
     marginals (Floats | None): P(label at position), shape (N, K).
     conditionals (Floats | None): P(label at position | the rest of the answer), shape (N, K).
@@ -48,6 +50,7 @@ class Answers:
     labels: Ints
     lengths: Ints
     n_labels: int
+    log_chances: Floats | None = None
     gaps: Floats | None = None
     marginals: Floats | None = None
     conditionals: Floats | None = None
@@ -57,17 +60,17 @@ class Answers:
         if len(self.lengths) and int(self.lengths.min()) < 1:
             raise calib_error("C370", number=int(np.argmin(self.lengths)) + 1)
         sizes = {"sum of lengths": int(self.lengths.sum())}
-        sizes |= {
-            name: len(held) for name in ("marginals", "conditionals", "alone") if (held := getattr(self, name)) is not None
-        }
+        sizes |= {name: len(held) for name in _OF_POSITIONS if (held := getattr(self, name)) is not None}
         for name, size in sizes.items():
             if size != len(self.labels):
                 raise calib_error(
                     "C002", what="Answers", first="position", second=name, n_first=len(self.labels), n_second=size
                 )
-        if self.gaps is not None and len(self.gaps) != len(self.lengths):
-            n_first, n_second = len(self.lengths), len(self.gaps)
-            raise calib_error("C002", what="Answers", first="answer", second="gap", n_first=n_first, n_second=n_second)
+        for name in _OF_ANSWERS:
+            held = getattr(self, name)
+            if held is not None and len(held) != len(self.lengths):
+                n_first, n_second = len(self.lengths), len(held)
+                raise calib_error("C002", what="Answers", first="answer", second=name, n_first=n_first, n_second=n_second)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -91,22 +94,22 @@ class Answers:
         lengths = self.lengths[index]
         starts = np.cumsum(lengths) - lengths
         places = np.repeat(self.firsts[index] - starts, lengths) + np.arange(lengths.sum())
-        own = {
-            name: None if (held := getattr(self, name)) is None else held[places]
-            for name in ("marginals", "conditionals", "alone")
-        }
-        return Answers(self.labels[places], lengths, self.n_labels, None if self.gaps is None else self.gaps[index], **own)
+        own = {name: None if (held := getattr(self, name)) is None else held[places] for name in _OF_POSITIONS}
+        own |= {name: None if (held := getattr(self, name)) is None else held[index] for name in _OF_ANSWERS}
+        return Answers(self.labels[places], lengths, self.n_labels, **own)
 
 
 def answer_features(answers: Answers, known: set[Answer] | None = None) -> dict[str, Floats]:
     """Of the question whether a whole answer is right, by name, shape (n,) each; those that the model said nothing for are left out.
 
     known (set | None): Answers that are admissible: words of a list.
-    RETURNS (dict): length, known, gap, least_margin (of the marginals, over its positions), least_alone (of the classifier's scores).
+    RETURNS (dict): length, known, chance (its logarithm), gap, least_margin (of the marginals, over its positions), least_alone (of the classifier's scores).
     """
     found = {"length": answers.lengths.astype(np.float64)}
     if known is not None:
         found["known"] = np.array([one in known for one in answers.each()], dtype=np.float64)
+    if answers.log_chances is not None:
+        found["chance"] = np.maximum(answers.log_chances, -FARTHEST_GAP)
     if answers.gaps is not None:
         found["gap"] = np.minimum(answers.gaps, FARTHEST_GAP)
     for name, scores in (("least_margin", answers.marginals), ("least_alone", answers.alone)):

@@ -15,7 +15,7 @@ from .inference.sums import Sums
 
 
 def best_answers(sums: Sums, alone: Floats | None = None) -> Answers:
-    """The best labelling of each chain with the gap to the second best, marginals, and P(label | the rest of the labelling).
+    """The best labelling of each chain with its probability, the gap to the second best, marginals, and P(label | the rest of the labelling).
 
     alone (Floats | None): Scores of a classifier that sees each position by itself, shape (N, K), for positions of the chains one after another.
     """
@@ -28,6 +28,7 @@ def best_answers(sums: Sums, alone: Floats | None = None) -> Answers:
         to_numpy(flat).astype(np.intp),
         chains.packing.lengths,
         chains.n_labels,
+        to_numpy(chains.scores_of(labels) - sums.log_z),
         np.array(gaps, dtype=np.float64),
         to_numpy(sums.marginals[chains.xp.asarray(chains.packing.packed)]),
         to_numpy(conditionals(chains, flat)),

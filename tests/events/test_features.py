@@ -18,11 +18,12 @@ def answers(**more) -> Answers:
 
 
 def test_of_whole_answers():
-    made = answers(gaps=np.array([2.0, np.inf]), marginals=MARGINALS, alone=10 * MARGINALS)
+    made = answers(gaps=np.array([2.0, np.inf]), log_chances=np.array([-1.0, -1e9]), marginals=MARGINALS, alone=10 * MARGINALS)
     found = answer_features(made, known={(0, 0, 1), (2, 1)})
     assert found["length"].tolist() == [3, 2]
     assert found["known"].tolist() == [1, 0]
     assert found["gap"].tolist() == [2, FARTHEST_GAP]  # a single answer is no infinite number
+    assert found["chance"].tolist() == [-1, -FARTHEST_GAP]
     # Margins .5 .1 .3 | .8 .1
     assert np.allclose(found["least_margin"], [0.1, 0.1])
     assert np.allclose(found["least_alone"], [1.0, 1.0])

@@ -38,6 +38,7 @@ def test_gaps_marginals_and_pseudomargins_equal_those_of_all_labellings():
         assert np.isclose(found.gaps[number], values[order[0]] - values[order[1]])
         chance = np.exp(values - values.max())
         chance /= chance.sum()
+        assert np.isclose(np.exp(found.log_chances[number]), chance.max())
         for place in range(n):
             marginal = [sum(c for c, one in zip(chance, every, strict=True) if one[place] == label) for label in range(3)]
             rest = [

@@ -144,11 +144,12 @@ def test_trees_that_cannot_be_walked_are_refused(spoil):
         make(("spacy-calib.Tree.v1", {})).load_learned(state)
 
 
-def test_one_search_for_all_numbers_of_neighbours():
+@pytest.mark.parametrize("name", ["Neighbours", "Tree", "Boosting"])
+def test_all_sizes_at_once_are_those_one_by_one(name):
     features, hits = rows()
     asked, _ = rows(30, seed=1)
-    made = make(("spacy-calib.Neighbours.v1", {}))
-    found = made.predict_sizes(features, hits, asked, [1, 10, 150])
-    for size, said in zip((1, 10, 150), found, strict=True):
-        assert np.allclose(said, made.sized(size).fit(features, hits).predict(asked))
-    assert np.allclose(found[2], hits.mean())
+    made = make((f"spacy-calib.{name}.v1", {}))
+    for right in (hits, np.ones(len(hits), bool)):
+        found = made.predict_sizes(features, right, asked, [1, 10, 150])
+        for size, said in zip((1, 10, 150), found, strict=True):
+            assert np.allclose(said, made.sized(size).fit(features, right).predict(asked))
