@@ -14,6 +14,7 @@ from .pipe.settings import default_config, takes_settings
 
 if TYPE_CHECKING:
     from .pipe.component import Calibrator
+    from .pipe.event import EventPipe
     from .sources.ner.recognizer import CalibEntityRecognizer
     from .sources.parser.component import CalibDependencyParser
 
@@ -153,3 +154,15 @@ def make_calib_parser(
         min_action_freq=min_action_freq,
         scorer=scorer,
     )
+
+
+@Language.factory(
+    "calib_event",
+    default_config={"attr": "calib", "event": {"@calib_events": "spacy-calib.Sentence.v1"}, "forecaster": None},
+    assigns=["span._.calib_right"],
+)
+def make_calib_event(nlp: Language, name: str, attr: str, event: Any, forecaster: Any | None) -> "EventPipe":
+    """Build the pipe that says how probable yes is, see EventPipe."""
+    from .pipe.event import EventPipe
+
+    return EventPipe(nlp, name, attr, event, forecaster)

@@ -24,6 +24,7 @@ _NAMES = (
     "calib_features",
     "calib_metrics",
     "calib_forecasters",
+    "calib_events",
 )
 for _name in _NAMES:
     if not hasattr(registry, _name):

@@ -41,6 +41,7 @@ GROUPS = {
     "spacy_calib_features",
     "spacy_calib_contexts",
     "spacy_calib_forecasters",
+    "spacy_calib_events",
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}
@@ -129,7 +130,7 @@ def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
     assert set(given.sections()) == GROUPS
     assert set(given["spacy_factories"]) == {
         "calib", "calib_ner", "calib_beam_ner", "calib_parser", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite",
-        "calib_coref",
+        "calib_coref", "calib_event",
     }  # fmt: skip
     assert {"spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"} <= set(given["spacy_calib_sources"])
     for group in GROUPS:

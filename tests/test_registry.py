@@ -26,6 +26,7 @@ OUR_REGISTRIES = [
     "calib_features",
     "calib_metrics",
     "calib_forecasters",
+    "calib_events",
 ]
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 

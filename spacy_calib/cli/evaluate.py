@@ -11,6 +11,7 @@ import typer
 
 from ..corpus.scored import UNKNOWN
 from ..errors import calib_error
+from .fitting.fit_event import show_event_table
 from .shared.command import command
 from .shared.gold import check_bins, check_scored
 from .shared.loading import check_readable
@@ -63,7 +64,8 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     error raw and calibrated, over all tags and by group, with the noise floor
     (what exactly true scores would show) and 95 % intervals by document.
 
-    RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities.
+    RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
+        pipes say of whole units (see `judge_event`).
     RAISES CalibError: every fault of the input.
     """
     models = scored_models(run, lambda: _evaluated(run))
@@ -80,6 +82,8 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
 def _evaluated(run: EvaluateOptions) -> list[ScoredModel]:
     """What the pipes of the pipeline say of the gold. RAISES C030, C075: there is no gold, or no score."""
     from ..doc.annotations import plain_name
+    from ..pipe.event import event_pipes
+    from ..pipe.event_table import judge_event
     from ..pipe.fitted import pipes_named
     from ..pipe.scorer import corpus_of
 
@@ -87,11 +91,14 @@ def _evaluated(run: EvaluateOptions) -> list[ScoredModel]:
     pipes = pipes_named(nlp, run.attr)
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    done = run.annotate(nlp, pipes, what="Evaluating")
+    asked = {pipe.attr: event_pipes(nlp, pipe.attr) for pipe in pipes}
+    also = [one.name for several in asked.values() for one in several]
+    done = run.annotate(nlp, pipes, what="Evaluating", also=also)
     models = []
     for pipe in pipes:
         corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
-        models.append(of_pipe(pipe, corpus, seen_in(pipe, done), flagged_tokens(pipe, done, corpus)))
+        events = [judge_event(one, done, run.bins or 10, run.seed) for one in asked[pipe.attr]]
+        models.append(of_pipe(pipe, corpus, seen_in(pipe, done), flagged_tokens(pipe, done, corpus), events))
     if not any((model.corpus.hits != UNKNOWN).any() for model in models):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
@@ -138,6 +145,8 @@ def table_of(model: ScoredModel, bins: int | None, groups: int | None, seed: int
             "flagged": model.flagged,
             **table,
         }
+    if model.events:
+        result["events"] = list(model.events)
     return result
 
 
@@ -192,6 +201,8 @@ def show_table(name: str, table: dict[str, Any]) -> None:
             _show_flagged(entities["flagged"])
         else:
             msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+    for event in table.get("events", ()):
+        show_event_table(event)
     what = "category" if unit == DOCUMENT else "tag"
     msg.text(
         f"A pair is one {unit} and one {what} with a score above the threshold, and whether that is the gold {what}; of entities, each one found."

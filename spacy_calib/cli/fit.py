@@ -13,7 +13,9 @@ from ..calibration.sets import COVERAGES
 from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
+from ..doc.unit_events import UNIT_EVENTS
 from ..sequence.ways import WAYS
+from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
 from .fitting.fit_output import show_fit
 from .fitting.fit_pipe import check_held_out, count_tags, fit_pipe
 from .fitting.fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..pipe.component import Calibrator
+    from ..pipe.event import EventPipe
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,10 @@ class FitOptions(Options):
     event: Annotated[
         str | None,
         choice(
-            (*EVENTS, *ARC_EVENTS),
+            (*EVENTS, *ARC_EVENTS, *UNIT_EVENTS),
             "--event",
-            help="When an entity counts as right, or an arc of a parser: by its head, or by head and label",
+            help="When an entity counts as right, or an arc of a parser: by its head, or by head and label; sentence: forecast "
+            "too whether all labels of a sentence are right (Span._.calib_right)",
             show_default="exact; of parsers head",
         ),
     ] = None
@@ -191,6 +195,7 @@ def fit(options: FitOptions) -> Calibrator:
     """
     from .shared.atomic import write_folder
 
+    event = take_event(options.given())
     nlp, calib, own = prepare(options)
     examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
     counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data)
@@ -206,9 +211,13 @@ def fit(options: FitOptions) -> Calibrator:
     )
     check_held_out(calib.fit_info.held_out, calib.fit_info.method, calib.fit_info.row_unit)
     check_sets(calib.fit_info)
+    asked = None
+    if event is not None:
+        again = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
+        asked = fit_event(nlp, calib, event, again, silent=options.silent)
     write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
     if not options.silent:
-        tell(nlp, calib, own, options)
+        tell(nlp, calib, own, options, asked)
     return calib
 
 
@@ -220,6 +229,7 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     from ..pairs.label_map import read_map
 
     given = options.given()
+    event = take_event(given)
     import_user_code(options.code)
     check_settings(given)
     table = None if options.label_map is None else read_map(options.label_map)
@@ -235,6 +245,8 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     complete_source(nlp, settings, given, options.second_pass)
     older = map_of_pipe(nlp, name)
     calib = add_calib(nlp, name, settings)
+    check_event_fits(calib, event)
+    drop_events(nlp, calib, event)
     map_labels(calib, older if table is None else table)
     annotation = calib.source.annotation(calib.lookup.component())
     wanted = "left out for a component that finds sentences"
@@ -243,16 +255,20 @@ def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
     return nlp, calib, own and own[0]
 
 
-def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions) -> None:
-    """Print what was fitted, as JSON or in words. own (str | None): The pipe whose settings were taken over."""
+def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions, asked: EventPipe | None) -> None:
+    """Print what was fitted, as JSON or in words. own (str | None): The pipe whose settings were taken over. asked (EventPipe | None): Of units."""
+    told = None if asked is None else asked.info
     component = calib.source.component
     if component and component not in nlp.pipe_names:
         warn(
             f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
         )
     if options.format == "json":
-        print_json({"output": str(options.output), "pipe": calib.name, **calib.fit_info.to_dict()})
+        of_units = {} if told is None else {"event": told.to_dict()}
+        print_json({"output": str(options.output), "pipe": calib.name, **calib.fit_info.to_dict(), **of_units})
         return
     if own is not None:
         msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
     show_fit(calib, options.output)
+    if asked is not None and told is not None:
+        show_event(asked.name, told)

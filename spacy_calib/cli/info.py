@@ -12,6 +12,7 @@ import typer
 from ..pairs.documents import DOCUMENT
 from .fitting.adapt_output import adaptation_line
 from .fitting.context import context_line, show_context, show_span_context
+from .fitting.fit_event import show_event
 from .fitting.fit_output import print_fit_tables, words_of_spans
 from .fitting.promises import name_tags
 from .shared.command import Options, command
@@ -50,18 +51,28 @@ def info(options: InfoOptions) -> dict[str, Any]:
     Show what the fitted calib pipes of a pipeline hold: source, groups with
     their tags and frequencies, method, size of the fit data, versions.
 
-    RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
+    RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency; "events" where
+        event pipes read its scores: what each learned.
     RAISES CalibError: every fault of the input.
     """
+    from ..pipe.event import event_pipes
     from ..pipe.fitted import fitted_pipes
 
     check_files(wanted_output(options.output), options.force, inputs=[options.code], model=options.model)
-    pipes = fitted_pipes(open_model(options.model, code=options.code))
+    nlp = open_model(options.model, code=options.code)
+    pipes = fitted_pipes(nlp)
     result = {pipe.name: describe(pipe) for pipe in pipes}
+    asked = {pipe.name: event_pipes(nlp, pipe.attr) for pipe in pipes}
+    for name, several in asked.items():
+        if several:
+            result[name]["events"] = {one.name: one.info.to_dict() for one in several if one.info is not None}
 
     def show_all() -> None:
         for pipe in pipes:
             show(pipe, result[pipe.name], options.everything)
+            for one in asked[pipe.name]:
+                if one.info is not None:
+                    show_event(one.name, one.info)
 
     deliver(result, show_all, output=options.output, format=options.format, silent=options.silent)
     return result

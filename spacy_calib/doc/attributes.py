@@ -1,7 +1,7 @@
 """The attributes that users read. Nothing is stored under these names: each is a getter, which looks into what calib pipes wrote on the
 Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
 
-Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept; Doc._.<attr>, and where documents have
+Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _right; Doc._.<attr>, and where documents have
 categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept.
 """
 
@@ -119,6 +119,15 @@ def span_accept(span: Span, attr: str) -> bool | None:
     """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None where the pipe has no cut-offs."""
     values = span_values(span, attr)
     return None if values is None or values.accept < 0 else bool(values.accept)
+
+
+def span_right(span: Span, attr: str) -> float | None:
+    """Span._.<attr>_right: probability that the whole span is right, in [0, 1]: all labels of a sentence, or what else the event pipe asks.
+
+    RETURNS: None for a span that the pipe was not asked about, and where the text there is another by now.
+    """
+    values = span_values(span, f"{attr}_right")
+    return None if values is None else values.calibrated
 
 
 class ScoredSpan(NamedTuple):
@@ -268,7 +277,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "set": token_set,
         "flag": token_flag,
     },
-    Span: {"score": span_score, "raw": span_raw, "accept": span_accept},
+    Span: {"score": span_score, "raw": span_raw, "accept": span_accept, "right": span_right},
     Doc: {
         "score": doc_score,
         "raw": doc_raw,

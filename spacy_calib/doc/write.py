@@ -125,7 +125,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         if extra_bounds[i + 1] > extra_bounds[i]:
             block["extra"] = _extra_part(extra, extra_bounds[i], extra_bounds[i + 1], first)
         if batch.spans is not None:
-            block["spans"] = _span_part(doc, batch.spans, first, end, place[:, 0])
+            block["spans"] = span_part(doc, batch.spans, first, end, place[:, 0])
         blocks.append(block)
     return blocks
 
@@ -168,7 +168,7 @@ def _extra_part(extra: CarriedLabels, first: int, end: int, start: int) -> Block
     return {"row": (extra.rows[first:end] - start).astype(np.uint32), "tags": list(extra.labels[first:end]), **columns}
 
 
-def _span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any) -> Block:
+def span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any) -> Block:
     """The spans of one Doc, by their characters.
 
     start, end (int): Its tokens in the batch. starts: First character of each of its tokens.
@@ -191,4 +191,21 @@ def _span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: An
         "calibrated": held.calibrated[own].copy(),
         "accept": held.accept[own].copy(),
         "chosen": held.spans.chosen[own].copy(),
+    }
+
+
+def span_block(doc: Doc, held: CalibratedSpans) -> Block:
+    """A block that holds spans of a Doc alone, and no token."""
+    counts: dict[str, Any] = {name: np.zeros(0, dtype=np.uint32) for name in ("start", "tag")}
+    scores: dict[str, Any] = {name: np.zeros(0) for name in ("raw", "calibrated")}
+    starts = doc.to_array(["IDX"]).astype(np.uint64, copy=False).reshape(-1)
+    return {
+        "version": BLOCK_VERSION,
+        "layer": "tag",
+        **counts,
+        "orth": np.zeros(0, dtype=np.uint64),
+        "indptr": np.zeros(1, dtype=np.uint32),
+        "tags": [],
+        **scores,
+        "spans": span_part(doc, held, 0, len(doc), starts),
     }

@@ -21,6 +21,7 @@ from ..doc.names import check_pipe_name
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
 from ..errors import calib_error
+from ..pairs.judged import JudgedPairs
 from ..pairs.marginals import hints_of
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
@@ -44,12 +45,14 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     """Writes a calibrated probability for every token and tag above the threshold.
 
     settings: See PipeSettings; each is an attribute of the pipe.
-    learned (PipeState): What the fit learned; before it, nothing. lookup (SourceLookup): Finds what the source reads.
+    learned (PipeState): What the fit learned; before it, nothing. held_out (JudgedPairs | None): The pairs of a fit in this process, with scores
+    of maps that did not see their document; it is not saved. lookup (SourceLookup): Finds what the source reads.
     RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
     """
 
     def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
         self.learned = PipeState()
+        self.held_out: JudgedPairs | None = None
         self.lookup = SourceLookup(self, nlp)
         self.warn = WarnOnce(self)
         self.name = name
@@ -198,7 +201,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
         """
         with labels_unless_it_fails(with_map(self.source, None)):
-            self.learned = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
+            self.learned, self.held_out = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:

@@ -119,8 +119,10 @@ class Learned:
     judged: JudgedPairs
 
 
-def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> PipeState:
-    """What a pipe learns from examples, see `Calibrator.fit`. The pipe is not changed; its figures go into the pipeline's meta."""
+def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> tuple[PipeState, JudgedPairs]:
+    """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
+    changed; its figures go into the pipeline's meta.
+    """
     gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples)), arguments)
     plan = choose(gathered)
     learned = learn(gathered, plan)
@@ -138,7 +140,7 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
         groups = None if learned.spans is None else learned.spans.chosen.groups
         shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
         set_performance(gathered.nlp, pipe.attr, shown)
-    return state
+    return state, learned.judged
 
 
 def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:

@@ -91,10 +91,12 @@ class Run(Options):
         nlp = self.begin()
         return nlp, pipe_of(nlp, self.attr)
 
-    def annotate(self, nlp: Language, pipes: Sequence[Calibrator], what: str = "Scoring") -> list[Example]:
+    def annotate(
+        self, nlp: Language, pipes: Sequence[Calibrator], what: str = "Scoring", also: Sequence[str] = ()
+    ) -> list[Example]:
         """The gold examples with what these pipes say of them; all are held in memory.
 
-        what (str): Beside the progress bar. RAISES C030, C151: there is no gold, or none whose labels the component knows.
+        what (str): Beside the progress bar. also (Sequence[str]): Names of other pipes that are to run. RAISES C030, C151: there is no gold, or none whose labels the component knows.
         """
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
@@ -102,7 +104,8 @@ class Run(Options):
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         order = nlp.pipe_names
-        last = max((order.index(pipe.name) for pipe in pipes if pipe.name in order), default=-1)
+        wanted = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
+        last = max(map(order.index, wanted), default=-1)
         done = list(run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process))
         for pipe in pipes:
             check_gold_of_examples(pipe, done, self.silent)

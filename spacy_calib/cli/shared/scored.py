@@ -29,6 +29,7 @@ class ScoredModel:
     cutoffs (Cutoffs | None): Of entities. flagged (list | None): What cut-offs that bound misses find, where that was asked. threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
     corpus (ScoredCorpus): The data. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
     without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
+    events (Sequence[dict]): What event pipes say of whole units, see `judge_event`.
     """
 
     name: str
@@ -53,12 +54,17 @@ class ScoredModel:
     seen: dict[str, Any] | None = None
     weights_changed: bool | None = None
     without_sentences: bool = False
+    events: Sequence[dict[str, Any]] = ()
 
 
 def of_pipe(
-    pipe: Calibrator, corpus: ScoredCorpus, seen: dict[str, Any] | None, flagged: list[dict[str, Any]] | None = None
+    pipe: Calibrator,
+    corpus: ScoredCorpus,
+    seen: dict[str, Any] | None,
+    flagged: list[dict[str, Any]] | None = None,
+    events: Sequence[dict[str, Any]] = (),
 ) -> ScoredModel:
-    """What a fitted pipe says. flagged: See ScoredModel."""
+    """What a fitted pipe says. flagged, events: See ScoredModel."""
     from ...doc.annotations import get_annotation, plain_name
 
     assert pipe.groups is not None
@@ -85,6 +91,7 @@ def of_pipe(
         scorer=pipe.scorer,
         seen=seen,
         weights_changed=pipe.lookup.weights_changed(),
+        events=events,
     )
 
 

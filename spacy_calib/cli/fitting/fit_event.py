@@ -1,0 +1,94 @@
+"""Fits the pipe that says how probable it is that a whole unit (a sentence) is right, beside the calib pipe of its tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...doc.unit_events import UNIT_EVENTS
+from ...errors import WARNINGS, calib_error
+from ...pairs.documents import TOKEN
+from ..shared.examples import run_pipes
+from ..shared.screen import msg, number, print_table, warn
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from ...pipe.component import Calibrator
+    from ...pipe.event import EventPipe
+    from ...pipe.event_state import EventInfo
+
+
+def take_event(given: dict[str, Any]) -> str | None:
+    """The event among the options that is about units of tokens, taken out of them; None where another one or none is given."""
+    return given.pop("event") if given.get("event") in UNIT_EVENTS else None
+
+
+def check_event_fits(calib: Calibrator, event: str | None) -> None:
+    """RAISES C383: the component does not label tokens one by one."""
+    annotation = calib.source.annotation(calib.lookup.component())
+    if event is None or (annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event):
+        return
+    what, instead = "labels of spans or documents", "leave it out"
+    if annotation.span_event:
+        what = f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score)"
+    raise calib_error("C383", event=event, component=calib.source.component, what=what, instead=instead)
+
+
+def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
+    """Take the event pipe of this prefix out of the pipeline: what it learned is of older scores. It is said aloud where no new one comes."""
+    from ...pipe.event import EventPipe
+
+    for name in [name for name, pipe in nlp.components if isinstance(pipe, EventPipe) and pipe.attr == calib.attr]:
+        nlp.remove_pipe(name)
+        if event is None:
+            warn(WARNINGS["CW24"].format(name=name))
+
+
+def fit_event(nlp: Language, calib: Calibrator, event: str, examples: list[Example], *, silent: bool) -> EventPipe:
+    """Put an event pipe at the end of the pipeline and fit it. examples: Read anew, their predicted Docs bare.
+
+    RAISES C384: no unit is found. C382: none has gold.
+    """
+    from ...pipe.event import EventPipe
+    from ...pipe.held_out import HeldOutScores
+
+    ready = list(run_pipes(nlp, examples, nlp.pipe_names, silent=silent, what="Reading events"))
+    config = {"attr": calib.attr, "event": {"@calib_events": UNIT_EVENTS[event]}}
+    made = nlp.add_pipe("calib_event", name=f"{calib.attr}_event", config=config, last=True)
+    assert isinstance(made, EventPipe)
+    if not any(len(made.event.units(example.predicted)) for example in ready):
+        raise calib_error("C384", event=event)
+    made.fit(ready, HeldOutScores(calib))
+    return made
+
+
+def show_event(name: str, info: EventInfo) -> None:
+    """Print what an event pipe learned on the fit data."""
+    msg.divider(f"{name}: whole {info.called[1]} (event: {info.event})")
+    share = number(100 * info.right / info.units, 1)
+    msg.text(f"{info.units:,} {info.called[1]}, {share} % right; squared loss on documents held out:")
+    rows = [("product of the tokens' scores", number(info.product))]
+    rows += [(trial.name + (" (chosen)" if trial.name == info.chosen else ""), number(trial.loss)) for trial in info.trials]
+    print_table(rows, ("Forecast", "Squared loss"), ("l", "r"))
+
+
+def show_event_table(table: dict[str, Any]) -> None:
+    """Print how good the forecasts of an event pipe are. table (dict): What `judge_event` gave."""
+    one, several = table["called"]
+    msg.divider(f"{table['name']}: whole {several} (event: {table['event']})")
+    if not table["rows"]:
+        msg.warn(f"Nothing to judge: no {one} has both scores and gold.")
+        return
+    msg.text(f"{table['units']:,} {several}, {number(100 * table['right'], 2)} % right")
+    names = {"raw": "product of raw scores", "product": "product of calibrated scores", "forecast": "forecast"}
+    columns = ("loss", "calibration", "sharpness", "smce", "floor", "floor95")
+    rows = [(names[row["name"]], *(number(row[key]) for key in columns)) for row in table["rows"]]
+    header = ("P(yes)", "Squared loss", "Calibration", "Sharpness", "SMCE", "Floor", "Floor 95 %")
+    print_table(rows, header, ("l", *"rrrrrr"))
+    change = table["change"]
+    if change is not None and change["low"] is not None:
+        msg.text(
+            f"Squared loss of the forecast less that of the product: {change['estimate']:+.4f} "
+            f"({change['low']:+.4f} to {change['high']:+.4f}, 95 % by document)"
+        )

@@ -1,0 +1,209 @@
+"""The pipe `calib_event`: P(yes) of a question about units of a Doc (is this whole sentence right?), from the scores that a calib pipe wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..calibration.span_features import product_of
+from ..doc.annotations import get_annotation, is_space
+from ..doc.attributes import doc_view, register, token_values
+from ..doc.blocks import add_block, delete_blocks
+from ..doc.names import check_pipe_name
+from ..doc.reading import document_of
+from ..doc.unit_events import UNKNOWN, Event, check_is_event
+from ..doc.write import CalibratedSpans, span_block
+from ..errors import calib_error
+from ..events.forecasters.base import Forecaster
+from ..events.units import candidates
+from ..pairs.documents import TOKEN, DocumentNumbers
+from ..schema import Misfit
+from ..types import Floats, Ints, Spans, stack_spans
+from . import saved
+from .annotating import AnnotatingPipe
+from .event_state import EventInfo, EventState, GatheredUnits, learn
+from .held_out import HeldOutScores
+from .warn_once import WarnOnce
+
+# Blocks of an event pipe stand under the prefix of the calib pipe with this behind it.
+SUFFIX = "_right"
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The units of a Doc that every word of has a score. spans (list[Span]): In the Doc. units (Spans): The same with the scores of their words."""
+
+    spans: list[Span]
+    units: Spans
+
+
+class EventPipe(AnnotatingPipe):
+    """Writes `Span._.<attr>_right` for the units of an event.
+
+    attr (str): Prefix of the calib pipe whose scores it reads. event (Event): The question. forecaster (Forecaster | None): Prototype of what
+    learns the answer; None lets held-out documents choose. learned (EventState): What the fit learned.
+    RAISES C112: see `check_attr`. C380: the event is none. C385: another event pipe of the pipeline writes the same attribute.
+    """
+
+    attr: str
+
+    def __init__(self, nlp: Language, name: str, attr: str, event: Event, forecaster: Forecaster | None = None):
+        for other, pipe in nlp.components:
+            if isinstance(pipe, EventPipe) and pipe.attr == attr and other != name:
+                raise calib_error("C385", attr=attr, owner=other)
+        self.name = check_pipe_name(name)
+        self.attr = attr
+        self.event = check_is_event(event)
+        self.prototype = forecaster
+        self.learned = EventState()
+        self.warn = WarnOnce(self)
+        register(attr)
+
+    @property
+    def fitted(self) -> bool:
+        return self.learned.info is not None
+
+    @property
+    def info(self) -> EventInfo | None:
+        """What it was fitted on; None before."""
+        return self.learned.info
+
+    # Prediction
+
+    def predict(self, docs: Sequence[Doc]) -> list[CalibratedSpans]:
+        """The forecasts of the units of each Doc."""
+        if not self.fitted and docs:
+            self.warn("CW01")
+        return [self._forecast(self.ask(doc)) for doc in docs]
+
+    def ask(self, doc: Doc, held_out: HeldOutScores | None = None) -> Asked:
+        """The units of a Doc. One with a word that has no score is left out. held_out (HeldOutScores | None): See `gather`."""
+        if doc_view(doc, self.attr) is None:
+            if len(doc):
+                self.warn("CW23", why=f"no token has scores with the prefix '{self.attr}'")
+            return _NOTHING
+        words, values = ~is_space(doc), [token_values(token, self.attr) for token in doc]
+        raw, calibrated = (
+            np.array([np.nan if one is None else getattr(one, kind) for one in values]) for kind in ("raw", "calibrated")
+        )
+        if held_out is not None:
+            better = held_out.of_next(doc, raw)
+            calibrated = np.where(np.isnan(better), calibrated, better)
+        spans = self.event.units(doc)
+        if not len(spans):
+            self.warn("CW23", why=f"it has no {self.event.called[1]}")
+            return _NOTHING
+        kept, own_raw, own = [], [], []
+        for span in spans:
+            inside = span.start + np.flatnonzero(words[span.start : span.end])
+            if len(inside) and not np.isnan(calibrated[inside]).any():
+                kept.append(span)
+                own_raw.append(float(raw[inside].prod()))
+                own.append(calibrated[inside])
+        return Asked(kept, _units([len(one) for one in own], own, own_raw))
+
+    def _forecast(self, asked: Asked) -> CalibratedSpans:
+        labels = tuple(dict.fromkeys(span.label_ for span in asked.spans))
+        places = Spans(
+            np.array([span.start for span in asked.spans], dtype=np.intp),
+            np.array([span.end for span in asked.spans], dtype=np.intp),
+            np.array([labels.index(span.label_) for span in asked.spans], dtype=np.intp),
+            np.zeros(sum(map(len, asked.spans))),
+            asked.units.own,
+            asked.units.chosen,
+        )
+        unjudged = np.full(len(asked.spans), -1, dtype=np.int8)
+        product = product_of(asked.units)
+        return CalibratedSpans(places, labels, product, self.learned.forecast(asked.units), unjudged, self.event.what)
+
+    def set_annotations(self, docs: Sequence[Doc], found: list[CalibratedSpans]) -> None:
+        """Write a block on each Doc, in place of an older one."""
+        attr = self.attr + SUFFIX
+        for doc, spans in zip(docs, found, strict=True):
+            delete_blocks(doc.user_data, attr)
+            if len(spans.spans):
+                add_block(doc.user_data, attr, span_block(doc, spans))
+
+    # Fitting
+
+    def gather(self, examples: Iterable[Example], held_out: HeldOutScores | None = None) -> tuple[GatheredUnits, str]:
+        """(the units with scores and gold, which annotation the labels are of).
+
+        examples: Their predicted Docs have been through the calib pipe and all that the event asks for.
+        held_out (HeldOutScores | None): Scores of maps that did not see the document, in place of those on the Docs.
+
+        RAISES C381: the scores are of whole documents.
+        """
+        parts: list[Spans] = []
+        hits: list[Ints] = []
+        documents: list[Ints] = []
+        numbers, layer = DocumentNumbers(), ""
+        for example in examples:
+            view = doc_view(example.predicted, self.attr)
+            asked = self.ask(example.predicted, held_out)
+            number = numbers.number(document_of(example))
+            if view is None or not asked.spans:
+                continue
+            layer = view.layer
+            answers = self.event.judge(example, asked.spans, rights_of(example, layer))
+            keep = answers != UNKNOWN
+            parts.append(asked.units.take(keep))
+            hits.append(answers[keep] == 1)
+            documents.append(np.full(int(keep.sum()), number))
+        units = stack_spans(parts, [int((part.ends - part.starts).sum()) for part in parts])
+        right = np.concatenate([np.zeros(0, dtype=bool), *hits])
+        return GatheredUnits(units, right, np.concatenate([np.zeros(0, dtype=np.intp), *documents]), numbers.unit), layer
+
+    def fit(self, examples: Iterable[Example], held_out: HeldOutScores | None = None) -> EventPipe:
+        """Learn from held-out gold. examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C381, C382: see `gather` and `learn`."""
+        found, layer = self.gather(examples, held_out)
+        prototypes = candidates() if self.prototype is None else (self.prototype,)
+        self.learned = learn(self.event.what, self.event.called, layer, found, prototypes)
+        return self
+
+    # Saving
+
+    def _dump(self) -> bytes:
+        return saved.dump(self.learned.to_dict())
+
+    def _take(self, data: bytes, path: str) -> None:
+        state = saved.load(data, name=self.name, path=path)
+        try:
+            self.learned = EventState.from_dict(state, lambda one: saved.load_part(one, name=self.name))
+        except Misfit as error:
+            raise calib_error("C010", name=self.name, path=path, why=error) from None
+
+
+def _units(lengths: Sequence[int], scores: Sequence[Floats], own: Sequence[float]) -> Spans:
+    """Units whose words follow one another. own: Product of the raw scores of each."""
+    ends = np.cumsum(np.array(lengths, dtype=np.intp), dtype=np.intp)
+    labels = np.zeros(len(ends), dtype=np.intp)
+    joined = np.concatenate([np.zeros(0), *scores])
+    return Spans(ends - lengths, ends, labels, joined, np.array(own, dtype=np.float64), np.ones(len(ends), dtype=bool))
+
+
+_NOTHING = Asked([], _units([], [], []))
+
+
+def rights_of(example: Example, layer: str) -> Ints:
+    """Whether the label of each token of the predicted Doc is right: 1, 0, or -1 where the gold does not say.
+
+    layer (str): Which annotation. RAISES C381: its labels are of whole documents.
+    """
+    annotation = get_annotation(layer)
+    if annotation.unit != TOKEN:
+        raise calib_error("C381", layer=annotation.gold.name)
+    rows, hashes = np.arange(len(example.predicted)), annotation.hashes(example.predicted)
+    known = (hashes != 0) & annotation.is_known(example, rows, hashes)
+    return np.where(known, annotation.is_gold(example, rows, hashes), UNKNOWN).astype(np.intp)
+
+
+def event_pipes(nlp: Language, attr: str | None = None) -> list[EventPipe]:
+    """The fitted event pipes that read scores with this prefix; None takes all."""
+    found = [pipe for _, pipe in nlp.components if isinstance(pipe, EventPipe) and pipe.fitted]
+    return [pipe for pipe in found if attr is None or pipe.attr == attr]

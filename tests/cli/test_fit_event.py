@@ -1,0 +1,65 @@
+"""`calib fit --event sentence`, and what `evaluate` and `info` say of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import spacy
+
+from .conftest import calib, refuses
+
+
+@pytest.fixture(scope="module")
+def asking(model, dev, tmp_path_factory):
+    output = tmp_path_factory.mktemp("asking") / "out"
+    outcome = calib("fit", model, dev, output, "--component", "tagger", "--event", "sentence", "--method", "platt")
+    assert outcome.code == 0, outcome.text
+    assert "calib_event: whole sentences (event: all labels right)" in outcome.text
+    assert "(chosen)" in outcome.text
+    return output
+
+
+def test_sentences_have_a_score_and_tokens_too(asking):
+    nlp = spacy.load(asking)
+    assert nlp.pipe_names[-1] == "calib_event"
+    doc = nlp("the dog runs")
+    assert all(0 <= sent._.calib_right <= 1 for sent in doc.sents)
+    assert doc[0]._.calib_score is not None
+
+
+def test_evaluate_shows_forecast_and_product(asking, test_file, tmp_path):
+    outcome = calib("evaluate", asking, test_file, "--output", tmp_path / "out.json")
+    assert outcome.code == 0, outcome.text
+    assert "product of calibrated scores" in outcome.text
+    assert "Squared loss of the forecast less that of the product" in outcome.text
+    (event,) = json.loads((tmp_path / "out.json").read_text())["calib"]["events"]
+    assert [row["name"] for row in event["rows"]] == ["raw", "product", "forecast"]
+
+
+def test_info_names_it(asking, calibrated):
+    outcome = calib("info", asking, "--format", "json")
+    assert json.loads(outcome.printed)["calib"]["events"]["calib_event"]["event"] == "all labels right"
+    assert "whole sentences" in calib("info", asking).text
+    assert "events" not in json.loads(calib("info", calibrated, "--format", "json").printed)["calib"]
+
+
+def test_a_fit_without_it_leaves_the_older_one_out(asking, dev, tmp_path):
+    outcome = calib("fit", asking, dev, tmp_path / "out", "--method", "platt")
+    assert outcome.code == 0
+    assert "CW24" in outcome.text
+    assert "calib_event" not in spacy.load(tmp_path / "out").pipe_names
+    again = calib("fit", asking, dev, tmp_path / "again", "--event", "sentence", "--method", "platt", "--format", "json")
+    assert again.code == 0, again.text
+    assert json.loads(again.printed)["event"]["called"] == ["sentence", "sentences"]
+
+
+def test_no_sentences(changed_model, dev, tmp_path):
+    without = changed_model(lambda nlp: nlp.remove_pipe("senter"))
+    refuses(calib("fit", without, dev, tmp_path / "out", "--event", "sentence", "--method", "platt"), "add a parser, a senter")
+    assert not (tmp_path / "out").exists()
+
+
+def test_of_what_has_no_labels_of_tokens(spancat_model, span_gold, tmp_path):
+    outcome = calib("fit", spancat_model, span_gold, tmp_path / "out", "--component", "spancat", "--event", "sentence")
+    refuses(outcome, "--event sentence is about the labels of tokens")
