@@ -232,7 +232,7 @@ _MESSAGES = {
     "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.unit_events.Event, or an OwnEvent.",
     "C381": "An event asks about units of tokens, but the scores are of whole documents ({layer}); fit it for a component that labels tokens.",
     "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
-    "C383": "--event {event} is about the labels of tokens, but '{component}' gives {what}; {instead}.",
+    "C383": "--event {event} is about the labels of tokens, but '{component}' gives {what}; leave it out.",
     "C384": "--event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",
     "C385": "The event pipe '{owner}' writes Span._.{attr}_right already; give this one the prefix of another calib pipe (attr), or remove the other.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",

@@ -29,10 +29,10 @@ def check_event_fits(calib: Calibrator, event: str | None) -> None:
     annotation = calib.source.annotation(calib.lookup.component())
     if event is None or (annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event):
         return
-    what, instead = "labels of spans or documents", "leave it out"
+    what = "labels of spans or documents"
     if annotation.span_event:
         what = f"arcs, and {annotation.span_words[1]} have a score already (Span._.{calib.attr}_score)"
-    raise calib_error("C383", event=event, component=calib.source.component, what=what, instead=instead)
+    raise calib_error("C383", event=event, component=calib.source.component, what=what)
 
 
 def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
