@@ -232,8 +232,8 @@ _MESSAGES = {
     "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.unit_events.Event, or an OwnEvent.",
     "C381": "An event asks about units of tokens, but the scores are of whole documents ({layer}); fit it for a component that labels tokens.",
     "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
-    "C383": "--event {event} is about the labels of tokens, but '{component}' gives {what}; leave it out.",
-    "C384": "--event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",
+    "C383": "The event {event} is about the labels of tokens, but '{component}' gives {what}; leave it out.",
+    "C384": "The event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",
     "C385": "The event pipe '{owner}' writes Span._.{attr}_right already; give this one the prefix of another calib pipe (attr), or remove the other.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
@@ -247,7 +247,6 @@ WARNINGS = {
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
     "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
-    "CW24": "[CW24] The pipe '{name}' was fitted on scores that are fitted anew, and is left out of the new pipeline; give --event to fit it again.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }
 

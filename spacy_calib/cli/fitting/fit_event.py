@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...doc.unit_events import UNIT_EVENTS
-from ...errors import WARNINGS, calib_error
+from ...errors import calib_error
 from ...pairs.documents import TOKEN
 from ..shared.examples import run_pipes
 from ..shared.screen import msg, number, print_table, warn
@@ -42,7 +42,9 @@ def drop_events(nlp: Language, calib: Calibrator, event: str | None) -> None:
     for name in [name for name, pipe in nlp.components if isinstance(pipe, EventPipe) and pipe.attr == calib.attr]:
         nlp.remove_pipe(name)
         if event is None:
-            warn(WARNINGS["CW24"].format(name=name))
+            warn(
+                f"The pipe '{name}' was fitted on scores that are fitted anew, and is left out of the new pipeline; give --event to fit it again."
+            )
 
 
 def fit_event(nlp: Language, calib: Calibrator, event: str, examples: list[Example], *, silent: bool) -> EventPipe:
