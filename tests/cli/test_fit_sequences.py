@@ -12,6 +12,7 @@ from tests.cli.kinds import tag_docs
 from tests.sequence.trained import SMALL
 
 PLAIN = ("--method", "isotonic", "--groups", "1", "--format", "json")
+FEW = ("--components.calib.source.k", "5")
 
 
 def save_model(folder, factory, docs, target="tag", rounds=2):
@@ -45,14 +46,14 @@ def test_the_scale_is_found_saved_and_shown(online, dev, tmp_path):
 
 @pytest.mark.parametrize("way", ["kd_fixed", "kbv", "wkbv", "delta"])
 def test_other_ways(way, online, dev, tmp_path):
-    outcome = calib("fit", online, dev, tmp_path, "--force", "--component", "calib_online", "--way", way, *PLAIN[:4])
+    outcome = calib("fit", online, dev, tmp_path, "--force", "--component", "calib_online", "--way", way, *FEW, *PLAIN[:4])
     assert f"Scores: {way}" in outcome.text
     assert spacy.load(tmp_path).get_pipe("calib").source.way == way
 
 
 def test_the_head_of_a_tagger_and_what_a_way_cannot_read(model, online, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "--component", "tagger", "--way", "kd_fixed", *PLAIN[:4])
-    assert "Scores: kd_fixed, k 50, scale" in outcome.text
+    outcome = calib("fit", model, dev, tmp_path / "out", "--component", "tagger", "--way", "kd_fixed", *FEW, *PLAIN[:4])
+    assert "Scores: kd_fixed, k 5, scale" in outcome.text
     # A second fit keeps the way, and says what it takes over.
     again = calib("fit", tmp_path / "out", dev, tmp_path / "again", "--component", "tagger", *PLAIN[:4])
     assert "Scores: kd_fixed" in again.text
