@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from ...types import Floats, Ints
 
@@ -68,6 +67,8 @@ def cut(tokens: Sparse, start: int, end: int) -> Sparse:
 
 def row_sums(table: Floats, tokens: Sparse) -> Floats:
     """The sum of a table's rows of the features of each token. table (Floats): Shape (n_rows, K). RETURNS (Floats): Shape (n, K)."""
+    from scipy.sparse import csr_matrix
+
     ones = np.ones(len(tokens.rows))
     found: Floats = csr_matrix((ones, tokens.rows, tokens.starts), shape=(len(tokens), len(table))) @ table
     return found
