@@ -76,6 +76,11 @@ def test_whole_entities_of_a_field_have_a_score(entity_dev, entity_test, tmp_pat
     doc = next(doc for doc in nlp.pipe(gold.text for gold in DocBin().from_disk(entity_test).get_docs(nlp.vocab)) if doc.ents)
     assert all(0 < span._.calib_score <= 1 for span in doc.ents)
     assert all(span._.calib_raw <= min(token._.calib_raw for token in span) + 1e-9 for span in doc.ents)
+    texts = [doc.text, "", *(gold.text for gold in entity_docs(5, 9))]
+    one, two = (nlp.pipe(texts, n_process=n, batch_size=2) for n in (1, 2))
+    for first, second in zip(one, two, strict=True):
+        assert [span._.calib_score for span in first.ents] == pytest.approx([span._.calib_score for span in second.ents])
+    assert [len(doc) for doc in nlp.pipe(["", ""])] == [0, 0]
 
 
 def test_an_extension(tmp_path):
