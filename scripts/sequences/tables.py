@@ -29,10 +29,12 @@ from .runs import read_job
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """All numbers of one corpus. f (dict): Of each learner over its folds. f_folds (dict): Of each fold. f_claims (list): Of
-    learners. quarters (Quarters): With f_split,
-    wrong (dict): Of CW and CRF; figures, after (dict): Of each (learner, way), before and after calibration. random (dict): Learner -> share
-    of wrong words."""
+    """All numbers of one corpus.
+
+    f (dict): Of each learner over its folds. f_folds (dict): Of each fold. f_claims (list): Of learners. quarters (Quarters): Of confidence.
+    f_split, wrong (dict): Of CW and CRF there. figures, after (dict): Of each (learner, way), before and after calibration.
+    random (dict): Learner -> share of wrong words.
+    """
 
     corpus: str
     f: dict[str, Sampled]
@@ -111,7 +113,7 @@ def _show_learners(found: Found) -> None:
             apart = over_folds(first[:n], found.f_folds[rule][: len(first)])
             print(
                 f"| {NAMES[rule]} | {n} | {found.f[rule].estimate:.4f} | {low:.4f} to {high:.4f} | {TABLE_2[found.corpus][rule]:.3f} "
-                f"| {'-' if rule == 'arow' else f'{apart[0]:+.4f} to {apart[1]:+.4f}'} |"
+                f"| {f'{apart[0]:+.4f} to {apart[1]:+.4f}' if rule != 'arow' and np.isfinite(apart[0]) else '-'} |"
             )
 
 

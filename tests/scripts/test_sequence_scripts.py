@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sequences.claims import Claim, over_folds
+from sequences.claims import Claim, learner_claims, over_folds
 from sequences.data import Sentences, spans_of
 from sequences.judge import Sampled, Way, f_measure, rmse_of, weights_of
 from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, drawn, shares_by_scale, train
@@ -79,6 +79,11 @@ def test_f_of_sums():
 def test_verdicts():
     draws = np.linspace(-1, 1, 1001)
     assert [Claim("", Sampled(at, at + draws)).row()["verdict"] for at in (2.0, 0.0, -2.0)] == ["held", "not shown", "not held"]
+    counts = np.array([[3.0, 3, 3, 0, 9]] * 20)
+    better = {"arow": [counts, counts], "perceptron": [counts - np.array([1.0, 0, 0, 0, 0])]}
+    assert [(one.words, one.difference.verdict) for one in learner_claims(better, 20)] == [
+        ("F: AROW at least perceptron (folds: 1)", "held")
+    ]
     assert over_folds([1.0, 2.0, 3.0], [0.0, 1.0, 2.0]) == (1.0, 1.0)
 
 
