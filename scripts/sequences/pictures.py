@@ -130,19 +130,17 @@ def _found(way: Way, looked_at: Any) -> Any:
 def _label_ends(ax: Any, x: float, ends: Sequence[tuple[float, str]], names: Mapping[str, str]) -> None:
     """Names at the right end of curves, moved apart."""
     low, high = ax.get_ylim()
-    least, place = 0.065 * (high - low), -np.inf
-    for y, name in sorted(ends):
-        place = max(y, place + least)
-        look = {**LOOKS, **ACTIVE_LOOKS}[name]
+    ends = sorted(ends)
+    places = np.array([y for y, _ in ends])
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + 0.065 * (high - low))
+    places -= np.mean(places - np.array([y for y, _ in ends]))
+    for place, (_, name) in zip(places.tolist(), ends, strict=True):
+        color = {**LOOKS, **ACTIVE_LOOKS}[name]["color"]
         ax.annotate(
-            names[name],
-            (x, place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-            color=look["color"],
-        )
+            names[name], (x, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small", color=color,
+            annotation_clip=False,
+        )  # fmt: skip
 
 
 def reliability(found: Sequence[Found]) -> Any:
@@ -178,11 +176,13 @@ def _shares(of_quarters: Sequence[Way], least: int = 50) -> tuple[Any, Any]:
 
 
 def active(curves: Mapping[str, Mapping[str, list[Floats]]]) -> Any:
-    """F against words labelled, the mean over seeds."""
+    """F against words labelled, the mean over seeds, from the second test on."""
     figure, axes = _panels(len(curves), 4.6, 3.6)
     for ax, (corpus, of_ways) in zip(axes[0], curves.items(), strict=True):
         ends, last = [], min(curve[-1, 0] for of_seeds in of_ways.values() for curve in of_seeds)
-        words = np.linspace(max(curve[0, 0] for of_seeds in of_ways.values() for curve in of_seeds), last, 60)
+        words = np.linspace(
+            max(curve[min(1, len(curve) - 1), 0] for of_seeds in of_ways.values() for curve in of_seeds), last, 60
+        )
         for way, of_seeds in of_ways.items():
             mean = np.mean([np.interp(words, curve[:, 0], curve[:, 1]) for curve in of_seeds], axis=0)
             ax.plot(words, mean, color=ACTIVE_LOOKS[way]["color"], linewidth=1.5, linestyle="--" if way == "random" else "-")

@@ -144,7 +144,7 @@ def _show_ways(found: Found) -> None:
                 )
 
 
-def show_active(folder: Path, corpus: str, words: Sequence[int] = (5_000, 10_000, 15_000, 20_000)) -> dict[str, Any]:
+def show_active(folder: Path, corpus: str, words: Sequence[int] = (5_000, 10_000, 14_000)) -> dict[str, Any]:
     """Print F at so many words labelled, the mean over seeds. RETURNS: The mean curves by way."""
     curves = active_curves(folder, corpus)
     if not curves:
