@@ -230,7 +230,6 @@ _MESSAGES = {
     "C374": "This {what} learned from {wanted} features, but {given} were given; give the same ones.",
     "C375": "A recalibration set of {wanted} units was asked for, but there are {given}; ask for fewer.",
     "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.unit_events.Event, or an OwnEvent.",
-    "C381": "An event asks about units of tokens, but the scores are of whole documents ({layer}); fit it for a component that labels tokens.",
     "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
     "C383": "The event {event} is about the labels of tokens, but '{component}' gives {what}; leave it out.",
     "C384": "The event {event} needs {event}s, but nothing in the pipeline finds any; add a parser, a senter or a sentencizer.",

@@ -21,7 +21,7 @@ from ..doc.write import CalibratedSpans, span_block
 from ..errors import calib_error
 from ..events.forecasters.base import Forecaster
 from ..events.units import candidates
-from ..pairs.documents import TOKEN, DocumentNumbers
+from ..pairs.documents import DocumentNumbers
 from ..schema import Misfit
 from ..types import Floats, Ints, Spans, stack_spans
 from . import saved
@@ -136,8 +136,6 @@ class EventPipe(AnnotatingPipe):
 
         examples: Their predicted Docs have been through the calib pipe and all that the event asks for.
         held_out (HeldOutScores | None): Scores of maps that did not see the document, in place of those on the Docs.
-
-        RAISES C381: the scores are of whole documents.
         """
         parts: list[Spans] = []
         hits: list[Ints] = []
@@ -160,7 +158,7 @@ class EventPipe(AnnotatingPipe):
         return GatheredUnits(units, right, np.concatenate([np.zeros(0, dtype=np.intp), *documents]), numbers.unit), layer
 
     def fit(self, examples: Iterable[Example], held_out: HeldOutScores | None = None) -> EventPipe:
-        """Learn from held-out gold. examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C381, C382: see `gather` and `learn`."""
+        """Learn from held-out gold. examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C382: see `learn`."""
         found, layer = self.gather(examples, held_out)
         prototypes = candidates() if self.prototype is None else (self.prototype,)
         self.learned = learn(self.event.what, self.event.called, layer, found, prototypes)
@@ -193,11 +191,9 @@ _NOTHING = Asked([], _units([], [], []))
 def rights_of(example: Example, layer: str) -> Ints:
     """Whether the label of each token of the predicted Doc is right: 1, 0, or -1 where the gold does not say.
 
-    layer (str): Which annotation. RAISES C381: its labels are of whole documents.
+    layer (str): Which annotation.
     """
     annotation = get_annotation(layer)
-    if annotation.unit != TOKEN:
-        raise calib_error("C381", layer=annotation.gold.name)
     rows, hashes = np.arange(len(example.predicted)), annotation.hashes(example.predicted)
     known = (hashes != 0) & annotation.is_known(example, rows, hashes)
     return np.where(known, annotation.is_gold(example, rows, hashes), UNKNOWN).astype(np.intp)
