@@ -158,8 +158,8 @@ def load(name: str, folder: Path, corpus: Path) -> Model:
     component = nlp.pipe_names[-1]
     golds = {split: list(DocBin().from_disk(corpus / f"{split}.spacy").get_docs(nlp.vocab)) for split in SPLITS}
     counts = Counter(token.tag_ for doc in golds["train"] for token in doc)
-    some = {**golds, "train": golds["train"][:: max(1, len(golds["train"]) // len(golds["dev"]))]}
-    parts = {split: read(nlp, component, docs) for split, docs in some.items()}
+    as_many = max(1, counts.total() // sum(map(len, golds["dev"])))  # of train a part as large as dev will do
+    parts = {split: read(nlp, component, docs[:: as_many if split == "train" else 1]) for split, docs in golds.items()}
     labels = list(nlp.get_pipe(component).labels)
     scored = dict(calibrate(parts, labels, counts)) | {AUTO: automatic(folder, component, corpus)}
     return Model(name, folder, component, tag_frequency_groups(labels, counts, N_GROUPS), parts, scored)
