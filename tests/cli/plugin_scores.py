@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
 for owner in (Doc, Span, Token):
-    owner.set_extension("sure", default=None, force=True)
+    owner.set_extension("trust", default=None, force=True)
 
 
 def sure(text: str) -> float:
@@ -22,11 +22,11 @@ def guess(doc: Doc) -> Doc:
     names = [token.i for token in doc if token.text[0].isupper()]
     doc.set_ents([Span(doc, i, i + 1, "NAME") for i in names], default="outside")
     for number, ent in enumerate(doc.ents):
-        ent._.sure = sure(f"{number}{doc.text}")
+        ent._.trust = sure(f"{number}{doc.text}")
     for token in doc:
         token.tag_ = "NOUN" if len(token.text) > 4 else "X"
-        token._.sure = sure(f"{token.i}{token.text}{len(doc)}")
-    doc._.sure = {"even": sure(doc.text), "odd": 1 - sure(doc.text)}
+        token._.trust = sure(f"{token.i}{token.text}{len(doc)}")
+    doc._.trust = {"even": sure(doc.text), "odd": 1 - sure(doc.text)}
     return doc
 
 
@@ -35,6 +35,6 @@ def make_percent():
     """A function that finds the scores itself."""
 
     def percent(doc: Doc) -> list[tuple[Span, float]]:
-        return [(ent, 0.5 * ent._.sure) for ent in doc.ents]
+        return [(ent, 0.5 * ent._.trust) for ent in doc.ents]
 
     return percent

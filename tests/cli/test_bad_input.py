@@ -622,7 +622,10 @@ def test_the_made_up_sentences_hold_every_tag():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--event", "right"], "Option --event must be one of exact, type, overlap, head, arc, but 'right' was given."),
+        (
+            ["--event", "right"],
+            "Option --event must be one of exact, type, overlap, head, arc, sentence, but 'right' was given.",
+        ),
         (["--granularity", "iob"], "Option --granularity must be one of type, biluo, but 'iob' was given."),
         (["--beam-width", 0], "Option --beam-width must be at least 1, but 0 was given."),
         (["--beam-width", 4, "--beam-density", 1], "Option --beam-density must be at least 0 and below 1, but 1.0 was given."),

@@ -17,9 +17,9 @@ CODE = Path(__file__).with_name("plugin_scores.py")
 WORDS = ["Ann", "Rome", "Kim", "tree", "house", "of", "lights"]
 SOURCE = "--components.calib.source."
 KINDS = {
-    "spans": ("SpanScores", "_.sure"),
-    "tokens": ("TokenScores", "_.sure"),
-    "documents": ("DocScores", "_.sure"),
+    "spans": ("SpanScores", "_.trust"),
+    "tokens": ("TokenScores", "_.trust"),
+    "documents": ("DocScores", "_.trust"),
 }
 
 
@@ -37,11 +37,11 @@ def place(tmp_path_factory) -> Path:
         for _ in range(100):
             words = [rng.choice(WORDS) for _ in range(rng.randint(4, 8))]
             found, gold = plugin.guess(Doc(nlp.vocab, words=words)), Doc(nlp.vocab, words=words)
-            right = [ent for ent in found.ents if rng.random() < ent._.sure**2]
+            right = [ent for ent in found.ents if rng.random() < ent._.trust**2]
             gold.set_ents([Span(gold, ent.start, ent.end, ent.label) for ent in right], default="outside")
             for token, own in zip(found, gold, strict=True):
-                own.tag_ = token.tag_ if rng.random() < token._.sure**2 else {"X": "NOUN", "NOUN": "X"}[token.tag_]
-            even = rng.random() < found._.sure["even"] ** 2
+                own.tag_ = token.tag_ if rng.random() < token._.trust**2 else {"X": "NOUN", "NOUN": "X"}[token.tag_]
+            even = rng.random() < found._.trust["even"] ** 2
             gold.cats = {"even": float(even), "odd": float(not even)}
             docs.append(gold)
         save_docs(folder / f"{name}.spacy", docs)
@@ -79,7 +79,7 @@ def test_cut_offs_of_entities(calibrated, place, tmp_path):
     assert outcome.code == 0, outcome.text
     doc = spacy.load(tmp_path / "m")("Ann saw Rome and Kim")
     assert {ent._.calib_accept for ent in doc.ents} <= {True, False}
-    assert [ent._.calib_raw for ent in doc.ents] == [ent._.sure for ent in doc.ents]
+    assert [ent._.calib_raw for ent in doc.ents] == [ent._.trust for ent in doc.ents]
 
 
 def test_what_is_missed_cannot_be_bounded_where_nothing_is_said_of_tokens_outside(calibrated, place, tmp_path):
@@ -104,7 +104,7 @@ def test_a_function_by_a_dotted_setting(place, tmp_path):
     )
     assert outcome.code == 0, outcome.text
     doc = spacy.load(tmp_path / "m")("Ann saw Rome")
-    assert [ent._.calib_raw for ent in doc.ents] == [0.5 * ent._.sure for ent in doc.ents]
+    assert [ent._.calib_raw for ent in doc.ents] == [0.5 * ent._.trust for ent in doc.ents]
 
 
 @pytest.mark.parametrize(
