@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,8 +83,7 @@ def run_pipes(
 
     total = len(examples) if isinstance(examples, Sized) else None
     to_run, kept = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"\[W121\]")
+    with nlp.select_pipes(enable=list(names)):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
         for example, doc in tqdm(zip(kept, docs, strict=True), total=total, desc=what, unit="doc", disable=silent or None):
             example.predicted = doc
