@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -55,11 +56,18 @@ def test_it_stays_with_its_sentence(asking):
     assert rights(joined) == sum(before, [])
     again = Doc(asking.vocab).from_bytes(docs[0].to_bytes())
     assert rights(again) == before[0]
-    assert rights(pickle.loads(pickle.dumps(docs[1]))) == before[1]
     assert next(iter(docs[2].sents)).as_doc(copy_user_data=True)[:]._.calib_right == before[2][0]
     with docs[0].retokenize() as retokenizer:
         retokenizer.merge(docs[0][0:2])
     assert next(iter(docs[0].sents))._.calib_right == before[0][0]  # the same words
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="pickle.py of Python 3.10 fails on two empty arrays, which old srsly runs into"
+)
+def test_it_stays_with_its_sentence_in_a_pickle(asking):
+    (doc,) = [example.predicted for example in run_upstream(asking, examples_for(asking, 1, seed=5))]
+    assert rights(pickle.loads(pickle.dumps(doc))) == rights(doc)
 
 
 def test_saved_and_loaded(asking, tmp_path):
