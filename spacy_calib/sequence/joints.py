@@ -89,7 +89,8 @@ def joint_marginals(sums: Sums, threshold: float = 0.01) -> Marginals:
     """P(labels of tokens i and i + 1 | text) for the tokens of all chains one after the other: the entries of row i that reach the threshold,
     whose tags are codes, first label * K + second label. A row at the end of a chain has none.
 
-    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places, what `analysis.tag_pairs.joint_pairs` takes.
+    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places, what `analysis.tag_pairs.joint_pairs` takes
+        beside `places_inside`, which leaves out those between chains.
     """
     found: list[Any] = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))]
     for tokens, joint in each_joint(sums):
