@@ -33,6 +33,7 @@ CORE = [
     "analysis",
     "arrays",
     "events",
+    "counts",
 ]
 SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]

@@ -1,0 +1,137 @@
+"""The distribution of a whole number: that of a sum of independent yes-or-no units, of a mixture, or of draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import calib_error
+from ..types import ROUNDING, Floats
+
+# Units whose distribution is made one unit after the other, before such blocks are joined.
+_BLOCK = 64
+# What the ends of a distribution hold less than this of is left out: the rounding of the sums is larger.
+_NOTHING = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """P(count = first + i) for i = 0, 1, ...; numbers outside have none.
+
+    first (int): The least number. chances (Floats): They sum to 1, shape (m,), m at least 1.
+    """
+
+    first: int
+    chances: Floats
+
+    @property
+    def numbers(self) -> Floats:
+        """The numbers that the chances are of."""
+        return self.first + np.arange(len(self.chances), dtype=np.float64)
+
+    @property
+    def mean(self) -> float:
+        """The expected number."""
+        return float(self.numbers @ self.chances)
+
+    @property
+    def variance(self) -> float:
+        """The mean squared distance from the expected number."""
+        return float(np.square(self.numbers - self.mean) @ self.chances)
+
+    def interval(self, confidence: float = 0.95) -> tuple[int, int]:
+        """(least, greatest): each number outside has at most half of the rest, on its side, so that the interval holds the count at least this often.
+
+        RAISES C001: confidence out of range.
+        """
+        if not 0 < confidence < 1:
+            raise calib_error("C001", name="confidence", wanted="a number between 0 and 1", given=confidence)
+        tail = (1 - confidence) / 2
+        below = np.cumsum(self.chances)
+        above = np.cumsum(self.chances[::-1])
+        least = int(np.searchsorted(below, tail + ROUNDING, side="right"))
+        most = len(above) - 1 - int(np.searchsorted(above, tail + ROUNDING, side="right"))
+        return self.first + least, self.first + max(least, most)
+
+    def dense(self, n: int) -> Floats:
+        """The chances of 0 to n, shape (n + 1,)."""
+        held = np.zeros(n + 1)
+        held[self.first : self.first + len(self.chances)] = self.chances
+        return held
+
+
+def independent(chances: Any) -> Counted:
+    """The number of units that hold, of independent ones with unequal chances: the Poisson-binomial distribution, exact up to rounding.
+
+    Halves are joined by convolution, without the ends that hold nothing: n units cost about n log n, and far less where most are nearly sure.
+    chances (Floats): Of each unit, in [0, 1], shape (n,); n may be 0.
+    RAISES C390: they are no probabilities.
+    """
+    given = np.asarray(chances, dtype=np.float64)
+    if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():  # NaN fails this too
+        raise calib_error("C390")
+    sure = int((given == 1).sum())
+    open_ = np.sort(given[(given > 0) & (given < 1)])  # equal ones together: the ends of a block hold nothing sooner
+    parts = _blocks(open_)
+    while len(parts) > 1:
+        joined = [added(one, other) for one, other in zip(parts[::2], parts[1::2], strict=False)]
+        parts = joined + parts[len(joined) * 2 :]
+    found = parts[0]
+    return Counted(found.first + sure, found.chances / found.chances.sum())
+
+
+def _blocks(chances: Floats) -> list[Counted]:
+    """The distribution of each block of units, all made together."""
+    n_blocks = max(1, -(-len(chances) // _BLOCK))
+    filled = np.zeros(n_blocks * _BLOCK)
+    filled[: len(chances)] = chances
+    units = filled.reshape(n_blocks, _BLOCK)
+    held = np.zeros((n_blocks, _BLOCK + 1))
+    held[:, 0] = 1.0
+    for column in range(_BLOCK):
+        chance = units[:, column, None]
+        moved = held[:, :-1] * chance
+        held *= 1 - chance
+        held[:, 1:] += moved
+    return [_trimmed(0, row) for row in held]
+
+
+def added(one: Counted, other: Counted) -> Counted:
+    """The sum of two independent numbers."""
+    from scipy.signal import convolve
+
+    return _trimmed(one.first + other.first, np.maximum(convolve(one.chances, other.chances), 0.0))
+
+
+def _trimmed(first: int, chances: Floats) -> Counted:
+    """Without the ends that hold nothing."""
+    kept = np.flatnonzero(chances > _NOTHING)
+    if not len(kept):
+        return Counted(first, chances)
+    return Counted(first + int(kept[0]), chances[kept[0] : kept[-1] + 1])
+
+
+def mixed(parts: Sequence[Counted], weights: Floats) -> Counted:
+    """The number is one of these, with these chances. weights (Floats): They sum to 1."""
+    first = min(part.first for part in parts)
+    chances = np.zeros(max(part.first + len(part.chances) for part in parts) - first)
+    for part, weight in zip(parts, weights.tolist(), strict=True):
+        chances[part.first - first : part.first - first + len(part.chances)] += weight * part.chances
+    return Counted(first, chances)
+
+
+def drawn(numbers: Any) -> Counted:
+    """The distribution of draws: of units that depend on each other, such as entities under clusterings of their mentions.
+
+    numbers (Ints): What each draw counts, shape (n_draws,), or (n_draws, n_parts), summed over the parts.
+    RAISES C391: there are no draws, or they are no whole numbers of 0 or more.
+    """
+    held = np.asarray(numbers)
+    held = held.sum(axis=1) if held.ndim == 2 else held
+    if held.ndim != 1 or not len(held) or not np.issubdtype(held.dtype, np.integer) or held.min() < 0:
+        raise calib_error("C391")
+    first = int(held.min())
+    return Counted(first, np.bincount(held - first) / len(held))

@@ -1,0 +1,92 @@
+"""A count as it is told: how many were found, how many there are to be expected, and the interval that holds the true number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..expect.estimates import interval
+from ..expect.prediction_powered import Known, Survey
+from ..types import Floats, Ints
+from .distribution import Counted
+from .effects import Effects, counted
+
+
+class Estimate(NamedTuple):
+    """raw (int): Units that the model says hold. expected (float): How many do. low, high (float): The interval."""
+
+    raw: int
+    expected: float
+    low: float
+    high: float
+
+
+class Units(NamedTuple):
+    """Units that may hold, each in a document.
+
+    documents (Ints): Number of each unit's document. raw, calibrated (Floats): The chance of each, before and after calibration.
+    found (Ints): Units that the model says hold, of each document, shape (n_docs,): also of those that have no chances.
+    """
+
+    documents: Ints
+    raw: Floats
+    calibrated: Floats
+    found: Ints
+
+    def of(self, own: Ints) -> Units:
+        """Those of some documents. own (Ints): Their numbers, ascending, which they lose: they are numbered anew."""
+        place = np.full(len(self.found), -1)
+        place[own] = np.arange(len(own))
+        kept = place[self.documents] >= 0
+        return Units(place[self.documents[kept]], self.raw[kept], self.calibrated[kept], self.found[own])
+
+    @property
+    def expected(self) -> Floats:
+        """How many hold in each document, shape (n_docs,)."""
+        return np.bincount(self.documents, self.calibrated, minlength=len(self.found))
+
+    @property
+    def open(self) -> Floats:
+        """The sum of p (1 - p) of each document: the variance of its count if its units are independent."""
+        return np.bincount(self.documents, self.calibrated * (1 - self.calibrated), minlength=len(self.found))
+
+    def by_document(self) -> Units:
+        """A unit for each document: whether one of its units holds at least."""
+        n_docs = len(self.found)
+        none = [
+            np.bincount(self.documents, np.log1p(-np.minimum(chances, 1 - 1e-16)), minlength=n_docs)
+            for chances in (self.raw, self.calibrated)
+        ]
+        raw, calibrated = (np.clip(-np.expm1(one), 0.0, 1.0) for one in none)
+        return Units(np.arange(n_docs), raw, calibrated, (self.found > 0).astype(np.intp))
+
+
+def told(found: int, distribution: Counted, confidence: float = 0.95) -> Estimate:
+    """A distribution as it is told. RAISES C001: confidence out of range."""
+    low, high = distribution.interval(confidence)
+    return Estimate(found, distribution.mean, float(low), float(high))
+
+
+def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95) -> Estimate:
+    """From the calibrated chances. RAISES C001: confidence out of range. C390: no chances."""
+    return told(int(units.found.sum()), counted(units.calibrated, units.documents, effects), confidence)
+
+
+def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95) -> Estimate:
+    """As labelled documents of this kind correct it (prediction-powered, see `expect.prediction_powered`).
+
+    sizes (Floats): Tokens of each document, shape (n_docs,). known (Known): Of the labelled documents, k = 1: what their gold counts, what the
+    chances expect, the variance of independent units, and tokens.
+    RAISES C001: confidence out of range.
+    """
+    survey = Survey(known, np.zeros(1), np.zeros(1), units.expected[:, None], sizes[:, None])
+    total = float(sizes.sum())
+    if not total:
+        return Estimate(int(units.found.sum()), 0.0, 0.0, 0.0)
+    share = float(survey.totals()[0]) / total
+    own = known.units[:, 0]
+    docs = float(own.sum() ** 2 / max(float(np.square(own).sum()), 1.0))
+    variance = max(survey.variance(np.ones(1)), float(units.open.sum())) / total**2
+    found = interval(share, variance, docs, confidence)
+    return Estimate(int(units.found.sum()), total * found.expected, total * found.low, total * found.high)

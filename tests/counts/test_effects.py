@@ -1,0 +1,89 @@
+"""Effects of documents: learned from made-up documents with a known one, and what they do to a count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spacy_calib import CalibError
+from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.counts.distribution import independent
+from spacy_calib.counts.effects import Effects, counted
+from spacy_calib.counts.estimate import Units, corrected, estimate
+from spacy_calib.expect.prediction_powered import Known
+
+
+def made_documents(tau, n_docs=300, units=40, seed=0):
+    """Units whose log-odds a document shifts by a normal number of this deviation."""
+    rng = np.random.default_rng(seed)
+    documents = np.repeat(np.arange(n_docs), units)
+    chances = rng.uniform(0.2, 0.8, n_docs * units)
+    shifted = sigmoid(log_odds(chances) + tau * rng.standard_normal(n_docs)[documents])
+    return chances, (rng.random(len(chances)) < shifted).astype(float), documents
+
+
+def test_an_effect_is_found_and_none_where_there_is_none():
+    assert Effects.fit(*made_documents(0.6)).between == pytest.approx(0.36, rel=0.25)
+    assert Effects.fit(*made_documents(0.0)).between < 0.02
+    assert Effects.fit(*made_documents(0.6, n_docs=1)) == Effects()
+
+
+def test_lengths():
+    with pytest.raises(CalibError, match="C002"):
+        Effects.fit(np.zeros(2), np.zeros(1), np.zeros(2, dtype=np.intp))
+
+
+def test_without_effects_units_are_independent():
+    chances, _, documents = made_documents(0.0, 3)
+    for effects in (None, Effects()):
+        found = counted(chances, documents, effects)
+        np.testing.assert_array_equal(found.chances, independent(chances).chances)
+
+
+def test_effects_widen_and_leave_the_mean():
+    chances, _, documents = made_documents(0.0, 4)
+    plain, wide = counted(chances, documents), counted(chances, documents, Effects(between=0.3))
+    assert wide.mean == pytest.approx(plain.mean, rel=1e-6)
+    spread = np.bincount(documents, chances * (1 - chances))
+    assert wide.variance == pytest.approx(plain.variance + 0.3 * np.square(spread).sum(), rel=0.15)
+    both = counted(chances, documents, Effects(between=0.3, shared=0.1))
+    assert both.variance > wide.variance
+    sure = counted(np.append(chances, [1.0, 1.0]), np.append(documents, [0, 1]), Effects(between=0.3))
+    assert sure.mean == pytest.approx(plain.mean + 2, rel=1e-6)
+
+
+def test_intervals_hold_the_count_where_documents_differ():
+    effects = Effects.fit(*made_documents(0.8, seed=1))
+    held = {True: 0, False: 0}
+    for seed in range(60):
+        chances, holds, documents = made_documents(0.8, n_docs=5, seed=100 + seed)
+        for wide in held:
+            low, high = counted(chances, documents, effects if wide else None).interval()
+            held[wide] += low <= holds.sum() <= high
+    assert held[True] >= 52 > held[False]
+
+
+def test_the_parts_of_an_estimate():
+    units = Units(np.array([0, 0, 2]), np.array([0.9, 0.6, 0.4]), np.array([0.5, 0.5, 0.5]), np.array([2, 0, 0]))
+    found = estimate(units)
+    assert found == (2, 1.5, 0.0, 3.0)
+    by_document = units.by_document()
+    assert by_document.calibrated.tolist() == pytest.approx([0.75, 0, 0.5])
+    assert by_document.found.tolist() == [1, 0, 0]
+    assert estimate(units.of(np.array([1, 2])))[:2] == (0, 0.5)
+    assert estimate(units.of(np.array([1]))) == (0, 0.0, 0.0, 0.0)
+
+
+def test_labelled_documents_correct_a_count():
+    rng = np.random.default_rng(0)
+    n_docs, each = 60, 50
+    documents = np.repeat(np.arange(n_docs), each)
+    chances = np.full(n_docs * each, 0.5)  # though 7 in 10 hold
+    holds = np.bincount(documents, rng.random(len(chances)) < 0.7).astype(float)
+    units = Units(documents, chances, chances, np.full(n_docs, 25))
+    known = Known(holds[:30, None], units.expected[:30, None], units.open[:30, None], np.full((30, 1), 100.0))
+    found = corrected(units.of(np.arange(30, 60)), np.full(30, 100.0), known)
+    truth = holds[30:].sum()
+    assert found.low < truth < found.high
+    assert abs(found.expected - truth) < 60 < abs(estimate(units.of(np.arange(30, 60))).expected - truth)
+    assert corrected(units.of(np.zeros(0, dtype=np.intp)), np.zeros(0), known) == (0, 0.0, 0.0, 0.0)
