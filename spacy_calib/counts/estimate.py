@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..expect.effects import Effects
 from ..expect.estimates import interval
 from ..expect.prediction_powered import Known, Survey
 from ..types import Floats, Ints
+from .counting import counted
 from .distribution import Counted
-from .effects import Effects, counted
 
 
 class Estimate(NamedTuple):

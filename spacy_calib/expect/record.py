@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ..calibration.span_fit import SpanData
 from ..pairs.build import interleave, top_pairs
 from ..pairs.judged import JudgedPairs
-from ..schema import maybe, number, record
+from ..schema import maybe, number, optional, record
 from ..types import OUTSIDE, Floats, Ints
 from .drift import PROFILE, DriftProfile, Labelled
+from .effects import EFFECTS, Effects, effects_from_state, effects_of_labels
 from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, residuals_form, sum_by, token_sums
 
 
@@ -31,7 +32,13 @@ class FoundSpans(Protocol):
 
 # The saved form of FitRecord.
 RECORD = record(
-    {"tokens": residuals_form(1), "accuracy": number(0.0, 1.0), "entities": maybe(ENTITY_MODEL), "profile": PROFILE}
+    {
+        "tokens": residuals_form(1),
+        "accuracy": number(0.0, 1.0),
+        "entities": maybe(ENTITY_MODEL),
+        "profile": PROFILE,
+        "effects": optional(EFFECTS),
+    }
 )
 
 
@@ -40,25 +47,35 @@ class FitRecord:
     """What is kept of the fit documents.
 
     tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
-    spans. profile (DriftProfile): What new documents are compared with.
+    spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its numbers differ by document; empty of a
+    fit before they were learned.
     """
 
     tokens: Residuals
     accuracy: float
     entities: EntityModel | None
     profile: DriftProfile
+    effects: dict[str, Effects] = field(default_factory=dict)
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
         entities = None if self.entities is None else self.entities.state()
-        return {"tokens": self.tokens.state(), "accuracy": self.accuracy, "entities": entities, "profile": self.profile.state()}
+        effects = {label: held.state() for label, held in self.effects.items()}
+        return {
+            "tokens": self.tokens.state(),
+            "accuracy": self.accuracy,
+            "entities": entities,
+            "profile": self.profile.state(),
+            "effects": effects,
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> FitRecord:
         """Rebuild from a state that RECORD has read."""
         entities = None if state["entities"] is None else EntityModel.from_state(state["entities"])
         profile = DriftProfile.from_state(state["profile"])
-        return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile)
+        effects = effects_from_state(state["effects"])
+        return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile, effects)
 
 
 def _labelled(judged: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
@@ -97,7 +114,8 @@ def record_fit(
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.data.gold.astype(np.float64))
     every = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
     profile = DriftProfile.of(every, None if found is None else _all_spans(found.data, n_docs))
-    return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile)
+    effects = effects_of_labels(judged.calibrated, pairs.hits, judged.documents, pairs.tags, labels)
+    return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile, effects)
 
 
 def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:

@@ -8,8 +8,9 @@ import pytest
 from spacy_calib import CalibError
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.counts.distribution import independent
-from spacy_calib.counts.effects import Effects, counted
+from spacy_calib.counts.counting import counted
 from spacy_calib.counts.estimate import Units, corrected, estimate
+from spacy_calib.expect.effects import EFFECTS, Effects, effects_from_state, effects_of_labels
 from spacy_calib.expect.prediction_powered import Known
 
 
@@ -26,6 +27,29 @@ def test_an_effect_is_found_and_none_where_there_is_none():
     assert Effects.fit(*made_documents(0.6)).between == pytest.approx(0.36, rel=0.25)
     assert Effects.fit(*made_documents(0.0)).between < 0.02
     assert Effects.fit(*made_documents(0.6, n_docs=1)) == Effects()
+
+
+def test_labels_learn_from_each_other():
+    """One label has few units: what it takes for its effect comes from the others. One is off by half a unit of log-odds."""
+    parts = [made_documents(0.6, seed=seed) for seed in range(3)]
+    chances, holds, documents = (np.concatenate(column) for column in zip(*parts, strict=True))
+    labels = np.repeat(np.arange(3), len(parts[0][0]))
+    few = (labels != 2) | (documents < 4)
+    chances = np.where(labels == 1, sigmoid(log_odds(chances) - 0.5), chances)
+    found = effects_of_labels(chances[few], holds[few], documents[few], labels[few], ["a", "b", "c", "none"])
+    assert list(found) == ["a", "b", "c"]
+    assert found["c"].between == pytest.approx(0.36, rel=0.4)
+    assert found["b"].shift == pytest.approx(0.5, abs=0.12)
+    assert abs(found["a"].shift) < 0.1
+    assert 0 < found["a"].shared < found["c"].shared
+    state = EFFECTS({label: one.state() for label, one in found.items()}, "effects")
+    assert effects_from_state(state) == found
+    assert effects_from_state(None) == {}
+
+
+def test_a_shift_moves_the_count():
+    chances, _, documents = made_documents(0.0, 3)
+    assert counted(chances, documents, Effects(shift=0.5)).mean == pytest.approx(sigmoid(log_odds(chances) + 0.5).sum())
 
 
 def test_lengths():

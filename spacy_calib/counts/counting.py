@@ -1,0 +1,57 @@
+"""The count of the units of some documents, whose log-odds each document may shift together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..calibration.recalibrators.logistic import sigmoid
+from ..expect.effects import Effects
+from ..types import Floats, Ints
+from .distribution import Counted, independent, mixed
+
+# Nodes of the quadrature over a shift; and the width below which a shift changes nothing that is seen.
+_NODES = 15
+_NO_SHIFT = 1e-6
+_STEPS = 60
+
+
+def counted(chances: Floats, documents: Ints, effects: Effects | None = None) -> Counted:
+    """How many of these units hold.
+
+    chances (Floats): Of each unit, in [0, 1]. documents (Ints): Number of each unit's document. effects (Effects | None): None takes all units
+    for independent. The shifts of the documents become one shift that varies the count as they do, and leaves the expected number as it is.
+    RAISES C390: they are no probabilities.
+    """
+    plain = independent(chances)
+    if effects is None or not len(chances):
+        return plain
+    width = float(np.sqrt(one_shift(effects, chances, documents)))
+    unsure = chances[(chances > 0) & (chances < 1)]
+    if not len(unsure) or (width < _NO_SHIFT and not effects.shift):
+        return plain
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    weights = weights / weights.sum()
+    odds = np.log(unsure) - np.log1p(-unsure) + effects.shift
+    center = _centre(odds, width * nodes, weights, float(sigmoid(odds).sum()))
+    sure = np.ones(int((chances == 1).sum()))
+    parts = [independent(np.concatenate([sigmoid(odds + center + width * node), sure])) for node in nodes.tolist()]
+    return mixed(parts, weights)
+
+
+def one_shift(effects: Effects, chances: Floats, documents: Ints) -> float:
+    """The variance of the one shift that does to the count of these units what the shifts of their documents do together."""
+    opens = np.bincount(documents, chances * (1 - chances))
+    total = float(opens.sum())
+    return effects.shared + (effects.between * float(np.square(opens).sum()) / total**2 if total > 0 else 0.0)
+
+
+def _centre(odds: Floats, shifts: Floats, weights: Floats, wanted: float) -> float:
+    """The middle of the shifts under which the mixture expects as many as without them (bisection)."""
+    low, high = -float(np.abs(shifts).max()), float(np.abs(shifts).max())
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        expected = float(weights @ sigmoid(odds[None, :] + middle + shifts[:, None]).sum(axis=1))
+        low, high = (middle, high) if expected < wanted else (low, middle)
+        if high - low < 1e-9:
+            break
+    return (low + high) / 2

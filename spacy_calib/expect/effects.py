@@ -1,0 +1,116 @@
+"""What the independence of units leaves out, learned of each label: documents that are unlike each other, and maps that are off.
+
+Both are shifts of log-odds. A document's shift moves its expected number of a label by the shift times v, the sum of p (1 - p) of its units: to
+first order, the number in a part then varies by sum v + tau^2 sum v_d^2. The variance tau^2 is learned by moments, as `estimates.Residuals` learns
+it of shares, from scores of maps that did not see the document. Labels with few units take most of it from the others (empirical Bayes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import calib_error
+from ..schema import Form, keyed, number, record
+from ..types import Floats, Ints
+from .estimates import Residuals, Sums, sum_by
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Shifts of the log-odds of a label.
+
+    between (float): Variance of a document's own shift. shift (float): That of all documents: more or fewer hold than the scores say.
+    shared (float): Variance of the error of `shift`.
+    """
+
+    between: float = 0.0
+    shift: float = 0.0
+    shared: float = 0.0
+
+    @classmethod
+    def fit(cls, chances: Floats, holds: Floats, documents: Ints) -> Effects:
+        """From units with gold, without a look at other labels; the arguments are those of `effects_of_labels`.
+
+        RAISES C002: lengths differ.
+        """
+        return effects_of_labels(chances, holds, documents, np.zeros(len(chances), dtype=np.intp), [""]).get("", cls())
+
+    def state(self) -> dict[str, float]:
+        """Plain data: what EFFECTS reads."""
+        return dict(vars(self))
+
+
+# The saved form of the effects of labels.
+EFFECTS: Form = keyed(record({"between": number(0.0), "shift": number(), "shared": number(0.0)}))
+_Moments = dict[str, float]
+
+
+def effects_from_state(state: dict[str, Any] | None) -> dict[str, Effects]:
+    """Rebuild from a state that EFFECTS has read; none of an older fit."""
+    return {label: Effects(**held) for label, held in (state or {}).items()}
+
+
+def effects_of_labels(
+    chances: Floats, holds: Floats, documents: Ints, labels: Ints, names: Sequence[str]
+) -> dict[str, Effects]:
+    """Of each label that has open units in two documents or more.
+
+    chances (Floats): Of each pair of a unit and a label, by maps that did not see the document. holds (Floats): 1 where the unit has the label,
+    else 0. documents (Ints): Number of each pair's document. labels (Ints): Of each pair, a place in `names`.
+    RAISES C002: lengths differ.
+    """
+    if not len(chances) == len(holds) == len(documents) == len(labels):
+        raise calib_error("C002", what="Counting", first="answer and document", second="chance", n_first=len(holds), n_second=len(chances))
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(len(names) + 1))
+    found: dict[str, _Moments] = {}
+    for place, name in enumerate(names):
+        own = order[starts[place] : starts[place + 1]]
+        if len(own):
+            moments = _moments(chances[own], holds[own].astype(np.float64), documents[own])
+            if moments is not None:
+                found[name] = moments
+    return _pooled(found)
+
+
+def _moments(chances: Floats, holds: Floats, documents: Ints) -> _Moments | None:
+    """Sums over the documents of one label; None where fewer than two have open units."""
+    _, numbers = np.unique(documents, return_inverse=True)
+    n_docs = int(numbers.max()) + 1
+    opens = sum_by(numbers, chances * (1 - chances), n_docs)
+    if (opens > 0).sum() < 2:
+        return None
+    sums = Sums(sum_by(numbers, chances, n_docs)[:, None], opens[:, None], opens)
+    residuals = Residuals.of(sum_by(numbers, holds, n_docs)[:, None], sums)
+    opened = float(opens.sum())  # residuals.units may be no less than 1
+    return {
+        "open": opened,
+        "squares": residuals.squares,
+        "excess": float(residuals.moment[0, 0] - residuals.independent[0]),
+        "noise": float((opens + 2 * np.square(opens)).sum()),  # variance of a squared residual of about Poisson counts
+        "residual": float(residuals.residual[0]),
+    }
+
+
+def _pooled(found: dict[str, _Moments]) -> dict[str, Effects]:
+    """Each label's own moments, drawn towards what all labels show as far as its own are noise."""
+    if not found:
+        return {}
+    every = {key: np.array([held[key] for held in found.values()]) for key in ("open", "squares", "excess", "noise", "residual")}
+    prior = max(0.0, float(every["excess"].sum())) / float(every["squares"].sum())
+    noise = every["noise"] / np.square(every["squares"])
+    trust = prior**2 / (prior**2 + noise) if len(found) > 1 else np.ones(1)
+    between = np.maximum(0.0, trust * every["excess"] / every["squares"] + (1 - trust) * prior)
+    # The shift of the label: that of its residual, of which its own error explains a part.
+    error = (every["open"] + between * every["squares"]) / np.square(every["open"])
+    shift = every["residual"] / every["open"]
+    weight = 1 / error
+    true = max(0.0, float((weight * (np.square(shift) - error)).sum() / weight.sum())) if len(found) > 1 else 0.0
+    kept = true / (true + error)
+    left = np.maximum(true * (1 - kept), 0.0) if true > 0 else error
+    values = zip(between.tolist(), (kept * shift).tolist(), left.tolist(), strict=True)
+    return {name: Effects(*held) for name, held in zip(found, values, strict=True)}
