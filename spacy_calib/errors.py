@@ -237,11 +237,10 @@ _MESSAGES = {
     # Counts
     "C390": "The chances of units to be counted must be numbers from 0 to 1, one for each; those given are not.",
     "C391": "Draws of a count must be whole numbers of 0 or more, one at least; those given are not.",
-    "C392": "The query {given} cannot be read: {why}. Give a label (PERSON), text=..., lemma=..., a token pattern ([{{\"TAG\": \"NNP\"}}]) or an event ({{\"verb\": \"attack\", \"names\": [\"Iraq\"]}}).",
+    "C392": 'The query {given} cannot be read: {why}. Give a label (PERSON), text=..., lemma=..., a token pattern ([{{"TAG": "NNP"}}]) or an event ({{"verb": "attack", "names": ["Iraq"]}}).',
     "C393": "No calib pipe of the pipeline knows the label '{given}' of the query {query}; they know: {known}.",
     "C394": "The query {query} asks for {key}, which no calib pipe of the pipeline scores; there are scores of {known}.",
     "C395": "The event {query} needs {what}; add {add} to the pipeline.",
-    "C396": "The query {query} matches nothing in any of the {n} texts, and nothing there has a chance to; look at how it is written.",
     "C397": "Text {line} of {path} has nothing under the key '{key}' that texts can be counted by: {why}; name another key (--by), or leave it out.",
     "C398": "A {what} cannot be counted in {given}; count {wanted}.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",

@@ -9,6 +9,7 @@ from ..about import __url__
 from . import (
     adapt,
     apply_scores,
+    count,
     evaluate,
     expect,
     fit,
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "rank": rank.rank,
     "select": select.select,
     "expect": expect.expect,
+    "count": count.count,
     "watch": watch.watch,
     "threshold": threshold.threshold,
     "info": info.info,

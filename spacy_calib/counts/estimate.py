@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..expect.effects import Effects
-from ..expect.estimates import interval
+from ..expect.estimates import interval, sum_by
 from ..expect.prediction_powered import Known, Survey
 from ..types import Floats, Ints
 from .counting import counted
@@ -45,19 +45,18 @@ class Units(NamedTuple):
     @property
     def expected(self) -> Floats:
         """How many hold in each document, shape (n_docs,)."""
-        return np.bincount(self.documents, self.calibrated, minlength=len(self.found))
+        return sum_by(self.documents, self.calibrated, len(self.found))
 
     @property
     def open(self) -> Floats:
         """The sum of p (1 - p) of each document: the variance of its count if its units are independent."""
-        return np.bincount(self.documents, self.calibrated * (1 - self.calibrated), minlength=len(self.found))
+        return sum_by(self.documents, self.calibrated * (1 - self.calibrated), len(self.found))
 
     def by_document(self) -> Units:
         """A unit for each document: whether one of its units holds at least."""
         n_docs = len(self.found)
         none = [
-            np.bincount(self.documents, np.log1p(-np.minimum(chances, 1 - 1e-16)), minlength=n_docs)
-            for chances in (self.raw, self.calibrated)
+            sum_by(self.documents, np.log1p(-np.minimum(chances, 1 - 1e-16)), n_docs) for chances in (self.raw, self.calibrated)
         ]
         raw, calibrated = (np.clip(-np.expm1(one), 0.0, 1.0) for one in none)
         return Units(np.arange(n_docs), raw, calibrated, (self.found > 0).astype(np.intp))

@@ -64,14 +64,16 @@ def effects_of_labels(
     RAISES C002: lengths differ.
     """
     if not len(chances) == len(holds) == len(documents) == len(labels):
-        raise calib_error("C002", what="Counting", first="answer and document", second="chance", n_first=len(holds), n_second=len(chances))
+        raise calib_error(
+            "C002", what="Counting", first="answer and document", second="chance", n_first=len(holds), n_second=len(chances)
+        )
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(len(names) + 1))
     found: dict[str, _Moments] = {}
     for place, name in enumerate(names):
         own = order[starts[place] : starts[place + 1]]
         if len(own):
-            moments = _moments(chances[own], holds[own].astype(np.float64), documents[own])
+            moments = _moments(chances[own], holds[own], documents[own])
             if moments is not None:
                 found[name] = moments
     return _pooled(found)
@@ -100,7 +102,9 @@ def _pooled(found: dict[str, _Moments]) -> dict[str, Effects]:
     """Each label's own moments, drawn towards what all labels show as far as its own are noise."""
     if not found:
         return {}
-    every = {key: np.array([held[key] for held in found.values()]) for key in ("open", "squares", "excess", "noise", "residual")}
+    every = {
+        key: np.array([held[key] for held in found.values()]) for key in ("open", "squares", "excess", "noise", "residual")
+    }
     prior = max(0.0, float(every["excess"].sum())) / float(every["squares"].sum())
     noise = every["noise"] / np.square(every["squares"])
     trust = prior**2 / (prior**2 + noise) if len(found) > 1 else np.ones(1)

@@ -114,7 +114,7 @@ def record_fit(
         entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found.data.gold.astype(np.float64))
     every = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
     profile = DriftProfile.of(every, None if found is None else _all_spans(found.data, n_docs))
-    effects = effects_of_labels(judged.calibrated, pairs.hits, judged.documents, pairs.tags, labels)
+    effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
     return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile, effects)
 
 

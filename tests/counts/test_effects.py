@@ -7,8 +7,8 @@ import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.counts.distribution import independent
 from spacy_calib.counts.counting import counted
+from spacy_calib.counts.distribution import independent
 from spacy_calib.counts.estimate import Units, corrected, estimate
 from spacy_calib.expect.effects import EFFECTS, Effects, effects_from_state, effects_of_labels
 from spacy_calib.expect.prediction_powered import Known

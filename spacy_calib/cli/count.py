@@ -1,0 +1,230 @@
+"""`spacy calib count`: how many documents, entities or tokens satisfy a query, give or take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .shared.checks import check_confidence, check_option
+from .shared.command import choice, command
+from .shared.examples import data_files
+from .shared.options import Format, OnlyAttr, Texts
+from .shared.outputs import Output
+from .shared.results import deliver, write_pieces
+from .shared.run import Run
+from .shared.screen import msg, number, print_table
+from .shared.seen import show_other_weights
+from .watch import PERIODS
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..doc.queries.base import Query
+    from ..pipe.component import Calibrator
+    from .counting.gather import Gathered
+
+# As in `doc.queries.base`, which is not imported before it is needed.
+UNITS = ("documents", "entities", "tokens")
+_PICTURES = (".png", ".svg")
+
+
+@dataclass(frozen=True)
+class CountOptions(Run):
+    """What `count` counts, and by what."""
+
+    data: Texts
+    _: KW_ONLY
+    query: Annotated[
+        list[str],
+        typer.Option(
+            "--query",
+            "-q",
+            help="What is counted (may be repeated): a label (PERSON), text=WORDS, lemma=WORDS, a token pattern of spaCy's Matcher as JSON "
+            '([{"LOWER": "may", "TAG": "NNP"}]), or what an entity does ({"verb": "attack", "names": ["iraq", "iraqi"]})',
+        ),
+    ]
+    unit: Annotated[
+        str | None,
+        choice(UNITS, "--unit", help="In what it is counted", show_default="entities of an entity label, else tokens"),
+    ] = None
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="KEY", help="A row for each value of this key of the lines of .jsonl, or of their meta"),
+    ] = None
+    every: Annotated[str | None, choice(PERIODS, "--every", help="The values are dates: a row for each period")] = None
+    gold: Annotated[
+        Path | None,
+        typer.Option("--gold", help="A few labelled documents, picked at random from such texts: they correct the counts"),
+    ] = None
+    confidence: Annotated[float, typer.Option("--confidence", help="How often an interval holds the true number")] = 0.95
+    draws: Annotated[int, typer.Option("--draws", help="Clusterings of each document, for what entities do")] = 200
+    seed: Annotated[int, typer.Option("--seed", help="Seed of these draws")] = 0
+    attr: OnlyAttr = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON or CSV file for the counts")] = None
+    plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG file for the picture; needs --by")] = None
+    format: Format = "table"
+
+    def check_options(self) -> None:
+        """RAISES C056: options out of range, or that say nothing beside each other. C392: a query cannot be read."""
+        from ..doc.queries.reading import split_query
+
+        check_confidence(self.confidence)
+        check_option("--query", bool(self.query), "given once at least", "none")
+        check_option("--every", self.every is None or self.by is not None, "left out without --by", self.every)
+        check_option("--plot", self.plot is None or self.by is not None, "left out without --by", self.plot)
+        suffix = None if self.plot is None else self.plot.suffix
+        check_option("--plot", suffix in (None, *_PICTURES), "a file that ends in .png or .svg", self.plot)
+        suffix = None if self.output is None else self.output.suffix
+        check_option("--output", suffix in (None, ".json", ".csv"), "a file that ends in .json or .csv", self.output)
+        kinds = [split_query(text)[0] for text in self.query]
+        check_option(
+            "--gold", self.gold is None or "event" not in kinds, "left out where a query is of what an entity does", self.gold
+        )
+
+    def read_files(self) -> list[Path]:
+        """RAISES C051 to C053: --gold is no gold."""
+        return [] if self.gold is None else data_files(self.gold)
+
+    def outputs(self) -> list[Output]:
+        return [*super().outputs(), *([] if self.plot is None else [Output("--plot", self.plot)])]
+
+
+@command(
+    CountOptions,
+    does="Count what satisfies a query, give or take",
+    example="./calibrated texts.jsonl --query NOUN --by year --plot nouns.png",
+)
+def count(run: CountOptions) -> dict[str, Any]:
+    """
+    Count the documents, entities or tokens that satisfy a query: how many the
+    pipeline found, how many are to be expected by its calibrated probabilities,
+    and the interval that holds the true number, for each year or what else texts
+    are counted by.
+
+    RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "weights_changed", "gold" (labelled documents; None
+        without), and "queries": "query", "unit", "matched", "effects" (see `expect.effects.Effects`), "rows" of the groups and "total", each with
+        "group", "documents", "tokens", "raw", "expected", "low", "high".
+    RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
+        fault of the input.
+    """
+    from .counting.gather import check_groups, effects_for
+    from .counting.rows import csv_of, result_of, rows_of
+
+    if run.plot is not None:
+        from ..report.plots import figure_class
+
+        figure_class()
+    if run.by is not None:
+        check_groups(run.data, run.by, run.every)
+    nlp = run.begin()
+    pipes, queries = ask(run, nlp)
+    held = gather_texts(run, nlp, pipes, queries, run.data)
+    labelled = None if run.gold is None else gather_texts(run, nlp, pipes, queries, run.gold, gold=True)
+    told = []
+    for place, answered in enumerate(held.answered):
+        effects = effects_for(answered.query, pipes)
+        rows, total = rows_of(held, place, effects, run.confidence, labelled, run.by is not None)
+        told.append(result_of(answered, effects, rows, total))
+    result = {
+        "documents": len(held.groups),
+        "of": held.unit,
+        "tokens": int(held.sizes.sum()),
+        "by": run.by,
+        "every": run.every,
+        "confidence": run.confidence,
+        "weights_changed": any(pipe.lookup.weights_changed() for pipe in pipes),
+        "gold": None if labelled is None else len(labelled.groups),
+        "queries": told,
+    }
+    if run.plot is not None:
+        from ..report.count_plots import plot_counts
+        from ..report.plots import picture_bytes
+        from .shared.atomic import write_file
+
+        write_file(run.plot, picture_bytes(plot_counts(told, run.by or "", run.confidence), run.plot.suffix))
+    as_csv = run.output is not None and run.output.suffix == ".csv"
+    if as_csv and run.output is not None:
+        write_pieces(run.output, csv_of(result))
+    output = None if as_csv else run.output
+    deliver(result, lambda: show(result), output=output, format=run.format, silent=run.silent)
+    return result
+
+
+def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]]:
+    """The calib pipes, and the queries that they can answer.
+
+    RAISES C027, C068: there is no such pipe. C021, C069, C120: see `check_readable`. C392 to C395, C398: see `make_query`.
+    """
+    from ..doc.queries.reading import make_query
+    from ..pipe.fitted import pipes_named
+    from .counting.gather import asked_of
+    from .shared.loading import check_readable
+
+    pipes = pipes_named(nlp, run.attr)
+    for pipe in pipes:
+        check_readable(nlp, pipe)
+    asked = asked_of(nlp, pipes)
+    return pipes, [make_query(text, asked, run.unit, run.draws, run.seed) for text in run.query]
+
+
+def gather_texts(
+    run: CountOptions, nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query], path: Path, gold: bool = False
+) -> Gathered:
+    """Run the pipeline over texts, and ask every Doc.
+
+    RAISES C030: --gold has no gold. C075: no unit got a score. C226: fewer than two documents of --gold. C397: a text has nothing that it can be
+        counted by.
+    """
+    from ..doc.annotations import plain_name
+    from ..errors import calib_error
+    from .counting.gather import Seen, gather
+    from .shared.examples import run_pipes
+    from .shared.gold import check_whole_documents, nothing_scored
+    from .shared.texts import stream_examples
+
+    for pipe in pipes:
+        check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
+    examples = stream_examples(nlp, path, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.by)
+    done = run_pipes(nlp, examples, nlp.pipe_names, silent=run.silent, what="Counting", n_process=run.n_process)
+    seen = Seen(pipes)
+    held = gather(seen.over(done), queries, None if gold else run.by, run.every, path, gold)
+    if not seen.scored:
+        raise nothing_scored(nlp, pipes[0], len(held.groups), seen.first)
+    for pipe in pipes:
+        asked = any(attr == pipe.attr for query in queries for attr, _ in query.labels)
+        if gold and asked and pipe.attr not in seen.gold:
+            raise calib_error("C030", layer=plain_name(pipe.fit_info.layer), component=pipe.source.component or "the source")
+    if gold and len(held.groups) < 2:
+        raise calib_error("C226", n=len(held.groups), by=held.unit)
+    return held
+
+
+# Printing
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the counts."""
+    percent = f"{100 * result['confidence']:g} % interval"
+    show_other_weights(result["weights_changed"])
+    for one in result["queries"]:
+        msg.divider(f"{one['query']} ({one['unit']})")
+        header = (result["by"] or "Texts", "Documents", "Tokens", "Found", "Expected", percent)
+        rows = [(row["group"], *_cells(row)) for row in one["rows"]] + [("all", *_cells(one["total"]))]
+        print_table(rows, header, ("l", *"r" * 5))
+        if not one["matched"]:
+            msg.warn(
+                "Nothing satisfies this query in any of the texts, and nothing has a chance to: look at how it is written."
+            )
+        elif one["effects"] is None and result["gold"] is None:
+            msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
+    if result["gold"] is not None:
+        msg.text(f"Corrected by {result['gold']:,} labelled documents.")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    interval = f"{number(row['low'], 0)} to {number(row['high'], 0)}"
+    return f"{row['documents']:,}", f"{row['tokens']:,}", f"{row['raw']:,}", number(row["expected"], 1), interval

@@ -1,0 +1,66 @@
+"""Counts as rows: for the screen, for JSON and for a spreadsheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...corpus.spreadsheet import csv_lines
+from ...expect.effects import Effects
+from .gather import Answered, Gathered
+
+COLUMNS = ("query", "unit", "group", "documents", "tokens", "raw", "expected", "low", "high")
+
+
+def in_order(groups: Sequence[str]) -> list[str]:
+    """Each group once: numbers by their size, before names by their letters."""
+
+    def place(name: str) -> tuple[bool, float, str]:
+        try:
+            return False, float(name), name
+        except ValueError:
+            return True, 0.0, name
+
+    return sorted(set(groups), key=place)
+
+
+def rows_of(
+    held: Gathered, place: int, effects: Effects | None, confidence: float, labelled: Gathered | None, by: bool
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """(a row for each group, the row of all documents) of the query at a place. labelled (Gathered | None): What corrects the counts."""
+    answered, names = held.answered[place], np.array([*held.groups, None], dtype=object)[:-1]
+    known = None if labelled is None else labelled.known(place)
+
+    def row(group: str, own: Any) -> dict[str, Any]:
+        if known is None:
+            found = answered.estimate(own, effects, confidence)
+        else:
+            found = answered.corrected(own, held.sizes, known, confidence)
+        return {"group": group, "documents": len(own), "tokens": int(held.sizes[own].sum()), **found._asdict()}
+
+    rows = [row(name, np.flatnonzero(names == name)) for name in in_order(held.groups)] if by else []
+    return rows, row("", np.arange(len(held.groups)))
+
+
+def result_of(answered: Answered, effects: Effects | None, rows: list[dict[str, Any]], total: dict[str, Any]) -> dict[str, Any]:
+    """What is told of one query."""
+    return {
+        "query": answered.query.text,
+        "unit": answered.query.unit,
+        "matched": answered.matched,
+        "effects": None if effects is None else effects.state(),
+        "rows": rows,
+        "total": total,
+    }
+
+
+def csv_of(result: dict[str, Any]) -> Iterator[str]:
+    """The lines of a CSV file: a row for each group of each query, or for all texts where there are none."""
+    lines = (
+        [one["query"], one["unit"], *(row[name] for name in COLUMNS[2:])]
+        for one in result["queries"]
+        for row in (one["rows"] or [one["total"]])
+    )
+    return csv_lines(COLUMNS, lines)

@@ -1,0 +1,116 @@
+"""What a query is asked of, and what it answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ...types import Floats, Ints
+from ..annotations import Annotation, get_annotation, plain_name
+from ..attributes import doc_view
+
+# What may be counted.
+TOKENS, ENTITIES, DOCUMENTS = "tokens", "entities", "documents"
+UNITS = (DOCUMENTS, ENTITIES, TOKENS)
+# The attribute of spaCy's Matcher that the labels of an annotation stand under.
+_KEYS = {"tag": "TAG", "pos": "POS", "morph": "POS", "ner": "ENT_TYPE", "biluo": "ENT_TYPE", "lemma": "LEMMA", "dep": "DEP"}
+Satisfies = Callable[[str], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a query says of one Doc.
+
+    raw, calibrated (Floats): The chance of each unit that may satisfy it, shape (n,). found (int): How many do by the annotation that the Doc carries.
+    draws (Ints | None): Where units depend on each other: how many satisfy it in each of so many draws; `raw` and `calibrated` are then of the Doc.
+    """
+
+    raw: Floats
+    calibrated: Floats
+    found: int
+    draws: Ints | None = None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores that one calib pipe writes.
+
+    attr (str): Prefix of its attributes. layer (str): Name of its annotation. labels (Sequence[str]): Of its source.
+    """
+
+    attr: str
+    layer: str
+    labels: Sequence[str]
+
+    @property
+    def annotation(self) -> Annotation:
+        """Whose labels they are."""
+        return get_annotation(self.layer)
+
+    @property
+    def plain(self) -> str:
+        return plain_name(self.layer)
+
+    @property
+    def key(self) -> str:
+        """The attribute of spaCy's Matcher; "" where there is none."""
+        return _KEYS.get(self.plain, "")
+
+    def value(self, label: str) -> str:
+        """What stands under the key for a label."""
+        if self.plain == "morph":
+            return dict(part.split("=", 1) for part in label.split("|") if "=" in part).get("POS", "")
+        if self.key == "ENT_TYPE":
+            return "" if label == "O" else label[2:] if self.annotation.prefixed else label
+        return label
+
+    def chances(self, doc: Doc, satisfies: Satisfies) -> tuple[Floats, Floats]:
+        """(raw, calibrated) probability of each unit that its label satisfies. satisfies (Satisfies): Of a label as the source names it."""
+        n_units = self.annotation.n_units(doc)
+        view = doc_view(doc, self.attr)
+        if view is None:
+            return np.zeros(n_units), np.zeros(n_units)
+        known = {tag: satisfies(tag) for tag in set(view.tags.tolist())}
+        own = np.array([known[tag] for tag in view.tags.tolist()], dtype=bool)
+        raw, calibrated = (np.bincount(view.rows[own], held[own], minlength=n_units) for held in (view.raw, view.calibrated))
+        return np.minimum(raw, 1.0), np.minimum(calibrated, 1.0)
+
+    def carried(self, doc: Doc, satisfies: Satisfies, gold: bool = False) -> NDArray[np.bool_]:
+        """Which units carry a label that satisfies. gold (bool): Whether the Doc is one of gold, whose labels may be of another scheme."""
+        annotation = self.annotation.gold if gold else self.annotation
+        hashes = annotation.gold_hashes(doc) if gold else annotation.hashes(doc)
+        found, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        kept = [
+            key != 0 and satisfies(annotation.label_at(doc, i)) for key, i in zip(found.tolist(), first.tolist(), strict=True)
+        ]
+        return np.array(kept, dtype=bool)[inverse.reshape(-1)]
+
+
+class Query(ABC):
+    """One question.
+
+    text (str): As it was given. unit (str): What is counted. units (tuple[str, ...]): What may be.
+    """
+
+    text: str
+    unit: str
+    units: ClassVar[tuple[str, ...]] = (TOKENS, DOCUMENTS)
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """(prefix of the pipe, label) of all labels that it asks for."""
+        return []
+
+    @abstractmethod
+    def answer(self, doc: Doc) -> Answer:
+        """Of a Doc that the pipeline has annotated."""
+
+    @abstractmethod
+    def true(self, doc: Doc) -> int:
+        """How many units of a gold Doc satisfy it; of documents, whether one does."""

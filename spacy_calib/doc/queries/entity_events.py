@@ -1,0 +1,98 @@
+"""In how many documents somebody does something: an entity, known by all its mentions, is the agent of a verb (Nguyen & O'Connor 2015, section 6.1).
+
+Which mentions are one entity is uncertain: the answer is asked of draws of whole clusterings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Token
+
+from ...types import Ints
+from .base import DOCUMENTS, ENTITIES, Answer, Query
+
+# Dependencies of the agent: of English in spaCy's words, and in those of Universal Dependencies.
+_AGENTS = ("nsubj", "agent", "obl:agent")
+_MODIFIERS = ("nmod", "amod", "compound", "poss")
+COREF = "coref"
+
+
+@dataclass(frozen=True)
+class EventQuery(Query):
+    """verbs (frozenset[str]): Lemmas. names (frozenset[str]): Words, in lower case, one of which has to describe the entity; none asks for any
+    entity. others (frozenset[str]): Words that must not. n_draws, seed (int): Of clusterings; draw number n of all documents goes together.
+    """
+
+    units: ClassVar[tuple[str, ...]] = (DOCUMENTS, ENTITIES)
+
+    text: str
+    unit: str
+    verbs: frozenset[str]
+    names: frozenset[str]
+    others: frozenset[str] = frozenset()
+    n_draws: int = 200
+    seed: int = 0
+
+    def answer(self, doc: Doc) -> Answer:
+        view = doc._.get(COREF)
+        none = np.zeros(0)
+        if view is None or not len(view):
+            return Answer(none, none, 0, np.zeros(self.n_draws, dtype=np.intp))
+        roles = self._roles(doc, view.found.heads.tolist())
+        if not (roles[0].any() and roles[1].any()):
+            return Answer(none, none, 0, np.zeros(self.n_draws, dtype=np.intp))
+        draws = self._satisfied(view.sample(self.n_draws, self.seed), *roles)
+        found = int(self._satisfied(view.first[None, :], *roles)[0])
+        if self.unit == DOCUMENTS:
+            draws, found = np.minimum(draws, 1), min(found, 1)
+        share = np.array([float(np.minimum(draws, 1).mean())])
+        return Answer(share, share, found, draws)
+
+    def true(self, doc: Doc) -> int:
+        """0: a gold Doc carries no clusterings that could be asked."""
+        return 0
+
+    def _roles(self, doc: Doc, heads: list[int]) -> tuple[NDArray[np.bool_], ...]:
+        """Which mentions are the agent of a verb, which are described by a name, and which by another one."""
+        agents = [_is_agent(doc[head], self.verbs) for head in heads]
+        named = [not self.names or _described(doc[head], self.names) for head in heads]
+        others = [_described(doc[head], self.others) for head in heads]
+        return np.array(agents, dtype=bool), np.array(named, dtype=bool), np.array(others, dtype=bool)
+
+    def _satisfied(self, clusters: Ints, agents: Any, named: Any, others: Any) -> Ints:
+        """How many entities satisfy the query in each clustering. clusters (Ints): The first mention of each mention's, (n, n_mentions)."""
+        held = np.zeros(
+            (3, *clusters.shape), dtype=bool
+        )  # of each clustering and cluster: whether a mention of it has the role
+        rows = np.arange(len(clusters))[:, None]
+        for role, own in enumerate((agents, named, others)):
+            held[role][rows, clusters[:, own]] = True
+        return (held[0] & held[1] & ~held[2]).sum(axis=1)
+
+
+def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
+    """Whether it is the subject of one of these verbs, or who does what is told in the passive ("attacked by them")."""
+    governor = token.head
+    if token.dep_ == "pobj" and governor.dep_ == "agent":
+        governor = governor.head
+    elif token.dep_ not in _AGENTS:
+        return False
+    return governor.lemma_.lower() in verbs
+
+
+def _described(token: Token, words: frozenset[str]) -> bool:
+    """Whether the head of a mention, or what modifies it, is one of the words ("Americans", "American forces", "president of Iraq")."""
+    return bool(words) and any(one.lower_ in words for one in (token, *_modifiers(token)))
+
+
+def _modifiers(token: Token) -> Iterable[Token]:
+    for child in token.children:
+        if child.dep_ in _MODIFIERS:
+            yield child
+        elif child.dep_ == "prep" and child.lower_ == "of":
+            yield from (other for other in child.children if other.dep_ == "pobj")

@@ -1,0 +1,123 @@
+"""How often tokens one after another are of a kind: patterns in the words of spaCy's Matcher, whose labels are uncertain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.matcher import Matcher
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ...types import Floats
+from .base import DOCUMENTS, Answer, Query, Scored
+
+Test = Callable[[str], bool]
+_TESTS: dict[str, Callable[[Any], Test]] = {
+    "IN": lambda wanted: lambda value: value in wanted,
+    "NOT_IN": lambda wanted: lambda value: value not in wanted,
+}
+
+
+def asked_of(wanted: Any) -> Test:
+    """What says of a value whether it is wanted. RAISES ValueError: this cannot be asked of an uncertain label."""
+    if isinstance(wanted, str):
+        return lambda value: value == wanted
+    if isinstance(wanted, Mapping) and len(wanted) == 1:
+        name, what = next(iter(wanted.items()))
+        if name == "REGEX" and isinstance(what, str):
+            found = re.compile(what)
+            return lambda value: found.search(value) is not None
+        if name in _TESTS and isinstance(what, list):
+            return _TESTS[name](what)
+    raise ValueError(f"a label may be a text, or one of {', '.join(_TESTS)}, REGEX, but {wanted!r} was given")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one token of a pattern has to be.
+
+    sure (dict): Attributes that are taken as they stand, for spaCy's Matcher. tests (tuple): (scores, test of a value) of the uncertain ones.
+    """
+
+    sure: Mapping[str, Any]
+    tests: tuple[tuple[Scored, Test], ...]
+    _matchers: dict[int, Matcher] = field(default_factory=dict, compare=False, repr=False)
+
+    def fits(self, doc: Doc) -> NDArray[np.bool_]:
+        """Which tokens have the attributes that are taken as they stand."""
+        if not self.sure:
+            return np.ones(len(doc), dtype=bool)
+        if id(doc.vocab) not in self._matchers:
+            self._matchers[id(doc.vocab)] = single_matcher(doc.vocab, self.sure)
+        kept = np.zeros(len(doc), dtype=bool)
+        kept[[start for _, start, _ in self._matchers[id(doc.vocab)](doc)]] = True
+        return kept
+
+
+def _of_labels(scored: Scored, test: Test) -> Test:
+    """The test of a value, as one of the labels that it stands in."""
+    return lambda label: test(scored.value(label))
+
+
+def single_matcher(vocab: Vocab, wanted: Mapping[str, Any]) -> Matcher:
+    """RAISES ValueError, MatchPatternError: spaCy does not know such a pattern."""
+    matcher = Matcher(vocab, validate=True)
+    matcher.add("place", [[dict(wanted)]])
+    return matcher
+
+
+@dataclass(frozen=True)
+class PatternQuery(Query):
+    """places (Sequence[Place]): One for each token of a match, in their order. The tokens of a match are taken for independent, given the scores."""
+
+    text: str
+    unit: str
+    places: Sequence[Place]
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        tests = [test for place in self.places for test in place.tests]
+        return [(scored.attr, label) for scored, test in tests for label in scored.labels if test(scored.value(label))]
+
+    def answer(self, doc: Doc) -> Answer:
+        both: list[list[Floats]] = [[], []]
+        for place in self.places:
+            fits = place.fits(doc).astype(np.float64)
+            columns = [fits, fits]
+            for scored, test in place.tests:
+                chances = scored.chances(doc, _of_labels(scored, test))
+                columns = [column * chance for column, chance in zip(columns, chances, strict=True)]
+            for held, column in zip(both, columns, strict=True):
+                held.append(column)
+        raw, calibrated = (_in_a_row(held) for held in both)
+        own = (raw > 0) | (calibrated > 0)
+        return Answer(raw[own], calibrated[own], self._count(doc))
+
+    def _count(self, doc: Doc, gold: bool = False) -> int:
+        columns = []
+        for place in self.places:
+            kept = place.fits(doc)
+            for scored, test in place.tests:
+                kept = kept & scored.carried(doc, _of_labels(scored, test), gold)
+            columns.append(kept.astype(np.float64))
+        n = int(_in_a_row(columns).sum())
+        return min(n, 1) if self.unit == DOCUMENTS else n
+
+    def true(self, doc: Doc) -> int:
+        return self._count(doc, gold=True)
+
+
+def _in_a_row(columns: Sequence[Floats]) -> Floats:
+    """The product over the places, for each token that may be the first."""
+    n_first = len(columns[0]) - len(columns) + 1
+    if n_first <= 0:
+        return np.zeros(0)
+    product = np.ones(n_first)
+    for place, column in enumerate(columns):
+        product = product * column[place : place + n_first]
+    return product

@@ -1,0 +1,74 @@
+"""Counts over time, or over what else texts are counted by -> the picture: what is to be expected, its interval, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .plots import CALIBRATED_COLOR, RAW_COLOR, drawable, figure_class, quiet_frame
+
+# Names that an axis shows at most, and letters of a query in a title.
+_NAMES = 16
+_LETTERS = 70
+
+
+def plot_counts(counts: Sequence[Mapping[str, Any]], by: str, confidence: float = 0.95) -> Any:
+    """Draw each query below the other, on one axis of time.
+
+    counts (Sequence): Of each query "query", "unit" and "rows" with "group", "raw", "expected", "low", "high". by (str): What the groups are.
+    Whole numbers such as years stand where they are on the axis, and a line breaks where one is missing; other names stand side by side.
+    RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
+    """
+    names = [row["group"] for row in counts[0]["rows"]]
+    numeric = all(name.lstrip("-").isdigit() for name in names)
+    places = [int(name) for name in names] if numeric else list(range(len(names)))
+    width = min(12.0, max(6.0, 2.0 + 0.14 * (max(places, default=0) - min(places, default=0) + 1)))
+    figure = figure_class()(figsize=(width, 0.7 + 2.2 * len(counts)), layout="constrained")
+    all_axes = figure.subplots(len(counts), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, one in zip(all_axes, counts, strict=True):
+        for stretch in _stretches(places, numeric):
+            own = [one["rows"][i] for i in stretch]
+            x = [places[i] for i in stretch]
+            low, high = ([row[name] for row in own] for name in ("low", "high"))
+            if len(stretch) == 1:
+                ax.vlines(x, low, high, color=CALIBRATED_COLOR, alpha=0.35, linewidth=4)
+            else:
+                ax.fill_between(x, low, high, color=CALIBRATED_COLOR, alpha=0.2, linewidth=0)
+            ax.plot(x, [row["expected"] for row in own], color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
+        ax.plot(places, [row["raw"] for row in one["rows"]], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1)
+        ax.set_title(drawable(_short(f"{one['query']} ({one['unit']})")), loc="left", fontsize="medium")
+        ax.set_ylim(bottom=0)
+        ax.margins(x=0.02)
+        quiet_frame(ax)
+    last = all_axes[-1]
+    if not numeric:
+        step = -(-len(names) // _NAMES) or 1
+        last.set_xticks(places[::step], [drawable(name) for name in names[::step]], rotation=45, ha="right")
+    else:
+        last.xaxis.get_major_locator().set_params(integer=True)
+    last.set_xlabel(drawable(by))
+    _explain(all_axes[0], f"expected, {100 * confidence:g} % interval", "found")
+    return figure
+
+
+def _explain(ax: Any, expected: str, found: str) -> None:
+    """What the two looks mean, in their colours, in the place of a legend."""
+    ax.annotate(f"— {expected}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(-52, 3),
+                textcoords="offset points", fontsize="small", color=CALIBRATED_COLOR)  # fmt: skip
+    ax.annotate(f"× {found}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(0, 3),
+                textcoords="offset points", fontsize="small", color=RAW_COLOR)  # fmt: skip
+
+
+def _stretches(places: Sequence[int], numeric: bool) -> list[list[int]]:
+    """The numbers of groups that follow one another without a gap; side by side there are none."""
+    found: list[list[int]] = []
+    for i, place in enumerate(places):
+        if found and (not numeric or place == places[i - 1] + 1):
+            found[-1].append(i)
+        else:
+            found.append([i])
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
