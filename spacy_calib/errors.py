@@ -242,7 +242,7 @@ _MESSAGES = {
     "C394": "The query {query} asks for {key}, which no calib pipe of the pipeline scores; there are scores of {known}.",
     "C395": "The event {query} needs {what}; add {add} to the pipeline.",
     "C397": "Text {line} of {path} has nothing under the key '{key}' that texts can be counted by: {why}; name another key (--by), or leave it out.",
-    "C398": "A {what} cannot be counted in {given}; count {wanted}.",
+    "C398": "{what} cannot be counted in {given}; count {wanted}.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 

@@ -100,10 +100,10 @@ def make_query(text: str, asked: Asked, unit: str | None = None, n_draws: int = 
             what, add = ("coreference", "calib_coref") if asked.parses else ("dependencies", "a parser")
             raise calib_error("C395", query=repr(text), what=what, add=add)
         words = {key: frozenset(word.lower() for word in held.get(key, [])) for key in _EVENT}
-        own = _unit(unit, EventQuery.units, "an event")
+        own = _unit(unit, EventQuery.units, "An event")
         return EventQuery(text, own, words["verb"], words["names"], words["not"], n_draws, seed)
     places = [_place(one, asked, text) for one in held]
-    return PatternQuery(text, _unit(unit, PatternQuery.units, "a pattern"), tuple(places))
+    return PatternQuery(text, _unit(unit, PatternQuery.units, "A pattern"), tuple(places))
 
 
 def _unit(unit: str | None, units: Sequence[str], what: str) -> str:
@@ -116,7 +116,7 @@ def _label_query(text: str, label: str, asked: Asked, unit: str | None) -> Label
     for scored in asked.scored:
         own = {name[2:] if scored.annotation.prefixed and name != "O" else name for name in scored.labels}
         if label in own:
-            return LabelQuery(text, _unit(unit, units_of(scored), f"label {label}"), scored, label)
+            return LabelQuery(text, _unit(unit, units_of(scored), f"The label {label}"), scored, label)
     names = sorted({name for scored in asked.scored for name in scored.labels})
     known = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise calib_error("C393", given=label, query=repr(text), known=known or "none")

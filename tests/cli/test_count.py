@@ -1,0 +1,171 @@
+"""`spacy calib count`: through the real command, on texts and on gold."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_calib import CalibError
+from spacy_calib.cli.count import count
+from tests.cli.conftest import calib, refuses
+from tests.conftest import made_up_sentences
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Made-up texts of three years."""
+    path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
+    held = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(30, 3)]
+    lines = [{"text": text, "meta": {"year": 1990 + i % 3, "on": f"199{i % 3}-05-0{1 + i % 2}"}} for i, text in enumerate(held)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def some_tag(gold):
+    """A frequent tag of the gold."""
+    docs = list(DocBin().from_disk(gold).get_docs(spacy.blank("xx").vocab))
+    tags, n = np.unique([token.tag_ for doc in docs for token in doc], return_counts=True)
+    return str(tags[n.argmax()]), int(n.max())
+
+
+def test_the_number_of_a_tag(calibrated, test_file):
+    tag, gold = some_tag(test_file)
+    result = count(str(calibrated), test_file, query=[tag, "text=the"])
+    one, other = result["queries"]
+    assert one["total"]["low"] <= gold <= one["total"]["high"]
+    assert one["total"]["low"] < one["total"]["expected"] < one["total"]["high"]
+    assert one["effects"]["shared"] >= 0
+    assert (one["unit"], one["rows"], one["total"]["documents"]) == ("tokens", [], result["documents"])
+    sure = other["total"]
+    assert sure["raw"] == sure["expected"] == sure["low"] == sure["high"] > 0
+
+
+def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp_path):
+    pytest.importorskip("matplotlib")
+    tag, _ = some_tag(test_file)
+    outcome = calib(
+        "count",
+        calibrated,
+        texts,
+        "-q",
+        tag,
+        "-q",
+        "text=the",
+        "--by",
+        "year",
+        "-o",
+        tmp_path / "c.json",
+        "--plot",
+        tmp_path / "c.svg",
+    )
+    assert outcome.code == 0, outcome.text
+    assert "95 % interval ---" in outcome.text
+    assert " 1990 10 " in outcome.text
+    assert f"{tag} (tokens)" in outcome.text
+    held = json.loads((tmp_path / "c.json").read_text())
+    rows = held["queries"][0]["rows"]
+    assert [(row["group"], row["documents"]) for row in rows] == [("1990", 10), ("1991", 10), ("1992", 10)]
+    total = held["queries"][0]["total"]
+    for name in ("raw", "tokens"):
+        assert sum(row[name] for row in rows) == total[name]
+    assert sum(row["expected"] for row in rows) == pytest.approx(total["expected"], rel=1e-6)
+    assert total["high"] - total["low"] < sum(row["high"] - row["low"] for row in rows)
+    assert b"<svg" in (tmp_path / "c.svg").read_bytes()
+    assert calib("count", calibrated, texts, "-q", tag, "--by", "year", "-o", tmp_path / "c.csv", "--silent").printed == ""
+    with (tmp_path / "c.csv").open() as lines:
+        table = list(csv.DictReader(lines))
+    assert [row["group"] for row in table] == ["1990", "1991", "1992"]
+    assert float(table[1]["expected"]) == rows[1]["expected"]
+
+
+def test_periods_of_dates(calibrated, texts):
+    result = count(str(calibrated), texts, query=["text=the"], unit="documents", by="on", every="decade")
+    assert [(row["group"], row["documents"]) for row in result["queries"][0]["rows"]] == [("1990s", 30)]
+    result = count(str(calibrated), texts, query=["text=the"], by="on", every="month")
+    assert [row["group"] for row in result["queries"][0]["rows"]] == ["1990-05", "1991-05", "1992-05"]
+
+
+def test_entities(calibrated_ner, entity_test, entity_dev):
+    result = count(str(calibrated_ner), entity_test, query=["PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]'])
+    gold = sum(
+        ent.label_ == "PER" for doc in DocBin().from_disk(entity_test).get_docs(spacy.blank("xx").vocab) for ent in doc.ents
+    )
+    entities, jordan = (one["total"] for one in result["queries"])
+    tokens = count(str(calibrated_ner), entity_test, query=["PER"], unit="tokens")["queries"][0]["total"]
+    inside = sum(
+        token.ent_type_ == "PER" for doc in DocBin().from_disk(entity_test).get_docs(spacy.blank("xx").vocab) for token in doc
+    )
+    assert tokens["low"] <= inside <= tokens["high"]
+    assert result["queries"][0]["unit"] == "entities"
+    assert entities["low"] < entities["expected"] < tokens["expected"]
+    checked = count(str(calibrated_ner), entity_test, query=["PER"], gold=entity_dev)["queries"][0]["total"]
+    assert checked["low"] <= gold <= checked["high"]
+    assert 0 < jordan["expected"] < entities["expected"]
+    documents = count(str(calibrated_ner), entity_test, query=["PER"], unit="documents")["queries"][0]["total"]
+    assert documents["expected"] <= min(entities["expected"], documents["documents"])
+
+
+def test_labelled_documents_correct_the_counts(calibrated, test_file, dev):
+    tag, gold = some_tag(test_file)
+    result = count(str(calibrated), test_file, query=[tag], gold=dev)
+    total = result["queries"][0]["total"]
+    assert result["gold"] > 2
+    assert total["low"] <= gold <= total["high"]
+    assert total != count(str(calibrated), test_file, query=[tag])["queries"][0]["total"]
+    assert (
+        f"Corrected by {result['gold']} labelled documents"
+        in calib("count", calibrated, test_file, "-q", tag, "--gold", dev).text
+    )
+
+
+def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file, tmp_path):
+    tag, _ = some_tag(test_file)
+    nlp = spacy.load(calibrated)
+    pipe = nlp.get_pipe("calib")
+    assert tag in pipe.learned.record.effects
+    pipe.learned = replace(pipe.learned, record=replace(pipe.learned.record, effects={}))
+    nlp.to_disk(tmp_path / "old")
+    outcome = calib("count", tmp_path / "old", test_file, "-q", tag)
+    assert "the interval takes units for independent" in outcome.text
+
+
+def test_a_query_that_matches_nothing(calibrated, test_file):
+    outcome = calib("count", calibrated, test_file, "-q", "text=Rumpelstilzchen")
+    assert outcome.code == 0
+    assert "0 0.0 0 to 0" in outcome.text
+    assert "Nothing satisfies this query in any of the texts" in outcome.text
+
+
+@pytest.mark.parametrize(("options", "sentence"), [
+    (["-q", "ANIMAL"], "No calib pipe of the pipeline knows the label 'ANIMAL' of the query 'ANIMAL'; they know: "),
+    (["-q", '{"verb": "attack"}'], "add a parser to the pipeline"),
+    (["-q", "text=the", "--unit", "entities"], "A pattern cannot be counted in entities; count tokens or documents."),
+    (["-q", "text=the", "--by", "month"], "Text 1 of"),
+    (["-q", "text=the", "--by", "year", "--every", "day"], "1990: no day in it"),
+    (["-q", "text=the", "--every", "day"], "left out without --by"),
+    (["-q", "text=the", "--plot", "x.png"], "left out without --by"),
+    (["-q", "text=the", "--by", "year", "--plot", "x.gif"], "ends in .png or .svg"),
+    (["-q", "text=the", "-o", "x.html"], "ends in .json or .csv"),
+    (["-q", '{"verb": "attack"}', "--gold", "x.spacy"], "left out where a query is of what an entity does"),
+])  # fmt: skip
+def test_bad_input(options, sentence, calibrated, texts):
+    refuses(calib("count", calibrated, texts, *options), sentence)
+
+
+def test_no_query_and_no_texts(calibrated, texts, tmp_path):
+    with pytest.raises(CalibError, match="C056"):
+        count(str(calibrated), texts, query=[])
+    (tmp_path / "empty.jsonl").write_text('{"text": " "}\n')
+    refuses(calib("count", calibrated, tmp_path / "empty.jsonl", "-q", "text=the"), "empty.jsonl")
+    shutil.copy(texts, tmp_path / "texts.txt")
+    refuses(
+        calib("count", calibrated, tmp_path / "texts.txt", "-q", "text=the", "--by", "year"), "has nothing under the key 'year'"
+    )
+    refuses(calib("count", calibrated, texts, "-q", "text=the", "--gold", tmp_path / "none.spacy"), "none.spacy")
