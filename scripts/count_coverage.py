@@ -82,7 +82,7 @@ def cells_of(part: Part, least: int, unit: str | None) -> list[dict[str, Any]]:
         if gold < least:
             continue
         answers = [(number, query.answer(example.predicted)) for number, example in enumerate(done)]
-        units = Answered.of(query, answers, len(done)).units
+        units = Answered.of(query, answers, np.array([float(len(example.predicted)) for example in done])).units
         name = query.text.removeprefix("label=")
         made = (
             estimate(units._replace(calibrated=units.raw)),

@@ -7,21 +7,42 @@ import numpy as np
 from ..calibration.recalibrators.logistic import sigmoid
 from ..expect.effects import Effects
 from ..types import Floats, Ints
-from .distribution import Counted, independent, mixed
+from .distribution import Counted, added, independent, mixed
 
 # Nodes of the quadrature over a shift; and the width below which a shift changes nothing that is seen.
 _NODES = 15
 _NO_SHIFT = 1e-6
 _STEPS = 60
+# What is left out at the end of a distribution without one.
+_TAIL = 1e-9
 
 
-def counted(chances: Floats, documents: Ints, effects: Effects | None = None) -> Counted:
-    """How many of these units hold.
+def counted(chances: Floats, documents: Ints, effects: Effects | None = None, sizes: Floats | None = None) -> Counted:
+    """How many units hold.
 
     chances (Floats): Of each unit, in [0, 1]. documents (Ints): Number of each unit's document. effects (Effects | None): None takes all units
     for independent. The shifts of the documents become one shift that varies the count as they do, and leaves the expected number as it is.
+    sizes (Floats | None): Units of each document, with a chance or without: those without add what the fit missed of their kind.
     RAISES C390: they are no probabilities.
     """
+    found = _with_chances(chances, documents, effects)
+    return found if effects is None or sizes is None else added(found, missed(effects, sizes))
+
+
+def missed(effects: Effects, sizes: Floats) -> Counted:
+    """How many hold among those without a chance: a negative binomial number, Poisson where documents are alike. sizes (Floats): See `counted`."""
+    from scipy.stats import nbinom, poisson
+
+    mean = effects.missed * float(sizes.sum())
+    if mean <= 0:
+        return independent([])
+    spread = effects.unsure + effects.uneven * float(np.square(sizes).sum()) / float(sizes.sum()) ** 2
+    law = nbinom(1 / spread, 1 / (1 + mean * spread)) if mean * spread > _NO_SHIFT else poisson(mean)
+    chances = law.pmf(np.arange(int(law.ppf(1 - _TAIL)) + 1))
+    return Counted(0, chances / chances.sum())
+
+
+def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> Counted:
     plain = independent(chances)
     if effects is None or not len(chances):
         return plain

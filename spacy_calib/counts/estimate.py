@@ -28,19 +28,27 @@ class Units(NamedTuple):
 
     documents (Ints): Number of each unit's document. raw, calibrated (Floats): The chance of each, before and after calibration.
     found (Ints): Units that the model says hold, of each document, shape (n_docs,): also of those that have no chances.
+    sizes (Floats | None): What each document has of units like these, (n_docs,); None where that is not to be said.
     """
 
     documents: Ints
     raw: Floats
     calibrated: Floats
     found: Ints
+    sizes: Floats | None = None
 
     def of(self, own: Ints) -> Units:
         """Those of some documents. own (Ints): Their numbers, ascending, which they lose: they are numbered anew."""
         place = np.full(len(self.found), -1)
         place[own] = np.arange(len(own))
         kept = place[self.documents] >= 0
-        return Units(place[self.documents[kept]], self.raw[kept], self.calibrated[kept], self.found[own])
+        return Units(
+            place[self.documents[kept]],
+            self.raw[kept],
+            self.calibrated[kept],
+            self.found[own],
+            None if self.sizes is None else self.sizes[own],
+        )
 
     @property
     def expected(self) -> Floats:
@@ -70,7 +78,7 @@ def told(found: int, distribution: Counted, confidence: float = 0.95) -> Estimat
 
 def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95) -> Estimate:
     """From the calibrated chances. RAISES C001: confidence out of range. C390: no chances."""
-    return told(int(units.found.sum()), counted(units.calibrated, units.documents, effects), confidence)
+    return told(int(units.found.sum()), counted(units.calibrated, units.documents, effects, units.sizes), confidence)
 
 
 def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95) -> Estimate:

@@ -1,14 +1,15 @@
-"""What the independence of units leaves out, learned of each label: documents that are unlike each other, and maps that are off.
+"""What the independence of units leaves out, learned of each label: documents that are unlike each other, maps that are off, labels without scores.
 
-Both are shifts of log-odds. A document's shift moves its expected number of a label by the shift times v, the sum of p (1 - p) of its units: to
-first order, the number in a part then varies by sum v + tau^2 sum v_d^2. The variance tau^2 is learned by moments, as `estimates.Residuals` learns
-it of shares, from scores of maps that did not see the document. Labels with few units take most of it from the others (empirical Bayes).
+The first two are shifts of log-odds. A document's shift moves its expected number of a label by the shift times v, the sum of p (1 - p) of its units:
+to first order, the number in a part then varies by sum v + tau^2 sum v_d^2. The variance tau^2 is learned by moments, as `estimates.Residuals` learns
+it of shares, from scores of maps that did not see the document. Labels with few units take most of it from the others (empirical Bayes). Units
+whose gold label is below the threshold have no score that could be added up: their rate is learned, and how unevenly documents have them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,23 +22,20 @@ from .estimates import Residuals, Sums, sum_by
 
 @dataclass(frozen=True)
 class Effects:
-    """Shifts of the log-odds of a label.
+    """What the numbers of a label differ by.
 
-    between (float): Variance of a document's own shift. shift (float): That of all documents: more or fewer hold than the scores say.
+    between (float): Variance of a document's own shift of log-odds. shift (float): That of all documents: more or fewer hold than the scores say.
     shared (float): Variance of the error of `shift`.
+    missed (float): Units that hold and have no score of the label, for each unit of any label. uneven (float): Variance of a document's rate of
+    them, in squares of the rate. unsure (float): That of the error of the rate, likewise.
     """
 
     between: float = 0.0
     shift: float = 0.0
     shared: float = 0.0
-
-    @classmethod
-    def fit(cls, chances: Floats, holds: Floats, documents: Ints) -> Effects:
-        """From units with gold, without a look at other labels; the arguments are those of `effects_of_labels`.
-
-        RAISES C002: lengths differ.
-        """
-        return effects_of_labels(chances, holds, documents, np.zeros(len(chances), dtype=np.intp), [""]).get("", cls())
+    missed: float = 0.0
+    uneven: float = 0.0
+    unsure: float = 0.0
 
     def state(self) -> dict[str, float]:
         """Plain data: what EFFECTS reads."""
@@ -45,7 +43,14 @@ class Effects:
 
 
 # The saved form of the effects of labels.
-EFFECTS: Form = keyed(record({"between": number(0.0), "shift": number(), "shared": number(0.0)}))
+EFFECTS: Form = keyed(
+    record(
+        {
+            name: number(-1e12 if name == "shift" else 0.0)
+            for name in ("between", "shift", "shared", "missed", "uneven", "unsure")
+        }
+    )
+)
 _Moments = dict[str, float]
 
 
@@ -105,16 +110,51 @@ def _pooled(found: dict[str, _Moments]) -> dict[str, Effects]:
     every = {
         key: np.array([held[key] for held in found.values()]) for key in ("open", "squares", "excess", "noise", "residual")
     }
-    prior = max(0.0, float(every["excess"].sum())) / float(every["squares"].sum())
-    noise = every["noise"] / np.square(every["squares"])
-    trust = prior**2 / (prior**2 + noise) if len(found) > 1 else np.ones(1)
-    between = np.maximum(0.0, trust * every["excess"] / every["squares"] + (1 - trust) * prior)
+    between = _drawn_together(every["excess"], every["squares"], every["noise"])
     # The shift of the label: that of its residual, of which its own error explains a part.
     error = (every["open"] + between * every["squares"]) / np.square(every["open"])
     shift = every["residual"] / every["open"]
     weight = 1 / error
     true = max(0.0, float((weight * (np.square(shift) - error)).sum() / weight.sum())) if len(found) > 1 else 0.0
-    kept = true / (true + error)
+    kept = true / (true + np.maximum(error, 1e-300))
     left = np.maximum(true * (1 - kept), 0.0) if true > 0 else error
     values = zip(between.tolist(), (kept * shift).tolist(), left.tolist(), strict=True)
     return {name: Effects(*held) for name, held in zip(found, values, strict=True)}
+
+
+def _drawn_together(excess: Floats, squares: Floats, noise: Floats) -> Floats:
+    """A variance component of each label by moments, drawn towards that of all, as far as it is noise.
+
+    excess (Floats): Squared residuals beyond what independence explains, summed. squares (Floats): What the component multiplies. noise
+    (Floats): The variance of `excess`.
+    """
+    every = max(0.0, float(excess.sum())) / max(float(squares.sum()), 1e-300)
+    own = excess / np.maximum(squares, 1e-300)
+    trust = every**2 / np.maximum(every**2 + noise / np.maximum(np.square(squares), 1e-300), 1e-300) if len(excess) > 1 else 1.0
+    return np.asarray(np.maximum(0.0, trust * own + (1 - trust) * every))
+
+
+def with_missed(
+    effects: dict[str, Effects], missed: Ints, documents: Ints, sizes: Floats, names: Sequence[str]
+) -> dict[str, Effects]:
+    """The effects, with those of units that have no score of their gold label; labels without effects get some.
+
+    missed (Ints): The gold label of each such unit, a place in `names`. documents (Ints): Its document. sizes (Floats): Units with gold of each
+    document, shape (n_docs,).
+    """
+    total = float(sizes.sum())
+    found = np.unique(missed)
+    if not len(found):
+        return effects
+    counts = np.stack([sum_by(documents[missed == label], None, len(sizes)) for label in found.tolist()])
+    rates = counts.sum(axis=1) / total
+    expected = rates[:, None] * sizes
+    squares = np.square(expected).sum(axis=1)
+    excess = (np.square(counts - expected) - expected).sum(axis=1)
+    uneven = _drawn_together(excess, squares, (expected + 2 * np.square(expected)).sum(axis=1))
+    unsure = 1 / counts.sum(axis=1) + uneven * float(np.square(sizes).sum()) / total**2
+    made = dict(effects)
+    for label, *held in zip(found.tolist(), rates.tolist(), uneven.tolist(), unsure.tolist(), strict=True):
+        missing, spread, error = held
+        made[names[label]] = replace(made.get(names[label], Effects()), missed=missing, uneven=spread, unsure=error)
+    return made

@@ -15,7 +15,7 @@ from ..pairs.judged import JudgedPairs
 from ..schema import maybe, number, optional, record
 from ..types import OUTSIDE, Floats, Ints
 from .drift import PROFILE, DriftProfile, Labelled
-from .effects import EFFECTS, Effects, effects_from_state, effects_of_labels
+from .effects import EFFECTS, Effects, effects_from_state, effects_of_labels, with_missed
 from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, residuals_form, sum_by, token_sums
 
 
@@ -92,12 +92,14 @@ def record_fit(
     labels: Sequence[str],
     found: FoundSpans | None = None,
     unjudged: JudgedPairs | None = None,
+    gold: Ints | None = None,
 ) -> FitRecord | None:
     """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
 
     judged (JudgedPairs): Of tokens with gold. n_docs (int): Documents, with tokens or without. labels (Sequence[str]): Of the tags.
     found (SpanFit | None): None for a source without spans.
     unjudged (JudgedPairs | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
+    gold (Ints | None): Column of each token's gold label, negative where there is none; None leaves open which labels have tokens without a score.
     RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
     """
     pairs = judged.pairs
@@ -115,7 +117,19 @@ def record_fit(
     every = tokens if unjudged is None else _labelled(_all_tokens(judged, unjudged), n_docs, labels)[0]
     profile = DriftProfile.of(every, None if found is None else _all_spans(found.data, n_docs))
     effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
+    if gold is not None:
+        effects = _with_missed(effects, judged, gold, n_docs, labels)
     return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile, effects)
+
+
+def _with_missed(
+    effects: dict[str, Effects], judged: JudgedPairs, gold: Ints, n_docs: int, labels: Sequence[str]
+) -> dict[str, Effects]:
+    """The effects, with the tokens whose gold label has no pair. The document of a token is that of its pairs."""
+    rows, first = np.unique(judged.pairs.rows, return_index=True)
+    documents, columns = judged.documents[first], gold[rows]
+    own = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
+    return with_missed(effects, columns[own], documents[own], sum_by(documents, None, n_docs), labels)
 
 
 def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:

@@ -267,7 +267,7 @@ def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
     data = gathered.data
     kept, calibrated = learned.tokens.others
     unjudged = JudgedPairs(data.unjudged.take(kept), calibrated, data.unjudged_documents[kept])
-    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged)
+    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged, data.gold)
 
 
 def figures(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.counts.counting import counted
+from spacy_calib.counts.counting import counted, missed
 from spacy_calib.counts.distribution import independent
 from spacy_calib.counts.estimate import Units, corrected, estimate
-from spacy_calib.expect.effects import EFFECTS, Effects, effects_from_state, effects_of_labels
+from spacy_calib.expect.effects import EFFECTS, Effects, effects_from_state, effects_of_labels, with_missed
 from spacy_calib.expect.prediction_powered import Known
 
 
@@ -23,10 +25,15 @@ def made_documents(tau, n_docs=300, units=40, seed=0):
     return chances, (rng.random(len(chances)) < shifted).astype(float), documents
 
 
+def effects_alone(chances, holds, documents):
+    """Those of a single label."""
+    return effects_of_labels(chances, holds, documents, np.zeros(len(chances), dtype=np.intp), [""]).get("", Effects())
+
+
 def test_an_effect_is_found_and_none_where_there_is_none():
-    assert Effects.fit(*made_documents(0.6)).between == pytest.approx(0.36, rel=0.25)
-    assert Effects.fit(*made_documents(0.0)).between < 0.02
-    assert Effects.fit(*made_documents(0.6, n_docs=1)) == Effects()
+    assert effects_alone(*made_documents(0.6)).between == pytest.approx(0.36, rel=0.25)
+    assert effects_alone(*made_documents(0.0)).between < 0.02
+    assert effects_alone(*made_documents(0.6, n_docs=1)) == Effects()
 
 
 def test_labels_learn_from_each_other():
@@ -47,6 +54,27 @@ def test_labels_learn_from_each_other():
     assert effects_from_state(None) == {}
 
 
+def test_units_without_a_score():
+    """Of 40 documents of 100 units each one in two has 4 units of a label that have no score."""
+    documents = np.repeat(np.arange(0, 40, 2), 4)
+    made = with_missed({}, np.full(80, 1), documents, np.full(40, 100.0), ["a", "b"])
+    assert list(made) == ["b"]
+    assert made["b"].missed == pytest.approx(80 / 4000)
+    assert made["b"].uneven == pytest.approx(
+        (40 * (4 - 2)) / (40 * 4)
+    )  # squared residuals 4 each, of which 2 are a Poisson number's
+    assert made["b"].unsure == pytest.approx(1 / 80 + 0.5 / 40)
+    none = np.zeros(0, dtype=np.intp)
+    assert with_missed({}, none, none, np.ones(2), ["a"]) == {}
+    found = missed(made["b"], np.full(10, 100.0))
+    assert found.mean == pytest.approx(20, rel=1e-3)
+    assert found.variance == pytest.approx(20 + 400 * (0.5 / 10 + made["b"].unsure), rel=0.01)
+    assert missed(replace(made["b"], uneven=0.0, unsure=0.0), np.full(10, 100.0)).variance == pytest.approx(20, rel=0.01)
+    units = Units(none, np.zeros(0), np.zeros(0), np.zeros(10, dtype=np.intp), np.full(10, 100.0))
+    assert estimate(units, made["b"]).expected == pytest.approx(20, rel=1e-3)
+    assert estimate(units._replace(sizes=None), made["b"]).expected == 0
+
+
 def test_a_shift_moves_the_count():
     chances, _, documents = made_documents(0.0, 3)
     assert counted(chances, documents, Effects(shift=0.5)).mean == pytest.approx(sigmoid(log_odds(chances) + 0.5).sum())
@@ -54,7 +82,7 @@ def test_a_shift_moves_the_count():
 
 def test_lengths():
     with pytest.raises(CalibError, match="C002"):
-        Effects.fit(np.zeros(2), np.zeros(1), np.zeros(2, dtype=np.intp))
+        effects_alone(np.zeros(2), np.zeros(1), np.zeros(2, dtype=np.intp))
 
 
 def test_without_effects_units_are_independent():
@@ -77,7 +105,7 @@ def test_effects_widen_and_leave_the_mean():
 
 
 def test_intervals_hold_the_count_where_documents_differ():
-    effects = Effects.fit(*made_documents(0.8, seed=1))
+    effects = effects_alone(*made_documents(0.8, seed=1))
     held = {True: 0, False: 0}
     for seed in range(60):
         chances, holds, documents = made_documents(0.8, n_docs=5, seed=100 + seed)

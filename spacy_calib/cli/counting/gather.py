@@ -63,9 +63,13 @@ class Answered:
     draws: list[tuple[int, Ints]]
 
     @classmethod
-    def of(cls, query: Query, answers: Sequence[tuple[int, Answer]], n_docs: int) -> Answered:
-        """answers: (number of the document, what was answered) of each Doc."""
-        from ...doc.queries.base import DOCUMENTS
+    def of(cls, query: Query, answers: Sequence[tuple[int, Answer]], sizes: Floats) -> Answered:
+        """answers: (number of the document, what was answered) of each Doc. sizes (Floats): Tokens of each document."""
+        from ...doc.queries.base import DOCUMENTS, TOKENS
+        from ...doc.queries.labels import LabelQuery
+
+        n_docs = len(sizes)
+        of_label = query.unit == TOKENS and isinstance(query, LabelQuery)
 
         none = np.zeros(0)
         documents = np.repeat([number for number, _ in answers], [len(one.raw) for _, one in answers]).astype(np.intp)
@@ -75,7 +79,7 @@ class Answered:
         found = np.bincount([number for number, _ in answers], [one.found for _, one in answers], minlength=n_docs).astype(
             np.intp
         )
-        units = Units(documents, np.clip(raw, 0.0, 1.0), np.clip(calibrated, 0.0, 1.0), found)
+        units = Units(documents, np.clip(raw, 0.0, 1.0), np.clip(calibrated, 0.0, 1.0), found, sizes if of_label else None)
         if query.unit == DOCUMENTS:
             units = units.by_document()
         return cls(query, units, [(number, one.draws) for number, one in answers if one.draws is not None])
@@ -183,8 +187,8 @@ def gather(
             counts[place, number] += n
         if query.unit == DOCUMENTS:
             counts[place] = np.minimum(counts[place], 1)
-    answered = [Answered.of(query, held, n_docs) for query, held in zip(queries, answers, strict=True)]
     held_sizes = np.array([sizes[number] for number in range(n_docs)], dtype=np.float64)
+    answered = [Answered.of(query, held, held_sizes) for query, held in zip(queries, answers, strict=True)]
     return Gathered(answered, [groups.get(number, "") for number in range(n_docs)], held_sizes, numbers.unit, counts)
 
 
