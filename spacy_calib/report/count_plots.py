@@ -38,6 +38,7 @@ def plot_counts(counts: Sequence[Mapping[str, Any]], by: str, confidence: float 
         ax.plot(places, [row["raw"] for row in one["rows"]], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1)
         ax.set_title(drawable(_short(f"{one['query']} ({one['unit']})")), loc="left", fontsize="medium")
         ax.set_ylim(bottom=0)
+        ax.yaxis.get_major_locator().set_params(integer=True)
         ax.margins(x=0.02)
         quiet_frame(ax)
     last = all_axes[-1]

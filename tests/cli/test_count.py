@@ -14,6 +14,9 @@ from spacy.tokens import DocBin
 
 from spacy_calib import CalibError
 from spacy_calib.cli.count import count
+from spacy_calib.cli.counting.gather import Answered
+from spacy_calib.doc.queries.base import Answer
+from spacy_calib.doc.queries.entity_events import EventQuery
 from tests.cli.conftest import calib, refuses
 from tests.conftest import made_up_sentences
 
@@ -169,3 +172,16 @@ def test_no_query_and_no_texts(calibrated, texts, tmp_path):
         calib("count", calibrated, tmp_path / "texts.txt", "-q", "text=the", "--by", "year"), "has nothing under the key 'year'"
     )
     refuses(calib("count", calibrated, texts, "-q", "text=the", "--gold", tmp_path / "none.spacy"), "none.spacy")
+
+
+def test_what_entities_do_is_added_up_over_documents():
+    """Two documents, each with an entity in half of the draws: though the draws are the same, documents are independent."""
+    draws = np.array([0, 1] * 50)
+    share = np.array([0.5])
+    query = EventQuery("{}", "documents", frozenset(["attack"]), frozenset())
+    answers = [(number, Answer(share, share, 1, draws)) for number in range(2)]
+    answered = Answered.of(query, answers, np.array([10.0, 10.0]))
+    found = answered.estimate(np.arange(2), None, 0.8)
+    assert found == (2, pytest.approx(1.0), 0.0, 2.0)  # 0, 1, 2 with chances 1/4, 1/2, 1/4
+    assert answered.estimate(np.arange(2), None, 0.4)[2:] == (1.0, 1.0)
+    assert answered.estimate(np.zeros(0, dtype=np.intp), None, 0.95) == (0, 0.0, 0.0, 0.0)
