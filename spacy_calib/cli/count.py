@@ -49,7 +49,7 @@ class CountOptions(Run):
     ]
     unit: Annotated[
         str | None,
-        choice(UNITS, "--unit", help="In what it is counted", show_default="entities of an entity label, else tokens"),
+        choice(UNITS, "--unit", "-u", help="In what it is counted", show_default="entities of an entity label, else tokens"),
     ] = None
     by: Annotated[
         str | None,
