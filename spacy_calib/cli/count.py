@@ -106,7 +106,7 @@ def count(run: CountOptions) -> dict[str, Any]:
     are counted by.
 
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "weights_changed", "gold" (labelled documents; None
-        without), and "queries": "query", "unit", "matched", "effects" (see `expect.effects.Effects`), "rows" of the groups and "total", each with
+        without), and "queries": "query", "unit", "matched", "drawn" (whether its interval is of draws), "effects" (see `expect.effects.Effects`), "rows" of the groups and "total", each with
         "group", "documents", "tokens", "raw", "expected", "low", "high".
     RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
         fault of the input.
@@ -155,16 +155,17 @@ def count(run: CountOptions) -> dict[str, Any]:
 
 
 def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]]:
-    """The calib pipes, and the queries that they can answer.
+    """The calib pipes, and the queries that they can answer; none are needed for what entities do.
 
     RAISES C027, C068: there is no such pipe. C021, C069, C120: see `check_readable`. C392 to C395, C398: see `make_query`.
     """
-    from ..doc.queries.reading import make_query
+    from ..doc.queries.reading import make_query, split_query
     from ..pipe.fitted import pipes_named
     from .counting.gather import asked_of
     from .shared.loading import check_readable
 
-    pipes = pipes_named(nlp, run.attr)
+    events = all(split_query(text)[0] == "event" for text in run.query)
+    pipes = [] if events else pipes_named(nlp, run.attr)
     for pipe in pipes:
         check_readable(nlp, pipe)
     asked = asked_of(nlp, pipes)
@@ -192,7 +193,7 @@ def gather_texts(
     done = run_pipes(nlp, examples, nlp.pipe_names, silent=run.silent, what="Counting", n_process=run.n_process)
     seen = Seen(pipes)
     held = gather(seen.over(done), queries, None if gold else run.by, run.every, path, gold)
-    if not seen.scored:
+    if pipes and not seen.scored:
         raise nothing_scored(nlp, pipes[0], len(held.groups), seen.first)
     for pipe in pipes:
         asked = any(attr == pipe.attr for query in queries for attr, _ in query.labels)
@@ -219,7 +220,12 @@ def show(result: dict[str, Any]) -> None:
             msg.warn(
                 "Nothing satisfies this query in any of the texts, and nothing has a chance to: look at how it is written."
             )
-        elif one["effects"] is None and result["gold"] is None:
+        elif (
+            not one["drawn"]
+            and one["effects"] is None
+            and result["gold"] is None
+            and one["total"]["low"] < one["total"]["high"]
+        ):
             msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
     if result["gold"] is not None:
         msg.text(f"Corrected by {result['gold']:,} labelled documents.")

@@ -35,7 +35,9 @@ def plot_counts(counts: Sequence[Mapping[str, Any]], by: str, confidence: float 
             else:
                 ax.fill_between(x, low, high, color=CALIBRATED_COLOR, alpha=0.2, linewidth=0)
             ax.plot(x, [row["expected"] for row in own], color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
-        ax.plot(places, [row["raw"] for row in one["rows"]], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1)
+        ax.plot(
+            places, [row["raw"] for row in one["rows"]], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False
+        )
         ax.set_title(drawable(_short(f"{one['query']} ({one['unit']})")), loc="left", fontsize="medium")
         ax.set_ylim(bottom=0)
         ax.yaxis.get_major_locator().set_params(integer=True)

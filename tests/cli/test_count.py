@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import DocBin
 
 from spacy_calib import CalibError
@@ -19,6 +20,7 @@ from spacy_calib.doc.queries.base import Answer
 from spacy_calib.doc.queries.entity_events import EventQuery
 from tests.cli.conftest import calib, refuses
 from tests.conftest import made_up_sentences
+from tests.coref.made import trained
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +187,33 @@ def test_what_entities_do_is_added_up_over_documents():
     assert found == (2, pytest.approx(1.0), 0.0, 2.0)  # 0, 1, 2 with chances 1/4, 1/2, 1/4
     assert answered.estimate(np.arange(2), None, 0.4)[2:] == (1.0, 1.0)
     assert answered.estimate(np.zeros(0, dtype=np.intp), None, 0.95) == (0, 0.0, 0.0, 0.0)
+
+
+@Language.component("parse_by_fives", assigns=["token.dep", "token.head"])
+def parse_by_fives(doc):
+    """Sentences of five tokens: who does it, the verb, an article, what it is done to, a full stop."""
+    n = len(doc) // 5
+    for i, (offset, dep) in enumerate(zip([1, 0, 1, -2, -3] * n, ["nsubj", "ROOT", "det", "dobj", "punct"] * n, strict=True)):
+        doc[i].head, doc[i].dep_, doc[i].lemma_ = doc[i + offset], dep, doc[i].lower_
+    doc.spans["coref_mentions"] = [doc[5 * i + a : 5 * i + b] for i in range(n) for a, b in ((0, 1), (2, 4))]
+    return doc
+
+
+def test_what_entities_do(tmp_path):
+    nlp = trained()
+    nlp.add_pipe("parse_by_fives", first=True)
+    nlp.to_disk(tmp_path / "model")
+    told = [("Tom saw a dog . he liked the dog .", 1990), ("Anna saw a car . she saw the car .", 1991)]
+    lines = [json.dumps({"text": text, "year": year}) for text, year in told]
+    (tmp_path / "texts.jsonl").write_text("\n".join(lines))
+    query = '{"verb": "liked", "names": ["tom"]}'
+    result = count(str(tmp_path / "model"), tmp_path / "texts.jsonl", query=[query], by="year")
+    first, second = result["queries"][0]["rows"]
+    assert 0 < first["expected"] <= 1
+    assert (first["low"], first["high"]) in ((0.0, 1.0), (1.0, 1.0))
+    assert second["expected"] == 0
+    assert result["queries"][0]["total"]["expected"] == first["expected"]
+    outcome = calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", query)
+    assert "(documents)" in outcome.text
+    assert "independent" not in outcome.text
+    refuses(calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", "text=x"), "has no fitted calib pipe")
