@@ -18,7 +18,7 @@ from spacy_calib.cli.count import count
 from spacy_calib.cli.counting.gather import Answered
 from spacy_calib.doc.queries.base import Answer
 from spacy_calib.doc.queries.entity_events import EventQuery
-from tests.cli.conftest import calib, refuses
+from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.coref.made import trained
 
@@ -174,6 +174,21 @@ def test_no_query_and_no_texts(calibrated, texts, tmp_path):
         calib("count", calibrated, tmp_path / "texts.txt", "-q", "text=the", "--by", "year"), "has nothing under the key 'year'"
     )
     refuses(calib("count", calibrated, texts, "-q", "text=the", "--gold", tmp_path / "none.spacy"), "none.spacy")
+
+
+def test_gold_without_what_a_query_looks_at(calibrated, test_file, dev, tmp_path):
+    query = '[{"DEP": "nsubj"}]'
+    refuses(calib("count", calibrated, test_file, "-q", query), f"The query '{query}' needs dependencies; add a parser")
+    docs = list(DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
+    save_docs(tmp_path / "one.spacy", docs[:1])
+    refuses(
+        calib("count", calibrated, test_file, "-q", "text=the", "--gold", tmp_path / "one.spacy"), "needs two of them at least"
+    )
+    tag, _ = some_tag(test_file)
+    bare = save_docs(tmp_path / "bare.spacy", bare_docs(spacy.blank("xx"), docs[:9]))
+    refuses(calib("count", calibrated, test_file, "-q", tag, "--gold", bare), "has no gold tag annotation")
+    sentence = "The query 'lemma=the' looks at LEMMA, which the labelled documents in"
+    refuses(calib("count", calibrated, test_file, "-q", "lemma=the", "--gold", bare), sentence)
 
 
 def test_what_entities_do_is_added_up_over_documents():

@@ -157,7 +157,7 @@ def gather(
     """Ask every Doc, and let it go.
 
     key (str | None): By what texts are counted, see `group_of`. gold (bool): Whether the gold is counted too.
-    RAISES C397: see `group_of`.
+    RAISES C396: see `check_annotated`. C397: see `group_of`.
     """
     from ...doc.collect import ORIGIN
     from ...doc.queries.base import DOCUMENTS
@@ -179,6 +179,7 @@ def gather(
         for place, query in enumerate(queries):
             answers[place].append((number, query.answer(example.predicted)))
             if gold:
+                check_annotated(query, example.reference, path)
                 true[place].append((number, query.true(example.reference)))
     n_docs = len(sizes)
     counts = np.zeros((len(queries), n_docs), dtype=np.intp)
@@ -190,6 +191,13 @@ def gather(
     held_sizes = np.array([sizes[number] for number in range(n_docs)], dtype=np.float64)
     answered = [Answered.of(query, held, held_sizes) for query, held in zip(queries, answers, strict=True)]
     return Gathered(answered, [groups.get(number, "") for number in range(n_docs)], held_sizes, numbers.unit, counts)
+
+
+def check_annotated(query: Query, doc: Doc, path: Path) -> None:
+    """Whether a gold Doc has what a query takes as it stands. RAISES C396: it has not."""
+    for key in query.needs:
+        if doc.text.strip() and not doc.has_annotation(key):
+            raise calib_error("C396", query=repr(query.text), key=key, path=path)
 
 
 def group_of(origin: dict[str, Any], path: Path, key: str, every: str | None) -> str:

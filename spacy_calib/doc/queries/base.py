@@ -107,6 +107,11 @@ class Query(ABC):
         """(prefix of the pipe, label) of all labels that it asks for."""
         return []
 
+    @property
+    def needs(self) -> list[str]:
+        """Attributes that are taken as they stand, and that a Doc need not have."""
+        return []
+
     @abstractmethod
     def answer(self, doc: Doc) -> Answer:
         """Of a Doc that the pipeline has annotated."""

@@ -16,6 +16,8 @@ from spacy.vocab import Vocab
 from ...types import Floats
 from .base import DOCUMENTS, Answer, Query, Scored
 
+# What a component, or an annotator, gives; all else stands in the text.
+_ANNOTATED = ("DEP", "LEMMA", "MORPH")
 Test = Callable[[str], bool]
 _TESTS: dict[str, Callable[[Any], Test]] = {
     "IN": lambda wanted: lambda value: value in wanted,
@@ -55,7 +57,7 @@ class Place:
         if id(doc.vocab) not in self._matchers:
             self._matchers[id(doc.vocab)] = single_matcher(doc.vocab, self.sure)
         kept = np.zeros(len(doc), dtype=bool)
-        kept[[start for _, start, _ in self._matchers[id(doc.vocab)](doc)]] = True
+        kept[[start for _, start, _ in self._matchers[id(doc.vocab)](doc, allow_missing=True)]] = True
         return kept
 
 
@@ -83,6 +85,10 @@ class PatternQuery(Query):
     def labels(self) -> list[tuple[str, str]]:
         tests = [test for place in self.places for test in place.tests]
         return [(scored.attr, label) for scored, test in tests for label in scored.labels if test(scored.value(label))]
+
+    @property
+    def needs(self) -> list[str]:
+        return sorted({key for place in self.places for key in place.sure if key in _ANNOTATED})
 
     def answer(self, doc: Doc) -> Answer:
         both: list[list[Floats]] = [[], []]

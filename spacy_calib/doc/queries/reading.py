@@ -89,7 +89,7 @@ def make_query(text: str, asked: Asked, unit: str | None = None, n_draws: int = 
     """The query that a pipeline can answer.
 
     unit (str | None): What is counted, of UNITS; None takes what the query is about. n_draws, seed (int): Of clusterings.
-    RAISES C392: it cannot be read. C393: no pipe knows the label. C394: nothing scores what it asks for. C395: an event needs another component.
+    RAISES C392: it cannot be read. C393: no pipe knows the label. C394: nothing scores what it asks for. C395: it needs another component.
         C398: it cannot be counted in this unit.
     """
     kind, held = split_query(text)
@@ -130,6 +130,8 @@ def _place(held: Mapping[str, Any], asked: Asked, text: str) -> Place:
             raise calib_error(
                 "C394", query=repr(text), key=key, known=", ".join(sorted(by_key)) or "nothing that a token can be"
             )
+        if key == "DEP" and not asked.parses:
+            raise calib_error("C395", query=repr(text), what="dependencies", add="a parser")
     tests = []
     for key, value in held.items():
         if key in by_key:
