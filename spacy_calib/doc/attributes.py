@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from .annotations import get_annotation, plain_name
 from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
 from .names import check_attr
 from .rows import SpanValues, TokenValues, claimed_rows, document_block, find_row, find_span, held_spans
+
+if TYPE_CHECKING:
+    from .sampling import Draws
 
 DEFAULT_ATTR = "calib"
 
@@ -156,7 +159,7 @@ class DocCalib(dict):
     columns (Ints): The tag's column in the labels of the source, -1 where the block does not keep it.
     layer (str): Which annotation the tags are of. On a Doc that was joined from Docs with scores of different annotations it is that of the
         most tokens; the others have no values here.
-    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); of a document shape (1,).
+    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); of a document shape (1,). doc (Doc): Whose scores these are.
     ents (tuple[ScoredSpan, ...]): The entities (or categorized spans) that stand on the Doc and have a score, in the order of the text.
     candidates (tuple[ScoredSpan, ...]): Those that the beam held but did not choose, likeliest first.
     """
@@ -168,6 +171,7 @@ class DocCalib(dict):
     columns: Ints
     layer: str
     scored: NDArray[np.bool_]
+    doc: Doc
     ents: tuple[ScoredSpan, ...] = ()
     candidates: tuple[ScoredSpan, ...] = ()
 
@@ -204,6 +208,12 @@ class DocCalib(dict):
         keep = wanted >= 0
         dense[self.rows[keep], wanted[keep]] = (self.calibrated if calibrated else self.raw)[keep]
         return dense
+
+    def sample(self, n: int = 100, seed: int = 0) -> Draws:
+        """Whole annotations, drawn by the calibrated probabilities: see `sampling.sample_view`. RAISES C001: n or seed. C410: scores of arcs."""
+        from .sampling import sample_view
+
+        return sample_view(self, n, seed)
 
 
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:
@@ -242,7 +252,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     for array in (rows, tags, raw, calibrated, columns, scored):
         array.flags.writeable = False
     ents, candidates = _scored_spans(doc, attr, layer)
-    return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, ents, candidates)
+    return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, doc, ents, candidates)
 
 
 def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:

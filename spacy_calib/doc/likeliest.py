@@ -58,6 +58,18 @@ def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:
             _write(token, layer, label)
 
 
+def erase_label(token: Token, layer: str) -> None:
+    """Take its label from a token. layer (str): See `write_labels`."""
+    if layer == "morph":
+        token.pos_ = ""
+        token.set_morph(None)  # type: ignore[attr-defined]
+    elif layer == "sent":
+        if token.i:
+            token.is_sent_start = None
+    else:
+        _write(token, layer, "")
+
+
 def _write(token: Token, layer: str, label: str) -> None:
     if layer == "morph":
         feats = Morphology.feats_to_dict(label)

@@ -1,0 +1,233 @@
+"""Whole annotations of a Doc, drawn by their calibrated probabilities: what a program makes of each draw is a sample of what it should have made of the
+truth (Nguyen and O'Connor 2015, section 6). `Doc._.<attr>.sample(n, seed)` gives them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span, SpanGroup
+
+from ..errors import calib_error
+from ..expect.draws import REST, draw_apart, draw_each, draw_entries, generator
+from ..types import Floats, Ints
+from .annotations import (
+    ARC_EVENTS,
+    SPANS_PREFIX,
+    Annotation,
+    CatsAnnotation,
+    MappedAnnotation,
+    SpanAnnotation,
+    get_annotation,
+    plain_name,
+)
+from .attributes import DocCalib, ScoredSpan
+from .likeliest import erase_label, write_labels
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draws(Sequence["Draw"]):
+    """n annotations of a Doc, drawn independently: a sequence of Draw, and arrays of all of them in the subclasses.
+
+    of (Doc): Whose; it is not changed. scale (Floats): Of each unit or span what its calibrated probability was multiplied with: 1 but where
+    events that exclude each other have probabilities that sum to more than 1.
+    """
+
+    of: Doc
+    scale: Floats
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many draws there are."""
+
+    @overload
+    def __getitem__(self, number: int) -> Draw: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Draw]: ...
+    def __getitem__(self, number: int | slice) -> Draw | list[Draw]:
+        if isinstance(number, slice):
+            return [Draw(self, i) for i in range(*number.indices(len(self)))]
+        return Draw(self, range(len(self))[number])
+
+    def __iter__(self) -> Iterator[Draw]:
+        return (Draw(self, number) for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} of '{self.of.text[:40].strip()}'>"
+
+    def docs(self) -> Iterator[Doc]:
+        """A copy of the Doc for each draw, made when it is asked for."""
+        return (draw.doc() for draw in self)
+
+    @abstractmethod
+    def write(self, doc: Doc, number: int) -> None:
+        """Put a draw on a Doc with the same tokens."""
+
+
+class Draw(NamedTuple):
+    """One of some draws. draws (Draws): All of them. number (int): Which it is."""
+
+    draws: Draws
+    number: int
+
+    def doc(self, onto: Doc | None = None) -> Doc:
+        """The Doc with what was drawn in the place of what was predicted; all else stays.
+
+        onto (Doc | None): A Doc with the same tokens that takes it, such as one that a draw of another annotation made; None for a new copy.
+        RAISES C411: sentence starts, on a Doc with a parse. C414: the Doc has other words.
+        """
+        of = self.draws.of
+        if onto is None:
+            onto = of.copy()
+        elif onto.text != of.text or len(onto) != len(of):
+            raise calib_error("C414", text=onto.text[:40])
+        self.draws.write(onto, self.number)
+        return onto
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelDraws(Draws):
+    """Labels of tokens.
+
+    layer (str): Which annotation. labels (tuple[str, ...]): Those that were drawn. codes (Ints): Of each draw and token the place of its
+        label among them, -1 for none, shape (n, n_tokens). scored (NDArray[bool]): Which tokens have scores; the others keep their labels.
+    """
+
+    layer: str
+    labels: tuple[str, ...]
+    codes: Ints
+    scored: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def write(self, doc: Doc, number: int) -> None:
+        layer = plain_name(self.layer)
+        if layer == "sent" and doc.has_annotation("DEP"):
+            raise calib_error("C411")
+        names = (*self.labels, "")  # code -1
+        own = self.codes[number].tolist()
+        for i in np.flatnonzero(self.scored & (self.codes[number] == REST)).tolist():
+            erase_label(doc[i], layer)
+        write_labels(doc, layer, [names[code] if scored else "" for code, scored in zip(own, self.scored, strict=True)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpanDraws(Draws):
+    """Entities, or spans of a span group.
+
+    layer (str): Which annotation. spans (tuple[ScoredSpan, ...]): Those that were drawn from, on the Doc or candidates. held (NDArray[bool]): Whether each
+        is in each draw, shape (n, n_spans). Spans without a score stay on the Doc.
+    """
+
+    layer: str
+    spans: tuple[ScoredSpan, ...]
+    held: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def write(self, doc: Doc, number: int) -> None:
+        known = {(one.start, one.end, one.label) for one in self.spans}
+        on_doc = {(span.start, span.end, span.label_): span for span in get_annotation(self.layer).spans_on(self.of)}
+        kept = [key for key in on_doc if key not in known]
+        drawn = [self.spans[i][:3] for i in np.flatnonzero(self.held[number]).tolist()]
+        made = [_span_like(doc, key, on_doc.get(key)) for key in sorted([*kept, *drawn])]
+        inner = plain_name(self.layer)
+        if inner.startswith(SPANS_PREFIX):
+            name = inner.removeprefix(SPANS_PREFIX)
+            doc.spans[name] = SpanGroup(doc, name=name, spans=made)
+        else:
+            covered = {i for span in made for i in range(span.start, span.end)}
+            missing = [doc[i : i + 1] for i, token in enumerate(self.of) if not token.ent_iob and i not in covered]
+            doc.set_ents(made, missing=missing)
+
+
+def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
+    """On another Doc, with the identifiers of the one that it is the like of."""
+    start, end, label = key
+    return Span(doc, start, end, label) if span is None else Span(doc, start, end, label, kb_id=span.kb_id, span_id=span.id)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoryDraws(Draws):
+    """Text categories.
+
+    layer (str): Which annotation. labels (tuple[str, ...]): The categories that were drawn from. held (NDArray[bool]): Whether each is in each draw, shape
+        (n, n_labels). What the calibrated probabilities of classes that exclude each other lack to 1 falls to none of them.
+    """
+
+    layer: str
+    labels: tuple[str, ...]
+    held: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def write(self, doc: Doc, number: int) -> None:
+        inner = _inner(self.layer)
+        own = inner.values(doc) if isinstance(inner, CatsAnnotation) else {}
+        doc.cats.update(dict.fromkeys((*own, *self.labels), 0.0))
+        doc.cats.update({self.labels[i]: 1.0 for i in np.flatnonzero(self.held[number]).tolist()})
+
+
+def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
+    """n annotations, drawn by calibrated probabilities.
+
+    Tokens: each its label, whatever the others have. Entities: sets that do not overlap, of those on the Doc and of candidates. Spans of a span
+    group, and categories that do not exclude each other: each by itself. Other categories: one of them.
+    seed (int): With the text and the scores it decides what is drawn, wherever and beside whatever that is done.
+    RAISES C001: n or seed is negative. C410: heads of tokens.
+    """
+    annotation = _inner(view.layer)
+    if annotation.name in ARC_EVENTS:
+        raise calib_error("C410", layer=annotation.name)
+    rng = generator(n, seed, get_string_id(view.doc.text))
+    if annotation.name in ("ner", "biluo") or isinstance(annotation, SpanAnnotation):
+        return _sample_spans(view, n, rng)
+    names = np.array([*dict.fromkeys(view.tags.tolist()), None], dtype=object)[:-1]
+    number = {name: code for code, name in enumerate(names.tolist())}
+    codes = np.array([number[tag] for tag in view.tags], dtype=np.intp)
+    if isinstance(annotation, CatsAnnotation):
+        return _sample_categories(view, annotation.overlapping, tuple(names), codes, n, rng)
+    chosen, scale = draw_entries(view.rows, view.calibrated, len(view.scored), n, rng)
+    return LabelDraws(view.doc, scale, view.layer, tuple(names), np.append(codes, REST)[chosen], view.scored)
+
+
+def _inner(layer: str) -> Annotation:
+    """The annotation that the Doc itself carries, where labels are mapped."""
+    annotation = get_annotation(layer)
+    return annotation.inner if isinstance(annotation, MappedAnnotation) else annotation
+
+
+def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws:
+    annotation = get_annotation(view.layer)
+    spans = (*view.ents, *view.candidates)
+    apart = not view.layer.startswith(SPANS_PREFIX)
+    if apart:  # what stands there without a score stays, and leaves no place
+        scored = {(span.start, span.end, span.label) for span in view.ents}
+        taken = np.zeros(len(view.doc), dtype=bool)
+        for span in annotation.spans_on(view.doc):
+            taken[span.start : span.end] |= (span.start, span.end, span.label_) not in scored
+        spans = tuple(span for span in spans if not taken[span.start : span.end].any())
+    scores = np.array([span.score for span in spans], dtype=np.float64)
+    starts, ends = (np.array([getattr(span, name) for span in spans], dtype=np.intp) for name in ("start", "end"))
+    held, scale = draw_apart(starts, ends, scores, n, rng) if apart else (draw_each(scores, n, rng), np.ones(len(spans)))
+    return SpanDraws(view.doc, scale, view.layer, spans, held)
+
+
+def _sample_categories(
+    view: DocCalib, several: bool, names: tuple[str, ...], codes: Ints, n: int, rng: np.random.Generator
+) -> CategoryDraws:
+    scores = np.zeros(len(names))
+    scores[codes] = view.calibrated
+    if several:
+        return CategoryDraws(view.doc, np.ones(1), view.layer, names, draw_each(scores, n, rng))
+    chosen, scale = draw_entries(np.zeros(len(names), dtype=np.intp), scores, 1, n, rng)
+    return CategoryDraws(view.doc, scale, view.layer, names, chosen == np.arange(len(names)))

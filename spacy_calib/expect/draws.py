@@ -1,0 +1,86 @@
+"""Whole annotations drawn by the probabilities of their parts: a label of each unit, a set of spans. Knows arrays, never Docs.
+
+What is drawn first does not depend on how much is drawn: the first ten of a hundred are the ten that are drawn alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+from ..types import Floats, Ints
+
+# No label that is known: the rest of the probability fell to this draw.
+REST = -1
+
+
+def generator(n: int, seed: int, text: int) -> np.random.Generator:
+    """Of the random numbers of a text.
+
+    n (int): How many draws. text (int): A hash of the text, so that draws with one seed of different texts do not depend on each other.
+    RAISES C001: n or seed is negative, or not whole.
+    """
+    for name, value in (("n", n), ("seed", seed)):
+        if not isinstance(value, (int, np.integer)) or value < 0:
+            raise calib_error("C001", name=name, wanted="a whole number, 0 or more", given=repr(value))
+    return np.random.default_rng([int(seed), text])
+
+
+def within_one(sums: NDArray[Any]) -> Floats:
+    """What makes probabilities of events that exclude each other sum to 1 at most, where they sum to these: 1 where they do."""
+    return 1.0 / np.maximum(1.0, sums)
+
+
+def draw_entries(rows: Ints, scores: Floats, n_units: int, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """One entry of each unit, or none: each with its own probability, whatever the other units have.
+
+    rows (Ints): The unit of each entry, ascending. scores (Floats): The probability of each; those of a unit are scaled down to sum to 1 where they sum to more.
+    RETURNS (tuple): The place of an entry for each draw and unit, REST with what the scores of a unit lack to 1, shape (n, n_units); what the scores of
+        each unit were multiplied with first, (n_units,).
+    """
+    scale = within_one(np.bincount(rows, weights=scores, minlength=n_units))
+    starts = np.searchsorted(rows, np.arange(n_units + 1))
+    sums = np.concatenate([[0.0], np.cumsum(scores * scale[rows])])
+    ends = sums[1:] - sums[starts[rows]]  # of the stretch of [0, 1) that is the entry's
+    units = np.arange(n_units)
+    place = np.searchsorted(rows + np.minimum(ends, 1.0), units + rng.random((n, n_units)), side="right")
+    return np.where(place < starts[1:], place, REST), scale
+
+
+def draw_each(scores: Floats, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Whether each of some events, which do not exclude each other, happens: shape (n, n_events)."""
+    return rng.random((n, len(scores))) < scores
+
+
+def draw_apart(starts: Ints, ends: Ints, scores: Floats, n: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], Floats]:
+    """Sets of spans that do not overlap, in which each span has its own probability.
+
+    From left to right: where spans begin and nothing that began before covers their first token, one of them is drawn with its score over the
+    probability that nothing does. That is exact if the scores of the spans over a token sum to 1 at most, and no other distribution is possible
+    if they do not: then those spans are scaled down until they do.
+
+    starts, ends (Ints): First token, and the one after the last, of m spans in any order; none is empty.
+    RETURNS (tuple): Whether each is in each draw, shape (n, m); what its score was multiplied with first, (m,).
+    """
+    cover = np.zeros(int(ends.max(initial=0)) + 1)
+    np.add.at(cover, starts, scores)
+    np.subtract.at(cover, ends, scores)
+    sums = np.cumsum(cover)
+    scale = np.array([within_one(sums[a:b].max()) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
+    wanted = scores * scale if len(scale) else scores
+    firsts = np.unique(starts)
+    chances = rng.random((n, len(firsts)))
+    held = np.zeros((n, len(starts)), dtype=bool)
+    free_from = np.zeros(n, dtype=np.intp)
+    for first, chance in zip(firsts.tolist(), chances.T, strict=True):
+        own = np.flatnonzero(starts == first)
+        free = 1.0 - wanted[(starts < first) & (ends > first)].sum()
+        bounds = np.cumsum(wanted[own]) / max(free, np.finfo(float).tiny)
+        place = np.searchsorted(bounds, chance, side="right")
+        begins = np.flatnonzero((place < len(own)) & (free_from <= first))
+        held[begins, own[place[begins]]] = True
+        free_from[begins] = ends[own[place[begins]]]
+    return held, scale
