@@ -86,7 +86,7 @@ class Draw(NamedTuple):
         if onto is None:
             onto = of.copy()
         elif onto.text != of.text or len(onto) != len(of):
-            raise calib_error("C414", text=onto.text[:40])
+            raise calib_error("C414", text=onto.text[:40].strip())
         self.draws.write(onto, self.number)
         return onto
 
@@ -97,12 +97,14 @@ class LabelDraws(Draws):
 
     layer (str): Which annotation. labels (tuple[str, ...]): Those that were drawn. codes (Ints): Of each draw and token the place of its
         label among them, -1 for none, shape (n, n_tokens). scored (NDArray[bool]): Which tokens have scores; the others keep their labels.
+    gap (float): How far the probability of a label in a draw is from the one that was wanted, at most: 0 but for draws of a chain.
     """
 
     layer: str
     labels: tuple[str, ...]
     codes: Ints
     scored: NDArray[np.bool_]
+    gap: float = 0.0
 
     def __len__(self) -> int:
         return len(self.codes)
