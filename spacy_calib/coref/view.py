@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from .attribute import ATTRIBUTE
 from .inference.antecedents import Antecedents, Candidates
 from .inference.pairs import MentionPairs
 from .mentions import Mentions, digest
+
+if TYPE_CHECKING:
+    from .draws import ClusterDraws
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,7 @@ class DocCoref:
     pairs (MentionPairs): `later`, `earlier` and `chances`, the exact probability of each pair before calibration, as far as it reaches the threshold.
     calibrated (Floats | None): The calibrated probability of each of these pairs; None where the component was not calibrated.
     antecedents (Antecedents): P(a_j) of each mention.
-    first (Ints): The first mention of each mention's cluster. found (Mentions): Tokens, heads, kinds and sentences of the mentions.
+    first (Ints): The first mention of each mention's cluster. found (Mentions): Tokens, heads, kinds and sentences of the mentions. doc (Doc): Whose.
     """
 
     mentions: tuple[Span, ...]
@@ -80,6 +83,7 @@ class DocCoref:
     antecedents: Antecedents
     first: Ints
     found: Mentions
+    doc: Doc
     _rest: Floats
 
     def __len__(self) -> int:
@@ -133,6 +137,16 @@ class DocCoref:
         """
         return self.antecedents.sample(n, seed)
 
+    def draws(self, n: int = 100, seed: int = 0, calibrated: bool = True) -> ClusterDraws:
+        """Whole clusterings that follow the calibrated pairs as nearly as a model of antecedents can, and make Docs: see `draws.draw_clusters`.
+
+        calibrated (bool): False draws from the model as it is, as does a component without calibration.
+        RAISES C001: n or seed is negative. C415: too many mentions for calibrated draws.
+        """
+        from .draws import draw_clusters
+
+        return draw_clusters(self, n, seed, calibrated)
+
     def clustered(self, first: Ints) -> list[list[Span]]:
         """The clusters of two or more mentions in a clustering, such as a row of `sample`."""
         return clusters_of(self.mentions, first)
@@ -170,4 +184,4 @@ def _view_of(doc: Doc, block: dict[str, Any]) -> DocCoref:
     antecedents = Antecedents(Candidates(numbers("options"), numbers("candidates")), block["chances"])
     pairs = MentionPairs(numbers("later"), numbers("earlier"), block["raw"], len(found))
     spans = tuple(doc[a:b] for a, b in zip(found.starts.tolist(), found.ends.tolist(), strict=True))
-    return DocCoref(spans, pairs, block.get("calibrated"), antecedents, numbers("first"), found, block["rest"])
+    return DocCoref(spans, pairs, block.get("calibrated"), antecedents, numbers("first"), found, doc, block["rest"])

@@ -106,12 +106,16 @@ class Antecedents:
         """Independent clusterings: the first mention of each mention's cluster, shape (n, n_mentions). RAISES C001: n is negative."""
         if n < 0:
             raise calib_error("C001", name="n", wanted="0 or more", given=n)
-        rng = np.random.default_rng(seed)
+        return self.drawn(np.random.default_rng(seed).random((len(self), n)).T)
+
+    def drawn(self, numbers: Floats) -> Ints:
+        """The same by given random numbers in [0, 1), of each clustering and mention one."""
+        n = len(numbers)
         labels = np.tile(np.arange(len(self)), (n, 1))
         every = np.arange(n)
         for mention in range(len(self)):
             earlier, chances = self.of(mention)
-            drawn = np.searchsorted(np.cumsum(chances), rng.random(n), side="right")
+            drawn = np.searchsorted(np.cumsum(chances), numbers[:, mention], side="right")
             linked = drawn < len(earlier)
             labels[linked, mention] = labels[every[linked], earlier[drawn[linked]]]
         return labels
