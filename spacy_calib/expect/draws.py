@@ -59,8 +59,8 @@ def draw_apart(starts: Ints, ends: Ints, scores: Floats, n: int, rng: np.random.
     """Sets of spans that do not overlap, in which each span has its own probability.
 
     From left to right: where spans begin and nothing that began before covers their first token, one of them is drawn with its score over the
-    probability that nothing does. That is exact if the scores of the spans over a token sum to 1 at most, and no other distribution is possible
-    if they do not: then those spans are scaled down until they do.
+    probability that nothing does. That is exact where the scores of the spans over each token sum to 1 at most. Where they do not, no distribution has
+    these scores, and those spans are scaled down until they do.
 
     starts, ends (Ints): First token, and the one after the last, of m spans in any order; none is empty.
     RETURNS (tuple): Whether each is in each draw, shape (n, m); what its score was multiplied with first, (m,).

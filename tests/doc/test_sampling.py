@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, DocBin, Span, Token
 
 from spacy_calib.calibration.tokens import Calibrated, CalibratedEntries
 from spacy_calib.doc.annotations import CatsAnnotation, MappedAnnotation, get_annotation
@@ -93,9 +93,11 @@ def test_a_draw_makes_a_doc_with_its_tags():
             lambda token: "|".join([str(token.morph), f"POS={token.pos_}"] if token.pos_ else []),
         ),
         ('tag {"A": "NN"}', "NN", lambda token: token.tag_),
+        ("_.drawn_note", "x", lambda token: token._.drawn_note),
     ],
 )
 def test_every_kind_of_label_is_written_and_erased(layer, label, read):
+    Token.set_extension("drawn_note", default=None, force=True)
     doc = write(Doc(NLP.vocab, words=["a", "b"]), layer, [{}, {label: 0.5}])
     draws = doc._.calib.sample(20, seed=0)
     found = [read(copy[1]) for copy in draws.docs()]
