@@ -111,41 +111,48 @@ def labeller(factory: str, docs: Callable[[int, int], list[Doc]], target: str = 
 @dataclass(frozen=True)
 class Kind:
     """pipeline (Callable): With the component. docs (Callable): (n, seed) -> gold. component (str): For --component; "" takes `source`.
-    source (str): The block of the source in the config.
+    source (str): The block of the source in the config. label (str): One that gold holds.
     """
 
     pipeline: Callable[[], Language]
     docs: Callable[[int, int], list[Doc]]
     component: str = ""
     source: str = ""
+    label: str = "NOUN"
 
 
 KINDS = {
     "tags": Kind(tagger, tag_docs, "tagger"),
-    "entities": Kind(lambda: revive_recognizer("ner"), entity_docs, "ner"),
-    "spans": Kind(lambda: revive_recognizer("spancat"), lambda n, seed: entity_docs(n, seed, spans=True), "spancat"),
-    "categories": Kind(revive_categorizer, category_docs, "textcat"),
+    "entities": Kind(lambda: revive_recognizer("ner"), entity_docs, "ner", label="PER"),
+    "spans": Kind(lambda: revive_recognizer("spancat"), lambda n, seed: entity_docs(n, seed, spans=True), "spancat", label="PER"),
+    "categories": Kind(revive_categorizer, category_docs, "textcat", label="film"),
     "several categories": Kind(
         lambda: revive_categorizer("textcat_multilabel"),
         lambda n, seed: category_docs(n, seed, several=True),
         "textcat_multilabel",
+        label="film",
     ),
-    "arcs": Kind(trained_parser, tree_docs, "parser"),
-    "sequences": Kind(lambda: labeller("calib_crf", entity_docs, "ents"), entity_docs, "calib_crf"),
+    "arcs": Kind(trained_parser, tree_docs, "parser", label="nsubj"),
+    "sequences": Kind(lambda: labeller("calib_crf", entity_docs, "ents"), entity_docs, "calib_crf", label="PER"),
     "online sequences": Kind(lambda: labeller("calib_online", tag_docs), tag_docs, "calib_online"),
-    "span scores": Kind(guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"])),
+    "span scores": Kind(
+        guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"]), label="PER"
+    ),
     "token scores": Kind(guessing, tag_docs, source=source("TokenScores", score="numbers", labels=TAGS)),
-    "document scores": Kind(guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES))),
+    "document scores": Kind(
+        guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES)), label="film"
+    ),
     "arrays": Kind(guessing, tag_docs, source=source("DocTensor", key="rows", labels=TAGS)),
 }
 
 
 @dataclass
 class Made:
-    """A kind in a folder: its pipeline before and after the fit, and gold. how (list): What `calib fit` needs to be told."""
+    """A kind in a folder: its pipeline before and after the fit, and gold. how (list): What `calib fit` needs to be told. label (str): See Kind."""
 
     folder: Path
     how: list[str] = field(default_factory=list)
+    label: str = "NOUN"
 
     def __getattr__(self, name: str) -> Path:
         return self.folder / (f"{name}.spacy" if name in ("dev", "test", "few") else name)
@@ -153,7 +160,7 @@ class Made:
 
 def make(kind: Kind, folder: Path) -> Made:
     """Everything but `fitted`, which the first call of a command makes."""
-    made = Made(folder, ["--method", "isotonic", "--groups", "1"])
+    made = Made(folder, ["--method", "isotonic", "--groups", "1"], kind.label)
     kind.pipeline().to_disk(folder / "model")
     for name, n, seed in (("dev", N_FIT, 61), ("test", N_TEST, 62), ("few", 5, 63)):
         save_docs(folder / f"{name}.spacy", kind.docs(n, seed))

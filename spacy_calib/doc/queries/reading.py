@@ -117,7 +117,7 @@ def _label_query(text: str, label: str, asked: Asked, unit: str | None) -> Label
         own = {name[2:] if scored.annotation.prefixed and name != "O" else name for name in scored.labels}
         if label in own:
             return LabelQuery(text, _unit(unit, units_of(scored), f"The label {label}"), scored, label)
-    names = sorted({name for scored in asked.scored for name in scored.labels})
+    names = sorted({name for scored in asked.scored for name in scored.labels} - {""})
     known = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise calib_error("C393", given=label, query=repr(text), known=known or "none")
 
