@@ -124,7 +124,9 @@ class Kind:
 KINDS = {
     "tags": Kind(tagger, tag_docs, "tagger"),
     "entities": Kind(lambda: revive_recognizer("ner"), entity_docs, "ner", label="PER"),
-    "spans": Kind(lambda: revive_recognizer("spancat"), lambda n, seed: entity_docs(n, seed, spans=True), "spancat", label="PER"),
+    "spans": Kind(
+        lambda: revive_recognizer("spancat"), lambda n, seed: entity_docs(n, seed, spans=True), "spancat", label="PER"
+    ),
     "categories": Kind(revive_categorizer, category_docs, "textcat", label="film"),
     "several categories": Kind(
         lambda: revive_categorizer("textcat_multilabel"),

@@ -34,7 +34,8 @@ def asked_of(nlp: Language, pipes: Sequence[Calibrator]) -> Asked:
 
     factories = {nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
     parses = any({"token.dep", "doc.noun_chunks"} & set(nlp.get_pipe_meta(name).assigns) for name in nlp.pipe_names)
-    scored = [Scored(pipe.attr, pipe.fit_info.layer, pipe.lookup.labels()) for pipe in pipes]
+    every = [Scored(pipe.attr, pipe.fit_info.layer, pipe.lookup.labels()) for pipe in pipes]
+    scored = [one for one in every if not one.annotation.judges]  # the score of an arc is not that of its label
     return Asked(scored, "calib_coref" in factories, parses, nlp.vocab)
 
 
