@@ -19,7 +19,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ..pairs.documents import TOKEN
-from .annotations import get_annotation
+from .annotations import Annotation, get_annotation
 from .blocks import REMEMBERED, Block, UserData, sound_blocks
 
 # So many Docs that were read last are remembered.
@@ -215,6 +215,24 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
                 return None
             claim = parsed, row
     return claim if claim is not None and _is_own(*claim, token, doc, i) else None
+
+
+def rows_of_tokens(doc: Doc, attr: str) -> list[tuple[ParsedBlock, int] | None]:
+    """`find_row` of every token of a Doc. Where the one block has a row for each token at its place, the tokens need not be asked."""
+    blocks = _held_in(doc.user_data, attr).tokens
+    if len(blocks) == 1 and len(doc):
+        (_, _, start, _), block = blocks[0]
+        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+        if np.array_equal(block["start"].astype(np.int64) + start, place[:, 0]) and np.array_equal(block["orth"], place[:, 1]):
+            found = find_row(doc[0], attr)
+            return [None if found is None else (found[0], i) for i in range(len(doc))]
+    return [find_row(token, attr) for token in doc]
+
+
+def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
+    """The annotations whose labels the blocks of a Doc have scores of; none where it has no block."""
+    layers = dict.fromkeys(block["layer"] for _, block, _ in _held_in(doc.user_data, attr).blocks)
+    return [get_annotation(layer) for layer in layers]
 
 
 def document_block(doc: Doc, attr: str) -> Block | None:
