@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..pipe.loading import check_readable
 from .fitting.adapt_output import show_adaptation
 from .fitting.fit_pipe import ready_to_read
 from .fitting.labels import MOST_UNKNOWN
 from .shared.command import Options, command
 from .shared.examples import data_files, read_examples
 from .shared.gold import check_whole_documents
-from .shared.loading import check_readable, open_model
+from .shared.loading import open_model
 from .shared.options import CalibratedModel, Code, DocKey, FirstAttr, Force, Format, GoldPreproc, GpuId, NProcess, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json

@@ -161,8 +161,8 @@ def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]
     """
     from ..doc.queries.reading import make_query, split_query
     from ..pipe.fitted import pipes_named
+    from ..pipe.loading import check_readable
     from .counting.gather import asked_of
-    from .shared.loading import check_readable
 
     events = all(split_query(text)[0] == "event" for text in run.query)
     pipes = [] if events else pipes_named(nlp, run.attr)

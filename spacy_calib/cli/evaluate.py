@@ -11,10 +11,10 @@ import typer
 
 from ..corpus.scored import UNKNOWN
 from ..errors import calib_error
+from ..pipe.loading import check_readable
 from .fitting.fit_event import show_event_table
 from .shared.command import command
 from .shared.gold import check_bins, check_scored
-from .shared.loading import check_readable
 from .shared.options import (
     FloorSeed,
     Format,

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import calib_error
+from ..pipe.loading import reason
 from .fitting.overrides import WithOverrides
 from .fitting.settings import pipe_settings
 from .shared.atomic import write_file
 from .shared.command import Options, command
-from .shared.loading import import_user_code, reason
+from .shared.loading import import_user_code
 from .shared.options import Code, Component, Method, NewAttr, Silent
 from .shared.outputs import Output, check_files
 from .shared.screen import msg

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import calib_error
+from ..pipe.loading import check_readable, pipe_of
 from .shared.checks import check_option
 from .shared.command import choice, command
 from .shared.gold import check_bins
-from .shared.loading import check_readable, pipe_of
 from .shared.options import (
     FORMATS,
     FloorSeed,

@@ -10,9 +10,9 @@ import typer
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
+from ..pipe.loading import check_readable
 from .shared.checks import check_confidence, check_option
 from .shared.command import choice, command
-from .shared.loading import check_readable
 from .shared.options import Format
 from .shared.outputs import Output
 from .shared.results import deliver, write_json

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UNREADABLE, CalibError, calib_error
-from ..shared.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
+from ...pipe.loading import load_pipeline, reason
+from ..shared.loading import INLINE_FACTORIES, load_with_factories
 from ..shared.screen import warn
 from .settings import DEFAULTS
 

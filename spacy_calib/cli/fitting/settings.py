@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...doc.events import EVENTS
 from ...errors import calib_error
+from ...pipe.loading import reason
 from ...pipe.settings import BLOCKS, default_config
 from ..shared.checks import check_option
-from ..shared.loading import reason
 from ..shared.registered import check_registered, registered_name
 from .labels import labels_from
 from .overrides import override, override_path

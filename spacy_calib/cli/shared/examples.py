@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CalibError, calib_error
-from .loading import reason
+from ...pipe.loading import reason
 
 if TYPE_CHECKING:
     from spacy.language import Language

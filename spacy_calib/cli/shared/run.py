@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from ...pipe.loading import pipe_of
 from .command import Options
 from .examples import data_files, read_examples, run_pipes
 from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold, check_whole_documents
-from .loading import open_model, pipe_of
+from .loading import open_model
 from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
 from .scoring import score

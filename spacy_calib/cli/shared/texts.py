@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...corpus.visible import shown_path
 from ...errors import calib_error
+from ...pipe.loading import reason
 from .examples import read_gold
-from .loading import reason
 from .outputs import READABLE
 
 if TYPE_CHECKING:

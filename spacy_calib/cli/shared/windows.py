@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...corpus.visible import shown_path
 from ...errors import calib_error
-from .loading import reason
+from ...pipe.loading import reason
 from .outputs import is_same
 from .texts import text_files
 

@@ -1,0 +1,71 @@
+"""Loads a pipeline and finds its fitted calib pipe, each fault one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CalibError, calib_error
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from .component import Calibrator
+
+
+def reason(error: BaseException) -> str:
+    """An exception in one line: the faults that a config error lists, else the first line of its message, else its type."""
+    from thinc.api import ConfigValidationError
+
+    if isinstance(error, ConfigValidationError):
+        faults = [f"{' -> '.join(map(str, fault.get('loc', ())))}: {fault.get('msg', '')}" for fault in error.errors or ()]
+        text = "; ".join(fault.strip(": ") for fault in faults) or " ".join(f"{error.title or ''} {error.desc or ''}".split())
+        return text or type(error).__name__
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
+    """overrides (dict | None): Parts of the config that are replaced. exclude: Pipes that are not loaded.
+
+    RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
+    """
+    from spacy.util import load_model
+
+    try:
+        return load_model(model, config=overrides or {}, exclude=list(exclude))
+    except CalibError:
+        raise
+    except OSError as error:
+        why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
+        if Path(model).is_file():
+            why = "it is a file; what fit-scores wrote goes with apply-scores, evaluate, report and rank"
+        raise calib_error("C050", model=model, why=why + "; install it, or give the path of a pipeline.") from None
+    except Exception as error:
+        raise calib_error("C050", model=model, why=reason(error)) from None
+
+
+def check_readable(nlp: Language, pipe: Calibrator) -> None:
+    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C120: it is not the one that
+    the pipe was fitted on."""
+    component = pipe.source.component
+    pipe.lookup.check()
+    source = pipe.lookup.component()
+    if component and source is None:
+        raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
+    for name, held in nlp.components:
+        if (held is pipe or held is source) and name not in nlp.pipe_names:
+            raise calib_error("C069", name=name)
+
+
+def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
+    """The fitted calib pipe with this prefix, the first one where none is named.
+
+    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069, C120: see `check_readable`.
+    """
+    from .fitted import pipes_named
+
+    pipe = pipes_named(nlp, attr)[0]
+    check_readable(nlp, pipe)
+    return pipe
