@@ -22,12 +22,25 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 # The order of the flow, which tests/test_imports.py holds: a room imports what stands before it.
 NOUNS = ("about", "errors", "schema", "types")
-CORE = ("pairs", "metrics", "calibration", "context", "corpus", "expect", "watch", "analysis", "arrays", "events", "counts")
+CORE = (
+    "pairs",
+    "metrics",
+    "calibration",
+    "context",
+    "corpus",
+    "expect",
+    "watch",
+    "analysis",
+    "arrays",
+    "events",
+    "counts",
+    "statistics",
+)
 SHELL = ("registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "cli")
 ROOMS = (*NOUNS, *CORE, *SHELL, "__init__")
 # `spacy_calib.report` is a room that can be called, and then runs the command of that name: the one arrow against the order that is meant.
 MEANT = frozenset({("report", "cli")})
-LIMITS = {"lines": 350, "methods": 20, "function": 60, "entries": 27}
+LIMITS = {"lines": 350, "methods": 20, "function": 60, "entries": 28}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 

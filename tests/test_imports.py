@@ -34,6 +34,7 @@ CORE = [
     "arrays",
     "events",
     "counts",
+    "statistics",
 ]
 SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import calib_error
-from ..pairs.weighted import WeightedPairs, collapse_groups
+from ..pairs.weighted import TaggedPairs, WeightedPairs, collapse_groups
 from ..schema import Misfit, lengths, listed, maybe, optional, record, text, whole
 from ..types import GROUPS, Floats, Groups, Ints, Pairs, as_probabilities
 from .recalibrators.base import MAP, MapTable, Recalibrator
@@ -29,6 +29,16 @@ class GroupFit:
     pairs: int
     hits: int
     fallback: str = ""
+
+
+class Countable(Protocol):
+    """A table that counts equal pairs (`statistics.tables`)."""
+
+    def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
+        """See `collapse_groups`."""
+
+    def tagged(self) -> TaggedPairs:
+        """Its distinct pairs with their tags."""
 
 
 # The saved forms of GroupFit and GroupedRecalibrator.
@@ -76,23 +86,34 @@ class GroupedRecalibrator:
 
         RAISES C003: no pairs at all. C006: fewer pairs in all than the method needs.
         """
-        if not len(pairs):
-            raise calib_error("C003", what=type(self.prototype).__name__, threshold="the threshold")
-        if len(pairs) < self.prototype.min_pairs:
-            what = type(self.prototype).__name__
-            raise calib_error("C006", n_pairs=len(pairs), what=what, wanted=self.prototype.min_pairs)
-        # Equal pairs are counted once, group by group; the pooled map is fitted on the counts of all groups.
+        # Equal pairs are counted once, group by group.
         of_pair = self.groups.of(pairs.tags)
-        whole, parts = collapse_groups(pairs.scores, pairs.hits, of_pair, len(self.groups))
+        self._fit_maps(*collapse_groups(pairs.scores, pairs.hits, of_pair, len(self.groups)))
+        return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
+
+    def fit_counts(self, counts: Countable) -> GroupedRecalibrator:
+        """As `fit`, from a table of the pairs: the same maps to the bit. Offsets, whose sums are taken over distinct pairs, agree to rounding.
+
+        RAISES C003, C006: see `fit`.
+        """
+        self._fit_maps(*counts.weighted(self.groups))
+        return self if self.offsets is None else self.fit_offsets(counts.tagged(), self.offsets)
+
+    def _fit_maps(self, whole: WeightedPairs, parts: list[WeightedPairs]) -> None:
+        """Fit the pooled map on the pairs of all groups, and the map of every group. RAISES C003, C006: see `fit`."""
+        n_pairs, what = int(whole.weights.sum()), type(self.prototype).__name__
+        if not n_pairs:
+            raise calib_error("C003", what=what, threshold="the threshold")
+        if n_pairs < self.prototype.min_pairs:
+            raise calib_error("C006", n_pairs=n_pairs, what=what, wanted=self.prototype.min_pairs)
         pooled, self.pooled_fit_ = self._fit_map(whole, otherwise="identity")
         self.pooled_ = pooled or Identity()
         fitted = [self._fit_map(part, otherwise="pooled map") for part in parts]
         self.maps_ = [own for own, _ in fitted]
         self.fits_ = [fit for _, fit in fitted]
         self._table = self._make_table()
-        return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
-    def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
+    def fit_offsets(self, pairs: Pairs | TaggedPairs, offsets: TagOffsets) -> GroupedRecalibrator:
         """Fit the tags' own corrections to what the maps give, which stay as they are.
 
         offsets (TagOffsets): Prototype. RAISES C004: the maps are not fitted.
@@ -100,7 +121,9 @@ class GroupedRecalibrator:
         self.offsets = None
         mapped = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.of(pairs.tags).astype(np.intp)
-        self.offsets = offsets.clone().fit(mapped, pairs.hits, pairs.tags, len(self.groups.of_tag), groups, len(self.groups))
+        weights = pairs.weights if isinstance(pairs, TaggedPairs) else None
+        n_tags, n_groups = len(self.groups.of_tag), len(self.groups)
+        self.offsets = offsets.clone().fit(mapped, pairs.hits, pairs.tags, n_tags, groups, n_groups, weights)
         return self
 
     def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..types import Floats, Groups, Ints, Pairs
-from .grouped import GroupedRecalibrator
+from .grouped import Countable, GroupedRecalibrator
 from .recalibrators.venn_abers import VennAbers, minimax
 
 
@@ -29,6 +29,11 @@ class GroupedVennAbers:
         RAISES C003: no pairs at all.
         """
         self.maps.fit(pairs)
+        return self
+
+    def fit_counts(self, counts: Countable) -> GroupedVennAbers:
+        """As `fit`, from a table of the pairs: the same to the bit. RAISES C003: no pairs at all."""
+        self.maps.fit_counts(counts)
         return self
 
     def interval(self, scores: Floats, tags: Ints) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..types import Floats
+from ..types import Floats, Ints
 
 
 class WeightedPairs(NamedTuple):
@@ -19,6 +19,15 @@ class WeightedPairs(NamedTuple):
     scores: Floats
     hits: NDArray[np.bool_]
     weights: Floats
+
+
+class TaggedPairs(NamedTuple):
+    """Distinct (tag, score, hit) with how often each occurs; arrays of one length. As WeightedPairs, and tags (Ints): Columns of the labels."""
+
+    scores: Floats
+    hits: NDArray[np.bool_]
+    weights: Floats
+    tags: Ints
 
 
 def _keys(scores: Floats, hits: NDArray[np.bool_]) -> tuple[NDArray[Any], type]:
@@ -75,3 +84,12 @@ def collapse_groups(
     values = distinct.view(kind).astype(np.float64, copy=False)
     parts = [WeightedPairs(values[a:b], is_hit[a:b], weights[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
     return WeightedPairs(values, is_hit, weights), parts[1:]
+
+
+def with_misses_and_hits(scores: NDArray[Any], pairs: NDArray[Any], hits: NDArray[Any]) -> WeightedPairs:
+    """The weighted pairs of counts at distinct scores, ascending. pairs, hits (NDArray): How many pairs there are at each, and how many hit."""
+    weights = np.empty((len(scores), 2))
+    weights[:, 1] = hits
+    np.subtract(pairs, hits, out=weights[:, 0], casting="unsafe")
+    held = np.flatnonzero(weights.ravel())
+    return WeightedPairs(scores.astype(np.float64)[held >> 1], (held & 1).astype(bool), weights.ravel()[held])

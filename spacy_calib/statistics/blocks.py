@@ -1,0 +1,69 @@
+"""Blocks of documents: the first bits of the documents' digests, as many bits as leave no more than so many blocks.
+
+Folds and intervals are made over documents. A table that kept every document of millions apart would be as large as the corpus, so that
+documents whose digests begin alike share a block. How many bits are kept follows from the set of digests alone, never from the order in
+which tables were merged: with few documents each is a block of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Ints
+
+# The most blocks of a table.
+MOST_BLOCKS = 1 << 14
+_BITS = 64
+
+Digests = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of a table.
+
+    bits (int): How many bits of a digest are kept, 0 to 64. prefixes (Digests): Distinct digests with all other bits 0, ascending; at most
+        MOST_BLOCKS of them, and with one bit more there would be more.
+    """
+
+    bits: int
+    prefixes: Digests
+
+    @classmethod
+    def of(cls, digests: Digests, most_bits: int = _BITS) -> Blocks:
+        """Those of some documents. most_bits (int): So many bits of the digests are known."""
+        distinct = _first_bits(np.unique(digests), most_bits)
+        bits = bisect_right(range(most_bits + 1), MOST_BLOCKS, key=lambda kept: _count(distinct, kept)) - 1
+        return cls(bits, np.unique(_first_bits(distinct, bits)))
+
+    @classmethod
+    def merged(cls, parts: Sequence[Blocks]) -> Blocks:
+        """Those of the documents of all parts: what `of` gives of all digests at once."""
+        if not parts:
+            return cls.of(np.zeros(0, dtype=np.uint64))
+        return cls.of(np.concatenate([part.prefixes for part in parts]), min(part.bits for part in parts))
+
+    def __len__(self) -> int:
+        return len(self.prefixes)
+
+    def numbers(self, digests: Digests) -> Ints:
+        """The number of each digest's block, from 0; each digest must be of one of these documents."""
+        return np.searchsorted(self.prefixes, _first_bits(digests, self.bits))
+
+
+def _first_bits(digests: Digests, bits: int) -> NDArray[Any]:
+    """The digests with all bits but the first ones 0."""
+    kept = ((1 << bits) - 1) << (_BITS - bits)
+    return digests & np.uint64(kept)
+
+
+def _count(distinct: Digests, bits: int) -> int:
+    """How many blocks so many bits make. distinct (Digests): Ascending."""
+    prefixes = _first_bits(distinct, bits)
+    return min(1, len(distinct)) + int(np.count_nonzero(prefixes[1:] != prefixes[:-1]))

@@ -1,0 +1,268 @@
+"""Tables of counts that add up exactly: how many pairs of a block of documents, a tag and a score there are, and how many of them hit.
+
+Nothing is rounded, so that tables merged in any order, by any tree, are equal to the byte, and what is made of them is too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import calib_error
+from ..pairs.weighted import TaggedPairs, WeightedPairs, with_misses_and_hits
+from ..types import Floats, Groups, as_hits, as_probabilities
+from .blocks import Blocks
+from .sorting import Rows, collapse_rows, in_pieces, smallest, widest
+
+Self = TypeVar("Self", bound="BlockCounts")
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockCounts:
+    """Distinct (tag, block, keys), ascending in this order, with how many pairs there are of each; arrays of one length.
+
+    tags (Numbers): Columns of the labels. blocks (Numbers): Number of the block in `documents`, uint16. keys (tuple): See KEYS.
+    pairs, hits (Numbers): How many pairs, and how many of them hit; unsigned, no wider than the greatest asks for (sums want uint64).
+    documents (Blocks): What the blocks are.
+    KEYS (tuple[str, ...]): Names of the keys: scores in [0, 1], float32 where every one is a float32 number and float64 else.
+    """
+
+    KEYS: ClassVar[tuple[str, ...]] = ()
+    tags: Numbers
+    blocks: Numbers
+    keys: tuple[Numbers, ...]
+    pairs: Numbers
+    hits: Numbers
+    documents: Blocks
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def total(self) -> int:
+        """How many pairs it counts."""
+        return int(self.pairs.sum(dtype=np.uint64))
+
+    @property
+    def total_hits(self) -> int:
+        """How many of them hit."""
+        return int(self.hits.sum(dtype=np.uint64))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of its arrays."""
+        return sum(column.nbytes for column in self.arrays().values())
+
+    @classmethod
+    def merged(cls: type[Self], parts: Sequence[Self]) -> Self:
+        """All parts as one: the same bytes in whatever order, and by whatever tree, the parts are merged.
+
+        Beside parts and result it needs memory for one piece of the result at a time. parts (Sequence): At least one.
+        """
+        documents = Blocks.merged([part.documents for part in parts])
+        numbers = [documents.numbers(part.documents.prefixes).astype(np.uint16) for part in parts]
+        kinds = [widest([part.keys[i].dtype for part in parts]) for i in range(len(cls.KEYS))]
+
+        def piece(where: Sequence[slice]) -> Rows:
+            """The rows of one range of tags and blocks."""
+            cut = list(zip(parts, numbers, where, strict=True))
+            return collapse_rows(
+                [
+                    np.concatenate([part.tags[at] for part, _, at in cut]),
+                    np.concatenate([number[part.blocks[at]] for part, number, at in cut]),
+                    *(
+                        np.concatenate([part.keys[i][at].astype(kind, copy=False) for part, _, at in cut])
+                        for i, kind in enumerate(kinds)
+                    ),
+                ],
+                np.concatenate([part.pairs[at] for part, _, at in cut]),
+                np.concatenate([part.hits[at] for part, _, at in cut]),
+            )
+
+        made = list(
+            map(piece, in_pieces([(part.tags, number[part.blocks]) for part, number in zip(parts, numbers, strict=True)]))
+        )
+        return cls._joined(made, kinds, documents)
+
+    @classmethod
+    def _counted(cls: type[Self], tags: ArrayLike, keys: Sequence[ArrayLike], hits: ArrayLike, digests: ArrayLike) -> Self:
+        """The table of n pairs. RAISES C001: values out of range. C002: lengths differ."""
+        given = [_narrow(as_probabilities("scores", key)) for key in keys]
+        n = len(given[0])
+        column, of = _whole("tag", tags, n), np.asarray(digests, dtype=np.uint64)
+        if of.shape != (n,):
+            raise calib_error("C002", what="A table", first="document", second="score", n_first=of.size, n_second=n)
+        documents = Blocks.of(of)
+        for other in given[1:]:
+            as_hits(np.zeros(len(other), dtype=bool), n)
+        blocks = documents.numbers(of).astype(np.uint16)
+        rows = collapse_rows([column, blocks, *given], np.ones(n, dtype=np.uint8), as_hits(hits, n).astype(np.uint8))
+        return cls._joined([rows], [key.dtype for key in given], documents)
+
+    @classmethod
+    def _joined(cls: type[Self], pieces: list[Rows], kinds: Sequence[Any], documents: Blocks) -> Self:
+        """One table of pieces that follow one another. The pieces are used up."""
+        n_keys = len(kinds)
+        empty = Rows([np.zeros(0, kind) for kind in (np.uint8, np.uint16, *kinds, np.uint8, np.uint8)])
+        columns = [_poured([piece.columns for piece in pieces] or [empty.columns], i) for i in range(n_keys + 4)]
+        tags, blocks, *keys, pairs, hits = columns
+        return cls(smallest(tags), blocks, tuple(keys), smallest(pairs), smallest(hits), documents)
+
+    def arrays(self) -> dict[str, Numbers]:
+        """Name -> array: what a file holds of it, and `from_arrays` reads."""
+        keys = dict(zip(self.KEYS, self.keys, strict=True))
+        columns = {"tags": self.tags, "blocks": self.blocks, **keys, "pairs": self.pairs, "hits": self.hits}
+        return {**columns, "prefixes": self.documents.prefixes, "bits": np.array([self.documents.bits], dtype=np.uint8)}
+
+    @classmethod
+    def from_arrays(cls: type[Self], arrays: Mapping[str, Numbers]) -> Self:
+        """The table of such arrays. RAISES C420: they are none of a table of this kind."""
+        wanted = ("tags", "blocks", *cls.KEYS, "pairs", "hits", "prefixes", "bits")
+        lacking = [name for name in wanted if name not in arrays]
+        if lacking:
+            raise calib_error("C420", why=f"there is no array '{lacking[0]}'")
+        tags, blocks, *keys, pairs, hits, prefixes, bits = (np.asarray(arrays[name]) for name in wanted)
+        if len({column.shape for column in (tags, blocks, *keys, pairs, hits)}) > 1 or tags.ndim != 1 or bits.shape != (1,):
+            raise calib_error("C420", why="its arrays are of different lengths")
+        if any(column.dtype.kind != "u" for column in (tags, blocks, pairs, hits, prefixes, bits)) or any(
+            key.dtype not in (np.float32, np.float64) for key in keys
+        ):
+            raise calib_error("C420", why="an array holds another kind of numbers")
+        made = cls(tags, blocks, tuple(keys), pairs, hits, Blocks(int(bits[0]), prefixes))
+        if not made._holds():
+            raise calib_error("C420", why="its rows are out of order or out of range")
+        return made
+
+    def _holds(self) -> bool:
+        """Whether rows are in range and ascending, each once."""
+        if not len(self):
+            return True
+        in_range = self.blocks.max() < max(1, len(self.documents)) and (self.hits <= self.pairs).all() and self.pairs.min() > 0
+        scores = all(key.min() >= 0 and key.max() <= 1 for key in self.keys)
+        return bool(in_range and scores and Rows([self.tags, self.blocks, *self.keys]).ascending())
+
+    def take(self: Self, rows: NDArray[Any]) -> Self:
+        """Some of the rows, by booleans or ascending index; the blocks keep their numbers."""
+        keys = tuple(key[rows] for key in self.keys)
+        return replace(
+            self, tags=self.tags[rows], blocks=self.blocks[rows], keys=keys, pairs=self.pairs[rows], hits=self.hits[rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts(BlockCounts):
+    """The pairs of a fit: what every map that learns from scores and hits needs of them, exactly."""
+
+    KEYS: ClassVar[tuple[str, ...]] = ("scores",)
+
+    @property
+    def scores(self) -> Numbers:
+        """The score of each row."""
+        return self.keys[0]
+
+    @classmethod
+    def of(cls, tags: ArrayLike, scores: ArrayLike, hits: ArrayLike, blocks: ArrayLike) -> PairCounts:
+        """The table of n pairs.
+
+        tags, scores, hits: One of each per pair; a tag is a column of the labels. blocks: The digest of each pair's document, unsigned 64 bits.
+        RAISES C001: values out of range. C002: lengths differ.
+        """
+        return cls._counted(tags, [scores], hits, blocks)
+
+    def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
+        """What `collapse_groups` gives of its pairs, number by number: all groups one after the other, those of no group first, and each group."""
+        of_row = groups.of(self.tags)
+        parts = []
+        for group in range(-1, len(groups)):
+            own = of_row == group
+            rows = collapse_rows([self.scores[own]], self.pairs[own], self.hits[own])
+            parts.append(with_misses_and_hits(*rows.columns))
+        whole = WeightedPairs(
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.hits for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+        )
+        return whole, parts[1:]
+
+    def tagged(self) -> TaggedPairs:
+        """Its distinct (tag, score, hit) with their weights."""
+        tags, *rest = collapse_rows([self.tags, self.scores], self.pairs, self.hits).columns
+        found = with_misses_and_hits(*rest)
+        of_row = (rest[1] > rest[2]).astype(np.intp) + (rest[2] > 0)
+        return TaggedPairs(*found, np.repeat(tags.astype(np.intp), of_row))
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedCounts(BlockCounts):
+    """Pairs before and after calibration: what every figure of a calibration table needs of them.
+
+    units (int): Tokens that were looked at, with or without a pair.
+    """
+
+    KEYS: ClassVar[tuple[str, ...]] = ("raw", "calibrated", "likeliest")
+    units: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        tags: ArrayLike,
+        raw: ArrayLike,
+        calibrated: ArrayLike,
+        hits: ArrayLike,
+        likeliest: ArrayLike,
+        blocks: ArrayLike,
+        units: int,
+    ) -> JudgedCounts:
+        """The table of n pairs. likeliest: Whether a pair is the one of its token with the highest raw score (see `top_pairs`).
+
+        tags, raw, calibrated, hits, blocks: As for PairCounts. RAISES C001: values out of range. C002: lengths differ.
+        """
+        return replace(
+            cls._counted(tags, [raw, calibrated, np.asarray(likeliest, dtype=np.float32)], hits, blocks), units=units
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence[JudgedCounts]) -> JudgedCounts:
+        """See BlockCounts."""
+        return replace(super().merged(parts), units=sum(part.units for part in parts))
+
+    def arrays(self) -> dict[str, Numbers]:
+        """See BlockCounts."""
+        return {**super().arrays(), "units": np.array([self.units], dtype=np.uint64)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Numbers]) -> JudgedCounts:
+        """See BlockCounts. RAISES C420."""
+        units = np.asarray(arrays.get("units", ()))
+        if units.shape != (1,) or units.dtype.kind != "u":
+            raise calib_error("C420", why="there is no array 'units'")
+        return replace(super().from_arrays(arrays), units=int(units[0]))
+
+
+def _narrow(scores: Floats) -> Numbers:
+    """The same numbers as float32 where that loses nothing; -0.0 is 0.0."""
+    small = scores.astype(np.float32)
+    return (small if (small == scores).all() else scores) + small.dtype.type(0)
+
+
+def _whole(name: str, values: ArrayLike, n: int) -> Numbers:
+    """RAISES C001: a number below 0. C002: not n of them."""
+    given = np.asarray(values)
+    if given.shape != (n,):
+        raise calib_error("C002", what="A table", first=name, second="score", n_first=given.size, n_second=n)
+    if n and (given.dtype.kind not in "iu" or given.min() < 0):
+        raise calib_error("C001", name=f"{name}s", wanted="whole numbers of at least 0", given="other values")
+    return smallest(given.astype(np.uint64))
+
+
+def _poured(pieces: Sequence[list[Numbers]], i: int) -> Numbers:
+    """The i-th column of all pieces as one; the pieces let go of theirs."""
+    column = np.concatenate([piece[i] for piece in pieces])
+    for piece in pieces:
+        piece[i] = piece[i][:0]
+    return column

@@ -1,0 +1,150 @@
+"""Tables of counts: exact, and the same bytes however they were merged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.errors import CalibError
+from spacy_calib.pairs.weighted import collapse_groups
+from spacy_calib.statistics import blocks, sorting
+from spacy_calib.statistics.blocks import Blocks
+from spacy_calib.statistics.tables import JudgedCounts, PairCounts
+from spacy_calib.types import Groups
+
+SCORES = [0.0, -0.0, 0.25, float(np.float32(0.1)), 0.1, 0.5, 1.0]
+ROWS = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from(SCORES), st.booleans(), st.sampled_from([0, 1, 7, 1 << 40, 2**64 - 1])),
+    max_size=30,
+)
+
+
+def table(rows) -> PairCounts:
+    tags, scores, hits, digests = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return PairCounts.of(
+        np.array(tags, dtype=int), np.array(scores, dtype=float), np.array(hits, dtype=bool), np.array(digests, dtype=np.uint64)
+    )
+
+
+def bytes_of(counts) -> dict[str, tuple]:
+    return {name: (column.dtype.str, column.tobytes()) for name, column in counts.arrays().items()}
+
+
+def merged_in_a_tree(parts: list, rng: np.random.Generator):
+    """Any two or three of them, again and again, until one is left."""
+    while len(parts) > 1:
+        rng.shuffle(parts)
+        some = int(rng.integers(2, 4))
+        parts = [type(parts[0]).merged(parts[:some]), *parts[some:]]
+    return parts[0]
+
+
+@given(ROWS, st.integers(1, 7), st.integers(0, 2**32), st.sampled_from([1, 3, 1 << 14]), st.sampled_from([1, 4, 1 << 22]))
+def test_any_tree_of_shards_gives_the_bytes_of_one_pass(rows, n_shards, seed, most_blocks, piece):
+    rng = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "MOST_BLOCKS", most_blocks)
+        patch.setattr(sorting, "_PIECE", piece)
+        whole = table(rows)
+        of_row = rng.integers(0, n_shards, len(rows))
+        shards = [table([row for row, own in zip(rows, of_row, strict=True) if own == shard]) for shard in range(n_shards)]
+        assert bytes_of(merged_in_a_tree(shards, rng)) == bytes_of(whole)
+        assert len(whole.documents) <= most_blocks
+
+
+@given(ROWS)
+def test_weighted_is_what_counting_the_pairs_gives(rows):
+    counts = table(rows)
+    groups = Groups(("a", "b"), np.array([0, 1, -1, 0]))
+    tags, scores, hits = (np.array([row[i] for row in rows], dtype=kind) for i, kind in ((0, int), (1, float), (2, bool)))
+    whole, parts = collapse_groups(scores, hits, groups.of(tags), len(groups))
+    for ours, theirs in zip([counts.weighted(groups)[0], *counts.weighted(groups)[1]], [whole, *parts], strict=True):
+        for column, wanted in zip(ours, theirs, strict=True):
+            assert np.array_equal(column, wanted)
+            assert column.dtype == wanted.dtype
+    assert counts.total == len(rows)
+    assert counts.total_hits == hits.sum()
+    tagged = counts.tagged()
+    distinct = {key: np.count_nonzero([(row[0], row[1], row[2]) == key for row in rows]) for key in {row[:3] for row in rows}}
+    assert (
+        dict(
+            zip(
+                zip(tagged.tags.tolist(), tagged.scores.tolist(), tagged.hits.tolist(), strict=True),
+                tagged.weights,
+                strict=True,
+            )
+        )
+        == distinct
+    )
+
+
+def test_scores_are_kept_to_the_last_bit():
+    single = PairCounts.of([0, 0], [0.5, float(np.float32(0.1))], [True, False], np.zeros(2, np.uint64))
+    double = PairCounts.of([0], [0.1], [True], np.zeros(1, np.uint64))
+    assert single.scores.dtype == np.float32
+    assert double.scores.dtype == np.float64
+    both = PairCounts.merged([single, double])
+    assert both.scores.tolist() == [0.1, float(np.float32(0.1)), 0.5]
+
+
+def test_blocks_are_the_longest_prefixes_that_are_few_enough():
+    # 0b00..., 0b01..., 0b10...1, 0b10...0: three prefixes of two bits, four documents
+    digests = np.array([0, 1 << 62, 1 << 63, (1 << 63) + 1], dtype=np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "MOST_BLOCKS", 3)
+        found = Blocks.of(digests)
+        assert found.bits == 63
+        assert found.prefixes.tolist() == [0, 1 << 62, 1 << 63]
+        assert found.numbers(digests).tolist() == [0, 1, 2, 2]
+    assert Blocks.of(digests).bits == 64
+
+
+def test_ten_thousand_documents_make_no_more_blocks_than_are_kept():
+    digests = np.random.default_rng(0).integers(0, 2**63, 40_000, dtype=np.uint64) * np.uint64(2)
+    whole = Blocks.of(digests)
+    assert 1 << 13 < len(whole) <= blocks.MOST_BLOCKS
+    parts = Blocks.merged([Blocks.of(digests[:100]), Blocks.of(digests[100:])])
+    assert (parts.bits, parts.prefixes.tolist()) == (whole.bits, whole.prefixes.tolist())
+
+
+def test_arrays_come_back_and_others_are_refused():
+    counts = table([(1, 0.5, True, 7), (0, 0.1, False, 9)])
+    assert bytes_of(PairCounts.from_arrays(counts.arrays())) == bytes_of(counts)
+    arrays = counts.arrays()
+    for name, value, why in (
+        ("scores", None, "no array 'scores'"),
+        ("hits", arrays["hits"][:1], "different lengths"),
+        ("pairs", arrays["pairs"].astype(float), "another kind"),
+        ("scores", arrays["scores"] + 1, "out of range"),
+        ("tags", arrays["tags"][::-1], "out of order"),
+    ):
+        changed = {key: held for key, held in {**arrays, name: value}.items() if held is not None}
+        with pytest.raises(CalibError, match="C420.*" + why):
+            PairCounts.from_arrays(changed)
+
+
+def test_tables_of_judged_pairs_add_up():
+    def judged(rows, units):
+        return JudgedCounts.of(*(np.array(column) for column in zip(*rows, strict=True)), units=units)
+
+    rows = [(0, 0.5, 0.4, True, True, 7), (0, 0.5, 0.4, False, True, 7), (1, 0.1, 0.2, False, False, 8)]
+    whole, parts = judged(rows, 3), [judged(rows[:1], 1), judged(rows[1:], 2)]
+    assert bytes_of(JudgedCounts.merged(parts)) == bytes_of(whole) == bytes_of(JudgedCounts.from_arrays(whole.arrays()))
+    assert (len(whole), whole.total, whole.total_hits, whole.units) == (2, 3, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"tags": [-1, 0]}, "C001"),
+        ({"tags": [0]}, "C002"),
+        ({"blocks": np.zeros(3, np.uint64)}, "C002"),
+        ({"scores": [2, 0]}, "C001"),
+    ],
+)
+def test_bad_pairs_are_refused(change, code):
+    given = {"tags": [0, 1], "scores": [0.5, 0.5], "hits": [True, False], "blocks": np.zeros(2, np.uint64)}
+    with pytest.raises(CalibError, match=code):
+        PairCounts.of(**{**given, **change})
