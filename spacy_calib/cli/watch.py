@@ -153,11 +153,11 @@ def check_dates(path: Path, key: str, every: str) -> None:
 
     RAISES C241: a file cannot have dates. C242: a line has none. C074: see `read_texts`.
     """
+    from .shared.records import KEYED, suffix_of
     from .shared.texts import read_texts, text_files
-    from .shared.windows import WINDOWS
 
     for file in text_files(path):
-        if file.suffix != WINDOWS:
+        if suffix_of(file) not in KEYED:
             raise calib_error("C241", path=file)
         if file.is_file():
             for _, origin in read_texts(file, key):

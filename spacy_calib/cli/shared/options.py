@@ -10,7 +10,10 @@ import typer
 from .command import choice
 
 FORMATS = ("table", "json")
-TEXTS = '.spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line), .txt (a text on each line), or a folder of them'
+TEXTS = (
+    '.spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line; also .jsonl.gz), .parquet (a column text), .txt (a text on each '
+    "line), or a folder of them"
+)
 
 CalibratedModel = Annotated[str, typer.Argument(metavar="MODEL", help="Calibrated pipeline: package name or path")]
 Gold = Annotated[Path, typer.Argument(metavar="DATA", help="Gold: a .spacy or .conllu file, or a folder of them")]

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import calib_error
+from .records import KEYED, suffix_of
 
-# What data files end in: a DocBin, with gold or without; CoNLL-U; {"text": ...} on each line; a text on each line.
-READABLE = (".spacy", ".conllu", ".jsonl", ".txt")
+# What data files end in: a DocBin, with gold or without; CoNLL-U; {"text": ...} on each line, compressed too; a text on each line; a text in each row.
+READABLE = (".spacy", ".conllu", ".txt", *KEYED)
 _STANDARD_STREAMS = (1, 2)
 
 
@@ -61,7 +62,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
         raise calib_error("C055", path=path, why="it is a socket.")
     for given in inputs:
         if given.is_dir():
-            among_them = path.suffix in READABLE and _resolved(given) in _resolved(path).parents
+            among_them = suffix_of(path) in READABLE and _resolved(given) in _resolved(path).parents
             _check_place(option, not among_them, "outside the folder of the data", path)
         else:
             _check_place(option, not is_same(path, given), "none of the files that are read", path)

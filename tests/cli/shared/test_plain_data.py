@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spacy_calib.cli.shared.texts import DEEPEST, fault_of
+from spacy_calib.cli.shared.records import DEEPEST, fault_of
 
 
 def nested(depth):

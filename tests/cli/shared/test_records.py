@@ -1,0 +1,109 @@
+"""Texts from Parquet and from compressed JSON Lines, and what is wrong with them in a sentence."""
+
+import datetime
+import gzip
+import json
+import sys
+
+import pytest
+import spacy
+
+from spacy_calib.cli.shared.records import Fields, read_records
+from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
+from spacy_calib.errors import CalibError
+
+RECORDS = [{"text": "The dog runs.", "id": 7}, {"text": None, "id": 8}, {"text": " ", "id": 9}, {"text": "A cat.", "id": None}]
+
+
+def write_parquet(path, columns, **types):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    import pyarrow.parquet
+
+    arrays = {name: pa.array(values, types.get(name)) for name, values in columns.items()}
+    pyarrow.parquet.write_table(pa.table(arrays), path)
+    return path
+
+
+def as_lines(records):
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def test_compressed_lines_parquet_and_plain_lines_say_the_same(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    (tmp_path / "a.jsonl").write_bytes(as_lines(RECORDS))
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(as_lines(RECORDS)))
+    with pa.output_stream(str(tmp_path / "a.jsonl.zst"), compression="zstd") as stream:
+        stream.write(as_lines(RECORDS))
+    write_parquet(tmp_path / "a.parquet", {name: [record[name] for record in RECORDS] for name in ("text", "id")})
+    files = text_files(tmp_path)
+    assert [file.name for file in files] == ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet"]
+    for file in files:
+        (first, one), (second, two) = read_texts(file)
+        assert (first, one) == ("The dog runs.", {"line": 1, "id": 7})
+        assert (second, two["line"], two.get("id")) == ("A cat.", 4, None)
+    assert len(list(stream_examples(spacy.blank("xx"), tmp_path))) == 8
+
+
+def test_parquet_is_read_in_batches_and_rows_count_through(tmp_path):
+    file = write_parquet(tmp_path / "a.parquet", {"text": [f"text {i}" for i in range(2_500)]})
+    held = list(read_records(file))
+    assert [number for number, _ in held] == list(range(1, 2_501))
+    assert held[-1][1]["text"] == "text 2499"
+
+
+def test_other_columns_are_named_and_dates_become_text(tmp_path):
+    day = datetime.date(2024, 2, 1)
+    columns = {"body": ["a dog"], "key": ["k1"], "text": [3], "when": [day], "meta": [{"by": "Ann"}]}
+    file = write_parquet(tmp_path / "a.parquet", columns)
+    fields = Fields("body", "key")
+    assert list(read_texts(file, "when", fields)) == [
+        ("a dog", {"line": 1, "id": "k1", "meta": {"by": "Ann"}, "date": "2024-02-01"})
+    ]
+    (tmp_path / "a.jsonl").write_bytes(as_lines([{"body": "a dog", "key": "k1", "text": 3, "id": 4}]))
+    assert list(read_texts(tmp_path / "a.jsonl", fields=fields)) == [("a dog", {"line": 1, "id": "k1"})]
+
+
+def test_texts_of_a_dictionary_column_and_of_large_strings_are_read(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    kinds = (pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+    for kind in kinds:
+        file = write_parquet(tmp_path / "a.parquet", {"text": ["a dog", None]}, text=kind)
+        assert [text for text, _ in read_texts(file)] == ["a dog"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "message"),
+    [
+        ({"body": ["a"]}, Fields(), "has no column 'text'; it has: body"),
+        ({"text": ["a"]}, Fields(id="key"), "has no column 'key'; it has: text"),
+        ({"text": [1]}, Fields(), "The column 'text' of .* holds int64, but texts are wanted"),
+        ({"text": ["a", "b"], "id": [1.0, float("nan")]}, Fields(), 'the "id" of row 2 holds a number that is not finite'),
+    ],
+)
+def test_what_is_wrong_with_a_parquet_file_is_named(tmp_path, columns, fields, message):
+    file = write_parquet(tmp_path / "a.parquet", columns)
+    with pytest.raises(CalibError, match=message):
+        list(read_texts(file, fields=fields))
+
+
+def test_what_is_no_parquet_and_what_is_cut_short_is_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.parquet").write_bytes(b"rubbish")
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(as_lines(RECORDS))[:-9])
+    (tmp_path / "c.jsonl.gz").write_bytes(b"rubbish")
+    (tmp_path / "d.jsonl.zst").write_bytes(b"rubbish")
+    for file in text_files(tmp_path):
+        with pytest.raises(CalibError, match=rf"Cannot read the texts in .*{file.name}"):
+            list(read_texts(file))
+
+
+def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(b"")
+    (tmp_path / "b.jsonl.zst").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        CalibError, match=r"Parquet needs pyarrow, which is not installed; run `pip install spacy-calib\[parquet\]`"
+    ):
+        list(read_texts(tmp_path / "a.parquet"))
+    with pytest.raises(CalibError, match="b.jsonl.zst needs pyarrow to be unpacked"):
+        list(read_texts(tmp_path / "b.jsonl.zst"))
