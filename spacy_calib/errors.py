@@ -252,15 +252,12 @@ _MESSAGES = {
     "C414": "A draw is written on a Doc with the same words, but the one that begins {text!r} has others; give a copy of the Doc that was drawn for.",
     "C415": "Clusters that follow calibrated pairs can be drawn of {wanted} mentions at most, this Doc has {given}; draw them as the model gives them (calibrated=False).",
     "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
-<<<<<<< HEAD
     # Statistics that add up
     "C420": "A table of counts cannot be read: {why}; collect its shard again, or copy the file anew.",
-=======
     # Scores as files
     "C440": "{path} needs pyarrow to be unpacked, which is not installed; run `pip install spacy-calib[parquet]`, or give it as .jsonl.gz.",
     "C441": "{path} has no column '{name}'; it has: {given}. Name the one that is meant (--text-column, --id-column), or rename it.",
     "C442": "The column '{name}' of {path} holds {given}, but texts are wanted; name another one (--text-column).",
->>>>>>> 5a89cd8 (Texts are read from Parquet and compressed JSON Lines too)
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 
