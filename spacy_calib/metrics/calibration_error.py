@@ -1,30 +1,32 @@
 """Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate.
 
-Each takes the scores that are judged and their hits. No pairs give None: there is nothing to say.
+Each takes the scores that are judged and their hits, and perhaps weights, one each and above 0: a weight of 2 is the same pair twice. No
+pairs give None: there is nothing to say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..pairs.bins import Binner, bin_table, check_count, make_binner
+from ..pairs.bins import Binner, bin_table, check_count, edges_of, make_binner
 from ..pairs.build import top_pairs
-from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
+from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
 from .metric import Metric
 
 
-def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
+def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner, weights: ArrayLike | None = None) -> BinTable:
     """The bins of these pairs, by the bins' own scores.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
     given = as_probabilities("scores", scores)
-    return bin_table(given, as_hits(hits, len(given)).astype(np.float64), binner(given))
+    mass = as_weights(weights, len(given))
+    return bin_table(given, as_hits(hits, len(given)).astype(np.float64), edges_of(binner, given, mass), mass)
 
 
 def check_norm(norm: str) -> None:
@@ -45,7 +47,12 @@ def error_of_table(table: BinTable, norm: str = "l2") -> float:
 
 
 def calibration_error(
-    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, norm: str = "l2"
+    scores: ArrayLike,
+    hits: ArrayLike,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    norm: str = "l2",
+    weights: ArrayLike | None = None,
 ) -> float | None:
     """Calibration error over adaptive bins, or CalibErr over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
@@ -55,15 +62,21 @@ def calibration_error(
     """
     if not np.size(scores):
         return None
-    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size)), norm)
+    return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size), weights), norm)
 
 
-def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, bin_size: int | None = None) -> float | None:
+def smce(
+    pairs: Pairs,
+    scores: ArrayLike | None = None,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    weights: ArrayLike | None = None,
+) -> float | None:
     """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2).
 
     pairs (Pairs): What is judged. scores: Replace the pairs' raw scores (calibrated ones of the same pairs).
     """
-    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size)
+    return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins, bin_size, weights=weights)
 
 
 def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
@@ -73,11 +86,24 @@ def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
 
 
 def gmce(
-    pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10, bin_size: int | None = None
+    pairs: Pairs,
+    groups: Groups,
+    scores: ArrayLike | None = None,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    weights: Floats | None = None,
 ) -> list[float | None]:
     """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3) of each group; None for a group without pairs."""
     judged = pairs.scores if scores is None else np.asarray(scores)
-    return [calibration_error(judged[own], pairs.hits[own], n_bins, bin_size) for own in group_slices(pairs, groups)]
+    return [
+        calibration_error(judged[own], pairs.hits[own], n_bins, bin_size, weights=part_of(weights, own))
+        for own in group_slices(pairs, groups)
+    ]
+
+
+def part_of(weights: Floats | None, where: Any) -> Floats | None:
+    """The weights of some pairs."""
+    return None if weights is None else weights[where]
 
 
 def mean_of(values: list[float | None]) -> float | None:
@@ -116,18 +142,25 @@ def mce(
     return float(np.sqrt(np.mean(np.square(list(per_tag.values()))))), per_tag
 
 
-def ece(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, norm: str = "l1") -> float | None:
+def ece(
+    pairs: Pairs,
+    scores: ArrayLike | None = None,
+    n_bins: int = 10,
+    norm: str = "l1",
+    weights: Floats | None = None,
+    top: Ints | None = None,
+) -> float | None:
     """Top-label expected calibration error: each token's highest-scored pair by the raw score (Guo et al. 2017), adaptive bins.
 
-    norm (str): "l1" (the usual ECE) or "l2".
+    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell.
     """
     judged = pairs.scores if scores is None else np.asarray(scores)
-    top = top_pairs(pairs)
-    return calibration_error(judged[top], pairs.hits[top], n_bins, norm=norm)
+    top = top_pairs(pairs) if top is None else top
+    return calibration_error(judged[top], pairs.hits[top], n_bins, norm=norm, weights=part_of(weights, top))
 
 
 def debiased_calibration_error(
-    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None
+    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, weights: ArrayLike | None = None
 ) -> float | None:
     """The l2 error without the bias that sampling adds in every bin (Kumar et al. 2019, section 5).
 
@@ -136,7 +169,7 @@ def debiased_calibration_error(
     """
     if not np.size(scores):
         return None
-    table = table_of(scores, hits, make_binner(n_bins, bin_size))
+    table = table_of(scores, hits, make_binner(n_bins, bin_size), weights)
     many = table.counts > 1
     bias = table.mean_hit * (1 - table.mean_hit) / np.where(many, table.counts - 1, 1)
     squared = np.where(many, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
@@ -154,6 +187,7 @@ class CalibrationError(Metric):
     short: ClassVar[str] = "smce"
     title: ClassVar[str] = "SMCE"
     listed: ClassVar[bool] = False
+    weighted: ClassVar[bool] = True
     n_bins: int = 10
     bin_size: int | None = None
     norm: str = "l2"
@@ -162,9 +196,9 @@ class CalibrationError(Metric):
         make_binner(self.n_bins, self.bin_size)
         check_norm(self.norm)
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
         """See `calibration_error`."""
-        return calibration_error(scores, hits, self.n_bins, self.bin_size, self.norm)
+        return calibration_error(scores, hits, self.n_bins, self.bin_size, self.norm, weights)
 
 
 @dataclass(frozen=True)
@@ -178,15 +212,16 @@ class DebiasedCalibrationError(Metric):
     short: ClassVar[str] = "debiased"
     title: ClassVar[str] = "Debiased SMCE"
     listed: ClassVar[bool] = False
+    weighted: ClassVar[bool] = True
     n_bins: int = 10
     bin_size: int | None = None
 
     def __post_init__(self) -> None:
         make_binner(self.n_bins, self.bin_size)
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
         """See `debiased_calibration_error`."""
-        return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size)
+        return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size, weights)
 
 
 def make_calibration_error(n_bins: int = 10, bin_size: int | None = None, norm: str = "l2") -> CalibrationError:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..pairs.bins import Binner, assign, bin_table, make_binner
-from ..types import Floats, as_hits, as_probabilities
+from ..pairs.bins import Binner, assign, bin_table, edges_of, make_binner
+from ..types import Floats, as_hits, as_probabilities, as_weights
+from .metric import mean_loss
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,16 @@ class Decomposition:
         return self.reliability + self.refinement + self.within_variance - self.within_covariance
 
 
-def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) -> Decomposition | None:
+def decompose(
+    scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None, weights: ArrayLike | None = None
+) -> Decomposition | None:
     """Split the Brier score (Murphy 1973; Nguyen & O'Connor 2015, eq. 1; the thesis, section 3.1.3).
 
     Murphy's three parts add up only where the scores of a bin are equal. Writing q - y = (q_b - p_b) + (q - q_b) - (y - p_b), whose
     first term is constant in a bin and whose others have mean 0 there, gives the two parts that are missing.
 
     scores: n probabilities. hits: n booleans. binner (Binner | None): See `make_binner`; None takes 10 adaptive bins.
+    weights: n whole numbers above 0, or None: a weight of 2 is the same pair twice.
     RETURNS (Decomposition): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
     """
@@ -58,9 +62,10 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
     right: Floats = as_hits(hits, len(given)).astype(np.float64)
     if not len(given):
         return None
-    edges = (make_binner() if binner is None else binner)(given)
-    table = bin_table(given, right, edges)
-    share, base = table.counts / len(given), float(right.mean())
+    mass = as_weights(weights, len(given))
+    edges = edges_of(make_binner() if binner is None else binner, given, mass)
+    table = bin_table(given, right, edges, mass)
+    share, base = table.counts / table.counts.sum(), mean_loss(right, mass)
     at = np.unique(assign(given, edges), return_inverse=True)[1].reshape(-1)
     score_rest, hit_rest = given - table.mean_score[at], right - table.mean_hit[at]
     return Decomposition(
@@ -68,10 +73,10 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
         refinement=float(share @ (table.mean_hit * (1 - table.mean_hit))),
         resolution=float(share @ (table.mean_hit - base) ** 2),
         uncertainty=base * (1 - base),
-        within_variance=float(np.mean(score_rest**2)),
-        within_covariance=float(2 * np.mean(score_rest * hit_rest)),
-        sharpness=float(given.var()),
-        claimed=float(np.mean(given * (1 - given))),
-        n=len(given),
+        within_variance=mean_loss(score_rest**2, mass),
+        within_covariance=2 * mean_loss(score_rest * hit_rest, mass),
+        sharpness=float(given.var()) if mass is None else mean_loss((given - mean_loss(given, mass)) ** 2, mass),
+        claimed=mean_loss(given * (1 - given), mass),
+        n=int(table.counts.sum()),
         bins=len(table),
     )

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..types import Floats
+from ..types import Floats, as_hits, as_weights
 
+# A metric without weights is asked about repeated pairs, up to so many of them.
+MOST_REPEATED = 2_000_000
 # What tables and the scorer make from more than the scores and hits of all pairs.
 OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
 
@@ -20,13 +22,15 @@ class Metric(ABC):
     """A metric of this package; those registered elsewhere need to be callable alone, and may carry the same attributes.
 
     registered (str): Name in the registry. short (str): Key of the JSON and of the scorer. title (str): How tables call it.
-    listed (bool): False for one that the table of errors shows in a column of its own, group by group.
+    listed (bool): False for one that the table of errors shows in a column of its own, group by group. weighted (bool): Whether it takes
+        weights, one for each pair, as a third argument.
     """
 
     registered: ClassVar[str]
     short: ClassVar[str]
     title: ClassVar[str]
     listed: ClassVar[bool] = True
+    weighted: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
@@ -39,13 +43,21 @@ class Metric(ABC):
 class MeanLoss(Metric):
     """The mean of a loss that each pair has by itself, so that intervals by document can be drawn."""
 
+    weighted: ClassVar[bool] = True
+
     @abstractmethod
     def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
         """The loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
         """The mean loss; None without pairs. RAISES C001, C002: see `losses`."""
-        return float(np.mean(self.losses(scores, hits))) if np.size(scores) else None
+        return mean_loss(self.losses(scores, hits), weights) if np.size(scores) else None
+
+
+def mean_loss(losses: Floats, weights: ArrayLike | None = None) -> float:
+    """The mean of n losses, n > 0. weights (ArrayLike | None): One each, above 0."""
+    mass = as_weights(weights, len(losses))
+    return float(np.mean(losses)) if mass is None else float((mass * losses).sum() / mass.sum())
 
 
 def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,10 +72,32 @@ def listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """What a metric gives, as a plain number."""
-    value = metric(scores, hits)
+def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+    """What a metric gives, as a plain number. weights (ArrayLike | None): Whole numbers; see `why_not_weighted` for where it is None with them."""
+    if weights is None:
+        value = metric(scores, hits)
+    elif getattr(metric, "weighted", False):
+        value = metric(scores, hits, weights)
+    elif hasattr(metric, "losses"):
+        value = mean_loss(np.asarray(metric.losses(scores, hits)), weights) if np.size(scores) else None
+    elif why_not_weighted(metric, weights):
+        value = None
+    else:
+        times = np.asarray(weights).astype(np.intp)
+        value = metric(np.repeat(scores, times), np.repeat(as_hits(hits, len(times)), times))
     return None if value is None else float(value)
+
+
+def why_not_weighted(metric: Any, weights: ArrayLike | None) -> str:
+    """Why a metric cannot be had of pairs with these weights; "" where it can."""
+    if weights is None or getattr(metric, "weighted", False) or hasattr(metric, "losses"):
+        return ""
+    n = int(np.sum(weights))
+    return (
+        f"it takes no weights, and {n:,} pairs are too many to repeat (more than {MOST_REPEATED:,})"
+        if n > MOST_REPEATED
+        else ""
+    )
 
 
 def title_of(metric: Any, short: str) -> str:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..pairs.build import top_pairs
 from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
-from .metric import MeanLoss
+from .metric import MeanLoss, mean_loss
 
 # Log loss clips probabilities to this distance from 0 and 1, or a single miss that was scored 1 would make it infinite.
 CLIP = 1e-6
@@ -26,25 +26,32 @@ def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
     return (given - as_hits(hits, len(given))) ** 2
 
 
-def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """Mean squared difference of score and hit (Brier 1950), binary, per pair. None without pairs.
+def brier(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+    """Mean squared difference of score and hit (Brier 1950), binary, per pair. None without pairs. weights: One for each pair.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
-    return float(np.mean(squared_losses(scores, hits))) if np.size(scores) else None
+    return mean_loss(squared_losses(scores, hits), weights) if np.size(scores) else None
 
 
-def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """Mean of -log(score) for hits and -log(1 - score) for misses, scores clipped to [1e-6, 1 - 1e-6]. None without pairs.
+def log_loss(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+    """Mean of -log(score) for hits and -log(1 - score) for misses, scores clipped to [1e-6, 1 - 1e-6]. None without pairs. weights: As for `brier`.
 
     RAISES C001: values out of range. C002: lengths differ.
     """
-    return float(np.mean(log_losses(scores, hits))) if np.size(scores) else None
+    return mean_loss(log_losses(scores, hits), weights) if np.size(scores) else None
 
 
-def accuracy(pairs: Pairs) -> float | None:
-    """Share of tokens whose highest-scored tag is the gold one; a token without any pair counts as wrong. None without tokens."""
-    return float(np.count_nonzero(pairs.hits[top_pairs(pairs)]) / pairs.n_units) if pairs.n_units else None
+def accuracy(pairs: Pairs, weights: Floats | None = None, top: Ints | None = None) -> float | None:
+    """Share of tokens whose highest-scored tag is the gold one; a token without any pair counts as wrong. None without tokens.
+
+    weights (Floats | None): Of the pairs. top (Ints | None): Index of the highest-scored ones, where rows do not tell.
+    """
+    if not pairs.n_units:
+        return None
+    top = top_pairs(pairs) if top is None else top
+    right = pairs.hits[top]
+    return float((np.count_nonzero(right) if weights is None else weights[top][right].sum()) / pairs.n_units)
 
 
 class Brier(MeanLoss):

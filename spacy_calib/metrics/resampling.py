@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
+from ..types import Floats, Ints, Pairs, as_hits, as_probabilities, as_weights
 
 _CELLS_AT_ONCE = 1 << 22
 # Relative size below which a deviation counts as floating-point noise.
@@ -101,20 +101,27 @@ class Resampled:
         )  # fmt: skip
 
 
-def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> Resampled | None:
+def resample_mean(
+    values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, weights: ArrayLike | None = None
+) -> Resampled | None:
     """Resample the mean of n values by document.
 
     values: One finite number per pair. documents: The document of each pair (numbers or names, in any order).
     n_samples (int): Resamples; about ten times 1 / (1 - coverage) are needed for bounds of that coverage.
+    weights (ArrayLike | None): Of the pairs, above 0: a weight of 2 is the same pair twice.
     RETURNS (Resampled): None without pairs.
     RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
     """
-    found = resample_means([values], documents, n_samples, seed)
+    found = resample_means([values], documents, n_samples, seed, weights)
     return found[0] if found else None
 
 
 def resample_means(
-    columns: Sequence[ArrayLike], documents: ArrayLike, n_samples: int = 1000, seed: int = 0
+    columns: Sequence[ArrayLike],
+    documents: ArrayLike,
+    n_samples: int = 1000,
+    seed: int = 0,
+    weights: ArrayLike | None = None,
 ) -> list[Resampled] | None:
     """Resample the means of several values of the same pairs, all with the same resamples: as `resample_mean` for each, in much less time.
 
@@ -130,14 +137,15 @@ def resample_means(
     check_count("n_samples", n_samples)
     if not n:
         return None
-    counts = np.bincount(codes).astype(np.float64)
-    parts = [_Residuals.of(values, codes, counts) for values in given]
+    mass = as_weights(weights, n)
+    counts = np.bincount(codes, mass).astype(np.float64)
+    parts = [_Residuals.of(values, codes, counts, mass) for values in given]
     spread = [part for part in parts if not part.flat]
     if n_documents < 2 or not spread:
         return [Resampled(part.estimate, 0.0, np.zeros(n_samples), n_documents) for part in parts]
     rests = np.stack([part.rest for part in spread])
     stacked = np.concatenate([[counts, counts**2], rests, rests**2, rests * counts])
-    totals = np.concatenate([stacked @ weights for weights in resamples(n_documents, n_samples, seed)], axis=1)
+    totals = np.concatenate([stacked @ times for times in resamples(n_documents, n_samples, seed)], axis=1)
     sizes, squares = totals[:2]
     of_part = iter(zip(*np.split(totals[2:], 3), strict=True))
     small_sample = n_documents / (n_documents - 1)
@@ -171,13 +179,14 @@ class _Residuals:
     flat: bool
 
     @classmethod
-    def of(cls, values: Floats, codes: Ints, counts: Floats) -> _Residuals:
+    def of(cls, values: Floats, codes: Ints, counts: Floats, weights: Floats | None = None) -> _Residuals:
         # Taking off the first value makes the differences of equal values exactly 0.
         moved = values - values[0]
-        sums = np.bincount(codes, weights=moved)
+        held = moved if weights is None else weights * moved
+        sums = np.bincount(codes, weights=held)
         centre = sums.sum() / counts.sum()
         rest = sums - centre * counts
-        size = np.bincount(codes, weights=np.abs(moved)) + abs(centre) * counts
+        size = np.bincount(codes, weights=np.abs(held)) + abs(centre) * counts
         flat = math.sqrt(np.sum(rest**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
         return cls(float(values[0] + centre), rest, flat)
 
@@ -192,7 +201,12 @@ def mean_interval(
 
 
 def resample_difference(
-    loss_a: ArrayLike, loss_b: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0
+    loss_a: ArrayLike,
+    loss_b: ArrayLike,
+    documents: ArrayLike,
+    n_samples: int = 1000,
+    seed: int = 0,
+    weights: ArrayLike | None = None,
 ) -> Resampled | None:
     """Resample the mean of loss_a - loss_b of the same n pairs by document: what `holm_upper_bounds` takes.
 
@@ -208,20 +222,26 @@ def resample_difference(
             n_first=len(first),
             n_second=len(second),
         )
-    return resample_mean(first - second, documents, n_samples, seed)
+    return resample_mean(first - second, documents, n_samples, seed, weights)
 
 
 def paired_difference(
-    loss_a: ArrayLike, loss_b: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
+    loss_a: ArrayLike,
+    loss_b: ArrayLike,
+    documents: ArrayLike,
+    n_samples: int = 1000,
+    seed: int = 0,
+    coverage: float = 0.95,
+    weights: ArrayLike | None = None,
 ) -> Interval | None:
     """Mean of loss_a - loss_b with its two-sided interval and its one-sided upper bound, by document; below 0, a is better.
 
-    loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`). documents: See `resample_mean`.
+    loss_a, loss_b: Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`). documents, weights: See `resample_mean`.
     RETURNS (Interval): None without pairs; of zero width where all differences are equal.
     RAISES C001, C002: see `resample_mean`.
     """
     check_coverage(coverage)
-    resampled = resample_difference(loss_a, loss_b, documents, n_samples, seed)
+    resampled = resample_difference(loss_a, loss_b, documents, n_samples, seed, weights)
     return resampled.interval(coverage) if resampled else None
 
 

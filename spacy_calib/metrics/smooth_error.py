@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..types import Floats, as_hits, as_probabilities
+from ..types import Floats, as_hits, as_probabilities, as_weights
 from .metric import Metric
 
 # Steps of the grid on [0, 1]. On a million pairs that are as good as true, twice as many change smECE by less than 1e-7.
@@ -19,15 +19,18 @@ class SmoothedResiduals:
     ends: it lowers the amplitude of cos(pi k t) to exp(-(pi k sigma)^2 / 2) of what it was, and so two cosine transforms smooth
     the residuals of a grid, however many pairs there are. Each residual is shared by the two points of the grid around its score.
 
-    scores, hits: n of each, at least one.
+    scores, hits: n of each, at least one. weights: Likewise, or None.
     RAISES C001: values out of range. C002: lengths differ.
     """
 
-    def __init__(self, scores: ArrayLike, hits: ArrayLike):
+    def __init__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None):
         from scipy.fft import dct
 
         given = as_probabilities("scores", scores)
-        residuals = (as_hits(hits, len(given)) - given) / len(given)
+        mass = as_weights(weights, len(given))
+        residuals = (
+            (as_hits(hits, len(given)) - given) * (1.0 if mass is None else mass) / (len(given) if mass is None else mass.sum())
+        )
         left = np.minimum((given * STEPS).astype(np.intp), STEPS - 1)
         to_right = given * STEPS - left
         on_grid = np.bincount(left, residuals * (1 - to_right), STEPS + 1)
@@ -48,19 +51,19 @@ class SmoothedResiduals:
         return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
 
 
-def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike) -> float | None:
+def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
     """smECE (Blasiok and Nakkiran 2023): smECE_sigma for the one sigma that it equals, so that there is nothing to choose. None without pairs.
 
     It lies between the |mean score - share of hits| of all pairs and the l1 error of bins that hold one distinct score each.
 
-    scores: n probabilities. hits: n booleans.
+    scores: n probabilities. hits: n booleans. weights: n numbers above 0, or None.
     RAISES C001: values out of range. C002: lengths differ.
     """
     from scipy.optimize import brentq
 
     if not np.size(scores):
         return None
-    smoothed = SmoothedResiduals(scores, hits)
+    smoothed = SmoothedResiduals(scores, hits, weights)
     # At 0 no error is below sigma, at 1 none is above, but for rounding.
     return float(brentq(lambda sigma: min(1.0, smoothed.error(sigma)) - sigma, 0.0, 1.0))
 
@@ -71,10 +74,11 @@ class SmoothCalibrationError(Metric):
     registered = "spacy-calib.SmoothCalibrationError.v1"
     short = "smece"
     title = "smECE"
+    weighted = True
 
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
+    def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
         """See `smooth_calibration_error`."""
-        return smooth_calibration_error(scores, hits)
+        return smooth_calibration_error(scores, hits, weights)
 
 
 def make_smooth_calibration_error() -> SmoothCalibrationError:

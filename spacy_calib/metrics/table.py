@@ -10,10 +10,10 @@ import numpy as np
 
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
-from .calibration_error import calibration_error, ece, group_slices, mean_of
+from .calibration_error import calibration_error, ece, group_slices, mean_of, part_of
 from .error_interval import error_interval, mean_gmce_interval
 from .intervals import calibration_error_interval
-from .metric import figure_of, listed, losses
+from .metric import figure_of, listed, losses, why_not_weighted
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
 from .resampling import paired_difference
@@ -49,25 +49,30 @@ class ErrorRow:
 
 @dataclass(frozen=True)
 class Judging:
-    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents (Ints | None): Of each pair."""
+    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents (Ints | None): Of each pair.
+    weights (Floats | None): Of each pair, whole numbers: a weight of 2 is the same pair twice.
+    """
 
     n_bins: int
     seed: int
     documents: Ints | None
+    weights: Floats | None = None
 
     def row(self, group: str, tags: int, pairs: Pairs, calibrated: Floats, where: Any) -> ErrorRow:
         """The row of the pairs at `where`."""
         raw, new, hits = pairs.scores[where], calibrated[where], pairs.hits[where]
-        low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed) or (None, None)
-        floor = noise_floor(new, self.n_bins, seed=self.seed)
-        documents = self.documents
-        true = None if documents is None else error_interval(new, hits, documents[where], self.n_bins, seed=self.seed)
+        mass = part_of(self.weights, where)
+        low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed, weights=mass) or (None, None)
+        floor = noise_floor(new, self.n_bins, seed=self.seed, weights=mass)
+        true = None
+        if self.documents is not None:
+            true = error_interval(new, hits, self.documents[where], self.n_bins, seed=self.seed, weights=mass)
         return ErrorRow(
             group,
             tags,
-            len(raw),
-            calibration_error(raw, hits, self.n_bins),
-            calibration_error(new, hits, self.n_bins),
+            _count(raw, mass),
+            calibration_error(raw, hits, self.n_bins, weights=mass),
+            calibration_error(new, hits, self.n_bins, weights=mass),
             low,
             high,
             true.corrected if true else None,
@@ -80,10 +85,12 @@ class Judging:
     def mean_row(self, own: list[ErrorRow], pairs: Pairs, calibrated: Floats, groups: Groups) -> ErrorRow:
         """The unweighted mean of the groups' rows."""
         mean = {key: mean_of([getattr(row, key) for row in own]) for key in ("raw", "calibrated", "floor")}
-        floor = mean_gmce_floor(pairs, groups, calibrated, self.n_bins, seed=self.seed)
+        floor = mean_gmce_floor(pairs, groups, calibrated, self.n_bins, seed=self.seed, weights=self.weights)
         true = None
         if self.documents is not None:
-            true = mean_gmce_interval(pairs, groups, self.documents, calibrated, self.n_bins, seed=self.seed)
+            true = mean_gmce_interval(
+                pairs, groups, self.documents, calibrated, self.n_bins, seed=self.seed, weights=self.weights
+            )
         return ErrorRow(
             "mean",
             sum(row.tags for row in own),
@@ -105,17 +112,20 @@ def calibration_table(
     documents: Ints | None = None,
     unit: str = DOCUMENT,
     metrics: Mapping[str, Any] = PROPER,
+    weights: Floats | None = None,
+    top: Ints | None = None,
 ) -> dict[str, Any]:
     """Everything that `spacy calib evaluate` shows, as plain data.
 
     documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What they are, see `documents`.
-    metrics (Mapping): Short name -> metric; see `Metric`.
+    metrics (Mapping): Short name -> metric; see `Metric`. weights (Floats | None): Of each pair, whole numbers; a metric that cannot be had of
+        weighted pairs is None, and "reason" beside it says why. top (Ints | None): Index of each token's likeliest pair, where rows do not tell.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known; "errors": rows as in
         ErrorRow for all, each group and the mean;
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": see `changes`.
     RAISES C190: see `listed`.
     """
-    judging = Judging(n_bins, seed, documents)
+    judging = Judging(n_bins, seed, documents, weights)
     rows = [judging.row("all", len(groups.of_tag), pairs, calibrated, slice(None))]
     rows += [
         judging.row(name, size, pairs, calibrated, where)
@@ -125,23 +135,37 @@ def calibration_table(
     both = {"raw": pairs.scores, "calibrated": calibrated}
     return {
         "tokens": pairs.n_units,
-        "pairs": len(pairs),
-        "accuracy": accuracy(pairs),
+        "pairs": _count(pairs.scores, weights),
+        "accuracy": accuracy(pairs, weights, top),
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
         "errors": [asdict(row) for row in rows],
         "scores": {
-            "ece": {key: ece(pairs, values, n_bins) for key, values in both.items()},
-            **{
-                short: {key: figure_of(metric, values, pairs.hits) for key, values in both.items()}
-                for short, metric in listed(metrics).items()
-            },
+            "ece": {key: ece(pairs, values, n_bins, weights=weights, top=top) for key, values in both.items()},
+            **{short: _figures(metric, both, pairs, weights) for short, metric in listed(metrics).items()},
         },
-        "change": changes(pairs, calibrated, documents, seed, metrics),
+        "change": changes(pairs, calibrated, documents, seed, metrics, weights),
     }
 
 
+def _count(scores: Floats, weights: Floats | None) -> int:
+    """How many pairs there are."""
+    return len(scores) if weights is None else int(weights.sum())
+
+
+def _figures(metric: Any, both: Mapping[str, Floats], pairs: Pairs, weights: Floats | None) -> dict[str, Any]:
+    """What a metric says of raw and of calibrated scores; with "reason" where it can say nothing of weighted pairs."""
+    found: dict[str, Any] = {key: figure_of(metric, values, pairs.hits, weights) for key, values in both.items()}
+    why = why_not_weighted(metric, weights)
+    return {**found, "reason": why} if why else found
+
+
 def changes(
-    pairs: Pairs, calibrated: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Any] = PROPER
+    pairs: Pairs,
+    calibrated: Floats,
+    documents: Ints | None,
+    seed: int = 0,
+    metrics: Mapping[str, Any] = PROPER,
+    weights: Floats | None = None,
 ) -> dict[str, dict[str, float | None]]:
     """What calibration changed: of each metric that is a mean loss (log loss, Brier score) that of calibrated scores less that of raw ones,
     "value", with "low" and "high" of its 95 % interval by paired bootstrap over documents; below 0 is better. None where nothing can be said.
@@ -150,6 +174,6 @@ def changes(
     for name, loss in losses(metrics).items():
         new, old = loss(calibrated, pairs.hits), loss(pairs.scores, pairs.hits)
         of = np.zeros(len(pairs)) if documents is None else documents  # one document gives a value without an interval
-        interval = paired_difference(new, old, of, seed=seed)
+        interval = paired_difference(new, old, of, seed=seed, weights=weights)
         found[name] = {key: getattr(interval, key, None) for key in ("estimate", "low", "high")}
     return {name: {"value": one.pop("estimate"), **one} for name, one in found.items()}

@@ -46,6 +46,11 @@ def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
     return lambda scores, weights=None: adaptive_edges(scores, bins, weights)
 
 
+def edges_of(binner: Binner, scores: Floats, weights: Floats | None) -> Floats:
+    """What a binner gives; one that knows no weights is asked without, where there are none."""
+    return binner(scores) if weights is None else binner(scores, weights)
+
+
 def _ranks(scores: Floats, weights: Floats | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
     """Distinct scores, ascending, with the mass below and the mass at each of them. Integers where there are no weights."""
     if weights is None:

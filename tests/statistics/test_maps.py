@@ -67,7 +67,7 @@ def learned(maps: GroupedRecalibrator) -> list:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 7, 100]), st.sampled_from([1, 2, 9]))
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 def test_every_method_learns_the_same_bits_from_any_shards(seed, n_shards, digits):
     pairs, digests = make_pairs(120, seed, digits)
     counts = shards_of(pairs, digests, n_shards, np.random.default_rng(seed))

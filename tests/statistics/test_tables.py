@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
@@ -41,6 +41,7 @@ def merged_in_a_tree(parts: list, rng: np.random.Generator):
     return parts[0]
 
 
+@settings(deadline=None)
 @given(ROWS, st.integers(1, 7), st.integers(0, 2**32), st.sampled_from([1, 3, 1 << 14]), st.sampled_from([1, 4, 1 << 22]))
 def test_any_tree_of_shards_gives_the_bytes_of_one_pass(rows, n_shards, seed, most_blocks, piece):
     rng = np.random.default_rng(seed)
@@ -54,6 +55,7 @@ def test_any_tree_of_shards_gives_the_bytes_of_one_pass(rows, n_shards, seed, mo
         assert len(whole.documents) <= most_blocks
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_weighted_is_what_counting_the_pairs_gives(rows):
     counts = table(rows)
