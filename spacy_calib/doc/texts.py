@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 
 import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..expect.seen import TextUnits, digest
+from ..pairs.documents import SourceDocument
 from .annotations import Annotation
+
+
+def document_digest(document: SourceDocument, doc: Doc) -> int:
+    """64 bits of a document, by which it is known wherever it stands: of its name where it has one, else of the text that was met of it first
+    (and of its number, where a file numbers its documents). The place in a file does not count.
+    """
+    numbered = document.key[-1] if isinstance(document.key, tuple) else document
+    key = numbered.key if isinstance(numbered, SourceDocument) else None
+    name = repr(key) if isinstance(key, str) else f"{key if isinstance(key, int) else ''} {digest(doc.text)}"
+    return int.from_bytes(blake2b(f"{document.unit} {name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 class TextWatch:

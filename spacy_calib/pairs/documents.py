@@ -5,7 +5,7 @@ Parts of one document are alike. Where they are resampled as if each were a docu
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import NamedTuple
 
 # What a source gives a row of probabilities for: a token, or a document (DOCUMENT).
@@ -37,12 +37,20 @@ class DocumentNumbers:
         return self._numbers.setdefault(document, len(self._numbers))
 
     @property
+    def units(self) -> frozenset[str]:
+        """What the numbers count, see `joint_unit`."""
+        return frozenset(document.unit for document in self._numbers)
+
+    @property
     def unit(self) -> str:
-        """What the numbers count. A file of Docs among which some hold one sentence alone is not one of sentences."""
-        units = {document.unit for document in self._numbers}
-        if DOC in units:
-            units.discard(SENTENCE)
-        return " or ".join(sorted(units)) or DOC
+        """All of these in a word."""
+        return joint_unit(self.units)
+
+
+def joint_unit(units: Collection[str]) -> str:
+    """What documents of these units are together. A file of Docs among which some hold one sentence alone is not one of sentences."""
+    named = set(units) - ({SENTENCE} if DOC in units else set())
+    return " or ".join(sorted(named)) or DOC
 
 
 def counted(unit: str, n: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,11 +23,14 @@ from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.events import span_hits
 from ..doc.gold import gold_columns
 from ..doc.reading import document_of
+from ..doc.texts import document_digest
 from ..errors import calib_error
-from ..pairs.documents import TOKEN, DocumentNumbers
-from ..pairs.marginals import Scores, hints_of, stack
+from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
+from ..pairs.marginals import Scores, hints_of
 from ..pairs.unknown_gold import UnknownGold
 from ..sources.base import Source
+from ..statistics.readings import FoundSpans, Readings
+from ..statistics.totals import Totals
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128
@@ -64,6 +67,29 @@ class FitData:
     unjudged_documents: Ints
     words: Words | None
     doc_documents: Ints
+
+    @classmethod
+    def of(cls, source: Source, pipe: Any, readings: Readings, totals: Totals) -> FitData:
+        """What was read of documents, and what was counted over these and perhaps more."""
+        pairs, unjudged = readings.pairs(totals.n_with_gold), readings.pairs_without_gold()
+        return cls(
+            pairs=pairs,
+            gold=readings.gold,
+            documents=readings.of_rows[pairs.rows],
+            counts=totals.counts,
+            n_docs=readings.n_documents,
+            n_unknown=totals.n_unknown,
+            n_gold=totals.n_gold,
+            why_missing=totals.why_missing,
+            spans=_span_data(source, readings) if source.span_labels(pipe) else None,
+            span_counts=totals.span_counts,
+            unit=joint_unit(totals.units),
+            unknown=totals.unknown(source.labels(pipe)),
+            unjudged=unjudged,
+            unjudged_documents=readings.of_rows[unjudged.rows],
+            words=readings.words,
+            doc_documents=readings.documents,
+        )
 
     def check(self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float) -> None:
         """RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: more than the share max_unknown of them.
@@ -102,59 +128,12 @@ def collect_fit_data(
     words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
     RAISES C024, C040, C041: what the source found is no probability.
     """
-    reader = _Reader(source, pipe, lowest, event, words_of)
-    parts = [part for batch in util.minibatch(examples, size=_BATCH) if (part := reader.read(batch)) is not None]
-    return reader.joined(parts)
+    reader = Reader(source, pipe, lowest, event, words_of)
+    readings = Readings.joined(list(reader.batches(examples)))
+    return FitData.of(source, pipe, readings, reader.totals())
 
 
-@dataclass(frozen=True, eq=False)
-class _Tokens:
-    """The tokens of a batch, or of all: what the source and the gold say of them.
-
-    marginals (Marginals): Entries above the lowest score. hits (NDArray[bool]): Whether the label of each entry is a gold one.
-    known (NDArray[bool]): Whether the gold says so. gold (Ints): Column of each token's gold label, as in FitData; -2 also where the source gives no score. unjudged (NDArray[bool]):
-        Whether a token could have gold and has none. documents (Ints): The document of each token.
-    """
-
-    marginals: Marginals
-    hits: NDArray[np.bool_]
-    known: NDArray[np.bool_]
-    gold: Ints
-    unjudged: NDArray[np.bool_]
-    documents: Ints
-
-    @classmethod
-    def joined(cls, parts: Sequence[_Tokens]) -> _Tokens:
-        return cls(
-            stack([part.marginals for part in parts]),
-            _joined((part.hits for part in parts), bool),
-            _joined((part.known for part in parts), bool),
-            _joined((part.gold for part in parts), np.intp),
-            _joined((part.unjudged for part in parts), bool),
-            _joined((part.documents for part in parts), np.intp),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _FoundSpans:
-    """The spans of a batch. hits (Ints): Of each, see SpanData. documents (Ints): Of each."""
-
-    spans: Spans
-    hits: Ints
-    documents: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """What a batch gave. doc_documents (Ints): The document of each Doc. words (Words | None): See FitData."""
-
-    tokens: _Tokens
-    spans: _FoundSpans | None
-    doc_documents: Ints
-    words: Words | None
-
-
-class _Reader:
+class Reader:
     """Reads batches of examples, and adds up what is counted over all of them; the arguments are those of `collect_fit_data`."""
 
     def __init__(self, source: Source, pipe: Any, lowest: float, event: str, words_of: Callable[[Sequence[Doc]], Words] | None):
@@ -163,13 +142,20 @@ class _Reader:
         self.labels: Sequence[str] = ()
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
-        self.gold_spans: Counter[int] = Counter()
         self.confusions: Counter[tuple[int, int]] = Counter()
         self.numbers = DocumentNumbers()
+        self._digests: list[int] = []
         self.n_unknown = self.n_gold = self.n_with_gold = 0
         self.why_missing = ""
 
-    def read(self, batch: Sequence[Example]) -> _Part | None:
+    def batches(self, examples: Iterable[Example]) -> Iterator[Readings]:
+        """What was read, batch by batch."""
+        for batch in util.minibatch(examples, size=_BATCH):
+            part = self.read(batch)
+            if part is not None:
+                yield part
+
+    def read(self, batch: Sequence[Example]) -> Readings | None:
         """None where no Doc of the batch can be read."""
         given = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         counted = (eg.predicted if self.annotation.any_label else eg.reference for eg in given)
@@ -182,14 +168,30 @@ class _Reader:
             return None
         scores = self.source.read(self.pipe, [eg.predicted for eg in readable])
         self.labels = self.source.labels(self.pipe)  # a recognizer may have met new ones while it ran
-        documents = np.array([self.numbers.number(document_of(eg)) for eg in readable], dtype=np.intp)
-        spans = None if scores.spans is None else self._spans(readable, scores.spans, documents)
+        numbers = [self._number(eg) for eg in readable]
+        spans = None if scores.spans is None else self._spans(readable, scores.spans)
         words = (
             None if self.words_of is None else replace(self.words_of([eg.predicted for eg in readable]), hints=hints_of(scores))
         )
-        return _Part(self._tokens(readable, scores, documents), spans, documents, words)
+        return Readings(
+            documents=np.array(numbers, dtype=np.intp),
+            digests=np.array([self._digests[number] for number in numbers], dtype=np.uint64),
+            n_rows=np.array([self.annotation.n_units(eg.predicted) for eg in readable], dtype=np.intp),
+            spans=spans,
+            words=words,
+            **self._entries(readable, scores),
+        )
 
-    def _tokens(self, examples: Sequence[Example], scores: Scores, documents: Ints) -> _Tokens:
+    def _number(self, example: Example) -> int:
+        """Of the example's document."""
+        document = document_of(example)
+        number = self.numbers.number(document)
+        if number == len(self._digests):
+            self._digests.append(document_digest(document, example.reference))
+        return number
+
+    def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, NDArray[Any]]:
+        """Of the rows and the entries, see Readings."""
         marginals = scores.above(self.lowest)
         wanted = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, wanted, (*self.labels, *self.annotation.none))
@@ -204,56 +206,35 @@ class _Reader:
         unjudged = (gold.columns == -2) & np.concatenate([_may_have_gold(eg.predicted, self.annotation) for eg in examples])
         unjudged[unscored] = False
         hits, known = _hits_of(self.annotation, examples, marginals, columns, self.labels)
-        of_token = np.repeat(documents, [self.annotation.n_units(eg.predicted) for eg in examples])
-        return _Tokens(replace(marginals, names=None), hits, known, columns, unjudged, of_token)
+        entries = {"rows": marginals.rows, "tags": marginals.tags, "scores": marginals.scores, "hits": hits, "known": known}
+        return {"gold": columns, "unjudged": unjudged, **entries}
 
-    def _spans(self, examples: Sequence[Example], spans: Spans, documents: Ints) -> _FoundSpans:
+    def _spans(self, examples: Sequence[Example], spans: Spans) -> FoundSpans:
         hits = hits_of_spans(self.annotation, examples, spans, self.source.span_labels(self.pipe), self.event)
-        for document, eg in zip(documents.tolist(), examples, strict=True):
-            self.gold_spans[document] += len(self.annotation.spans_on(eg.reference))
-        return _FoundSpans(spans, hits, documents[_example_of(examples, spans)])
-
-    def joined(self, parts: Sequence[_Part]) -> FitData:
-        """All that was read. parts: Of each batch."""
-        tokens = _Tokens.joined([part.tokens for part in parts])
-        found = [part.spans for part in parts if part.spans is not None]
-        every = tokens.marginals
-        has_gold = np.flatnonzero(tokens.known)
-        rows = every.rows[has_gold]
-        unjudged = np.flatnonzero(tokens.unjudged[every.rows])
-        no_hits = np.zeros(len(unjudged), dtype=bool)
-        return FitData(
-            pairs=Pairs(rows, every.tags[has_gold], every.scores[has_gold], tokens.hits[has_gold], self.n_with_gold),
-            gold=tokens.gold,
-            documents=tokens.documents[rows],
-            counts=self.counts,
-            n_docs=len(self.numbers),
-            n_unknown=self.n_unknown,
-            n_gold=self.n_gold,
-            why_missing=self.why_missing,
-            spans=self._span_data(found, parts) if self.source.span_labels(self.pipe) else None,
-            span_counts=self.span_counts,
-            unit=self.numbers.unit,
-            unknown=UnknownGold.of(_named(self.confusions, self.labels, self.counts), self.n_unknown, self.counts, self.labels),
-            unjudged=Pairs(every.rows[unjudged], every.tags[unjudged], every.scores[unjudged], no_hits, len(tokens.gold)),
-            unjudged_documents=tokens.documents[every.rows[unjudged]],
-            words=None if self.words_of is None else Words.joined([part.words for part in parts if part.words is not None]),
-            doc_documents=_joined((part.doc_documents for part in parts), np.intp),
+        return FoundSpans(
+            spans, hits, np.array([len(self.annotation.spans_on(eg.reference)) for eg in examples], dtype=np.intp)
         )
 
-    def _span_data(self, found: Sequence[_FoundSpans], parts: Sequence[_Part]) -> SpanData:
-        spans = stack_spans([one.spans for one in found], [len(part.tokens.gold) for part in parts])
-        return SpanData(
-            spans,
-            self.source.raw_span_scores(spans),
-            _joined((one.hits for one in found), np.intp),
-            _joined((one.documents for one in found), np.intp),
-            np.array([self.gold_spans[document] for document in range(len(self.numbers))] if found else [], dtype=np.intp),
+    def totals(self) -> Totals:
+        """What was counted so far."""
+        named = Counter(_named(self.confusions, self.labels, self.counts))
+        return Totals(
+            self.n_with_gold,
+            self.n_gold,
+            self.n_unknown,
+            self.counts,
+            self.span_counts,
+            named,
+            self.numbers.units,
+            self.why_missing,
         )
 
 
-def _joined(arrays: Iterable[NDArray[Any]], dtype: type) -> NDArray[Any]:
-    return np.concatenate([np.zeros(0, dtype=dtype), *arrays])
+def _span_data(source: Source, readings: Readings) -> SpanData:
+    found = readings.spans or FoundSpans(stack_spans([], []), *np.zeros((2, 0), dtype=np.intp))
+    gold = np.bincount(readings.documents, found.gold, readings.n_documents) if len(found.gold) else found.gold
+    of_span = readings.of_rows[found.spans.starts]
+    return SpanData(found.spans, source.raw_span_scores(found.spans), found.hits, of_span, gold.astype(np.intp))
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:

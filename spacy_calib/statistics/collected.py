@@ -1,0 +1,170 @@
+"""All that a fit needs of any number of shards, in a form that adds up: the same bytes in whatever order the shards come together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CalibError, calib_error
+from ..expect.seen import SeenTexts
+from ..schema import Misfit, choice, digests, listed, record, whole
+from .distinct import count_distinct, lowest
+from .file import pack, unpack
+from .identity import IDENTITY, SHARD, Identity, Shard, check_complete, joined_shards
+from .readings import Readings
+from .sample import Sample
+from .tables import PairCounts
+from .totals import TOTALS, Totals
+
+Digests = NDArray[np.uint64]
+
+FOR_FIT = "fit"
+_HEADER = record(
+    {
+        "statistics_for": choice(FOR_FIT), "identity": IDENTITY, "shards": listed(SHARD), "totals": TOTALS, "pairs_sampled_from": whole(),
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class FitStatistics:
+    """identity (Identity): Whose they are. shards (tuple[Shard, ...]): What was added up. totals (Totals): Counts of gold.
+    pairs (PairCounts): The pairs with gold that reach the threshold. documents (Digests): The lowest digests of documents, see `distinct`.
+    seen (SeenTexts): Digests of texts. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the sample has `sample.n_pairs`.
+    """
+
+    identity: Identity
+    shards: tuple[Shard, ...]
+    totals: Totals
+    pairs: PairCounts
+    documents: Digests
+    seen: SeenTexts
+    sample: Sample
+    size: int
+
+    @classmethod
+    def of(cls, identity: Identity, readings: Readings, seen: SeenTexts) -> FitStatistics:
+        """Those of documents that were read, of no shard yet and without the totals."""
+        pairs = readings.pairs(0)
+        kept = np.flatnonzero(pairs.scores >= identity.threshold)
+        of_pair = np.repeat(readings.digests, readings.n_rows)[pairs.rows[kept]]
+        table = PairCounts.of(pairs.tags[kept], pairs.scores[kept], pairs.hits[kept], of_pair)
+        return cls(
+            identity,
+            (),
+            Totals(),
+            table,
+            lowest([readings.digests]),
+            seen,
+            Sample.of(readings, identity.sample),
+            int(readings.sizes.sum()),
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence[FitStatistics]) -> FitStatistics:
+        """All parts as one: the same bytes in whatever order, and by whatever tree, they are merged. parts (Sequence): One at least.
+
+        RAISES C425: statistics of different models, labels, thresholds or settings. C426: a shard is there twice.
+        """
+        first = parts[0]
+        for part in parts[1:]:
+            first.identity.check_same(part.identity, first.name, part.name)
+        return cls(
+            first.identity,
+            joined_shards([part.shards for part in parts]),
+            Totals.merged([part.totals for part in parts]),
+            PairCounts.merged([part.pairs for part in parts]),
+            lowest(part.documents for part in parts),
+            SeenTexts.of(np.concatenate([part.seen.digests for part in parts])),
+            Sample.merged([part.sample for part in parts]),
+            sum(part.size for part in parts),
+        )
+
+    def merge(self, other: FitStatistics) -> FitStatistics:
+        """See `merged`."""
+        return FitStatistics.merged([self, other])
+
+    def named(self, shard: Shard, totals: Totals) -> FitStatistics:
+        """The statistics of a shard, with what was counted in it."""
+        return replace(self, shards=(shard,), totals=Totals.merged([totals]))
+
+    @property
+    def name(self) -> str:
+        """How messages call them."""
+        return "shard " + ", ".join(f"'{shard.name}'" for shard in self.shards[:3]) + (" and others" if len(self.shards) > 3 else "")
+
+    @property
+    def sampled_all(self) -> bool:
+        """Whether the sample holds every document."""
+        return self.sample.n_pairs == self.size
+
+    @cached_property
+    def n_documents(self) -> int:
+        """Documents with scores; beyond a million an estimate."""
+        return count_distinct(self.documents)
+
+    def check_complete(self) -> None:
+        """RAISES C428: shards are missing, by the names of the others."""
+        check_complete(self.shards)
+
+    # Files
+
+    def to_bytes(self) -> bytes:
+        """The content of a file, see `file`."""
+        header = {
+            "statistics_for": FOR_FIT,
+            "identity": self.identity.state(),
+            "shards": [vars(shard) for shard in self.shards],
+            "totals": self.totals.state(),
+            "pairs_sampled_from": self.size,
+        }
+        arrays = {f"pairs.{name}": array for name, array in self.pairs.arrays().items()}
+        arrays |= {f"sample.{name}": array for name, array in self.sample.readings.arrays().items()}
+        return pack(header, {**arrays, "documents": self.documents, "texts": self.seen.digests})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: object = "these bytes") -> FitStatistics:
+        """What `to_bytes` gave. path: Where they come from, for the message.
+
+        RAISES C427: they cannot be read. C429: another version. C430: they are statistics for something else.
+        """
+        header, arrays = unpack(data, path)
+        check_purpose(header, FOR_FIT, path)
+        try:
+            return cls._from_parts(_HEADER(header, "header"), arrays)
+        except (Misfit, CalibError) as error:
+            raise calib_error("C427", path=path, why=getattr(error, "message", str(error))) from None
+
+    @classmethod
+    def _from_parts(cls, held: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FitStatistics:
+        """RAISES Misfit, C420: they do not fit one another."""
+        identity = Identity.from_state(held["identity"])
+        for name in ("documents", "texts"):
+            if name not in arrays:
+                raise Misfit(name, "there")
+        return cls(
+            identity,
+            joined_shards([[Shard(**shard) for shard in held["shards"]]]),
+            Totals.from_state(held["totals"]),
+            PairCounts.from_arrays(_below("pairs.", arrays)),
+            digests(arrays["documents"], "documents"),
+            SeenTexts(digests(arrays["texts"], "texts")),
+            Sample(Readings.of_arrays(_below("sample.", arrays)), identity.sample),
+            held["pairs_sampled_from"],
+        )
+
+
+def check_purpose(header: dict[str, Any], wanted: str, path: object) -> None:
+    """RAISES C430: the statistics were collected for something else."""
+    given = header.get("statistics_for")
+    if given != wanted and given in ("fit", "evaluate"):
+        raise calib_error("C430", path=path, given=given, wanted=wanted)
+
+
+def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,132 @@
+"""Whose statistics they are: what must be the same of two for them to be added up, and what tells shards apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ..errors import calib_error
+from ..schema import listed, number, record, text, whole
+
+# A shard that is called so is the first of these of the second.
+_ONE_OF_MANY = re.compile(r"(\d+)/(\d+)")
+_NAMED = 8
+_SHOWN = 60
+
+# The saved forms of Identity and Shard.
+IDENTITY = record(
+    {
+        "weights": text, "component": text, "kind": text, "layer": text, "labels": listed(text), "span_labels": listed(text),
+        "threshold": number(0.0, 1.0), "lowest": number(0.0, 1.0), "event": text, "source": text, "label_map": text,
+        "cells": whole(), "sample": whole(1), "fit": text,
+    }
+)  # fmt: skip
+SHARD = record({"name": text, "digest": text, "documents": whole()})
+
+# How an error names what differs.
+_CALLED = {
+    "weights": "the weights of the component",
+    "component": "the component",
+    "kind": "the kind of component",
+    "layer": "what is labelled",
+    "labels": "the labels",
+    "span_labels": "the labels of spans",
+    "threshold": "the threshold (--threshold)",
+    "lowest": "the lowest score",
+    "event": "when a span is right (--event)",
+    "source": "the settings of the source",
+    "label_map": "the label map (--map)",
+    "cells": "the form of the tables (--bounded)",
+    "sample": "the size of the sample (--sample)",
+    "fit": "the fit of the calib pipe",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """weights (str): Fingerprint of the component's weights, see `sources.fingerprint`. component, kind (str): Its name and type.
+    layer (str): The annotation that its labels are of. labels, span_labels (tuple[str, ...]): Columns of the tables.
+    threshold (float): Scores below it are in no table. lowest (float): Scores below it are not in the sample either. event (str): When a span is right.
+    source, label_map (str): Settings, as JSON. cells (int): Cells of the bounded form, 0 for exact tables. sample (int): Pairs, see `Sample`.
+    fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
+    """
+
+    weights: str
+    component: str
+    kind: str
+    layer: str
+    labels: tuple[str, ...]
+    span_labels: tuple[str, ...]
+    threshold: float
+    lowest: float
+    event: str
+    source: str
+    label_map: str
+    cells: int
+    sample: int
+    fit: str = ""
+
+    def check_same(self, other: Identity, one: str, another: str) -> None:
+        """RAISES C425: they differ. one, another (str): What the two belong to, for the message."""
+        for part in fields(Identity):
+            mine, theirs = getattr(self, part.name), getattr(other, part.name)
+            if mine != theirs:
+                given, wanted = _apart(mine, theirs)
+                raise calib_error(
+                    "C425", one=one, another=another, what=_CALLED[part.name], given=given[:_SHOWN], wanted=wanted[:_SHOWN]
+                )
+
+    def state(self) -> dict[str, Any]:
+        """Plain data, of the form IDENTITY."""
+        return {**asdict(self), "labels": list(self.labels), "span_labels": list(self.span_labels)}
+
+    @classmethod
+    def from_state(cls, held: dict[str, Any]) -> Identity:
+        """Rebuild from a state that IDENTITY has read."""
+        return cls(**{**held, "labels": tuple(held["labels"]), "span_labels": tuple(held["span_labels"])})
+
+
+def _apart(mine: Any, theirs: Any) -> tuple[str, str]:
+    """What two values differ in, as words. Of long lists the first label that is not where it is in the other."""
+    if isinstance(mine, tuple):
+        first = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs)))
+        both = (f"{len(one)} labels, number {first + 1} {one[first]!r}" if first < len(one) else f"{len(one)} labels" for one in (mine, theirs))
+        return next(both), next(both)
+    return str(mine) or "none", str(theirs) or "none"
+
+
+@dataclass(frozen=True, order=True)
+class Shard:
+    """A part of the data. name (str): As it was called. digest (str): Of its content. documents (int): That were read of it."""
+
+    name: str
+    digest: str
+    documents: int
+
+
+def joined_shards(parts: Sequence[Sequence[Shard]]) -> tuple[Shard, ...]:
+    """The shards of all parts by name. RAISES C426: one is there twice, by its name or its content."""
+    shards = sorted(shard for part in parts for shard in part)
+    by_content: dict[str, Shard] = {}
+    for shard, before in zip(shards, [None, *shards], strict=False):
+        twice = before if before is not None and before.name == shard.name else None
+        if shard.documents:
+            twice = twice or by_content.get(shard.digest)
+            by_content[shard.digest] = shard
+        if twice is not None:
+            why = "the same content" if twice.digest == shard.digest else "other content"
+            raise calib_error("C426", name=shard.name, other=twice.name, why=why)
+    return tuple(shards)
+
+
+def check_complete(shards: Sequence[Shard]) -> None:
+    """RAISES C428: some shards are called "2/7", and others of the seven are missing."""
+    named = [match for shard in shards if (match := _ONE_OF_MANY.fullmatch(shard.name))]
+    for total in sorted({match[2] for match in named}):
+        held = {int(match[1]) for match in named if match[2] == total}
+        missing = [f"{number}/{total}" for number in range(1, int(total) + 1) if number not in held]
+        if missing:
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            raise calib_error("C428", n=len(held), total=total, missing=", ".join(missing[:_NAMED]) + more)

@@ -1,0 +1,258 @@
+"""What a source and the gold say of Docs, as arrays of which the Docs can be taken one by one. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..context.words import SHAPES, Words
+from ..schema import Misfit
+from ..types import Floats, Ints, Pairs, Spans, stack_spans
+
+Flags = NDArray[np.bool_]
+Digests = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class FoundSpans:
+    """The spans of some Docs. hits (Ints): Of each: 1 right, 0 wrong, -1 where its gold is not known. gold (Ints): Gold spans of each Doc."""
+
+    spans: Spans
+    hits: Ints
+    gold: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """n Docs that follow one another. A row is a token, or a document where each has one row.
+
+    documents (Ints), digests (Digests): The document of each Doc as a number, and its digest. n_rows (Ints): Rows of each Doc.
+    gold (Ints): Of each row, the column of its gold label: -1 where the component does not know it, -2 where there is none or no score.
+    unjudged (Flags): Of each row, whether it could have gold and has none.
+    rows, tags (Ints), scores (Floats): The entries that reach the lowest score, row by row. hits (Flags): Whether each is a gold label.
+    known (Flags): Whether the gold says so. spans (FoundSpans | None): None for a source of labels of rows alone.
+    words (Words | None): What stands in the tokens; None where it was not asked for.
+    """
+
+    documents: Ints
+    digests: Digests
+    n_rows: Ints
+    gold: Ints
+    unjudged: Flags
+    rows: Ints
+    tags: Ints
+    scores: Floats
+    hits: Flags
+    known: Flags
+    spans: FoundSpans | None
+    words: Words | None
+
+    def __len__(self) -> int:
+        return len(self.n_rows)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """First row of each Doc, and the end of the last."""
+        return _starts_of(self.n_rows)
+
+    @cached_property
+    def entry_starts(self) -> Ints:
+        """First entry of each Doc, and the end of the last."""
+        return np.searchsorted(self.rows, self.starts)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Of each Doc the entries of rows with gold or without, at least 1: what a sample of Docs is measured by."""
+        taken = self.known | self.unjudged[self.rows]
+        sums = np.concatenate([[0], np.cumsum(taken)])
+        return np.maximum(1, np.diff(sums[self.entry_starts]))
+
+    # Looking at all Docs
+
+    @cached_property
+    def of_rows(self) -> Ints:
+        """The document of each row."""
+        return np.repeat(self.documents, self.n_rows)
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.documents.max(initial=-1)) + 1
+
+    def pairs(self, n_units: int) -> Pairs:
+        """The entries with gold. n_units (int): Rows with gold."""
+        index = np.flatnonzero(self.known)
+        return Pairs(self.rows[index], self.tags[index], self.scores[index], self.hits[index], n_units)
+
+    def pairs_without_gold(self) -> Pairs:
+        """Those of the rows that have no gold and could have some; their hits mean nothing."""
+        index = np.flatnonzero(self.unjudged[self.rows])
+        none = np.zeros(len(index), dtype=bool)
+        return Pairs(self.rows[index], self.tags[index], self.scores[index], none, len(self.gold))
+
+    # Parts and wholes
+
+    @classmethod
+    def joined(cls, parts: Sequence[Readings]) -> Readings:
+        """Those of batches that follow one another, with spans and words all or none."""
+        offsets = np.cumsum([0, *(len(part.gold) for part in parts)])
+        plain = {key: _join((getattr(part, key) for part in parts), kind) for key, kind in _PLAIN.items() if key != "rows"}
+        found = [part.spans for part in parts if part.spans is not None]
+        spans = None
+        if found:
+            stacked = stack_spans([one.spans for one in found], [len(part.gold) for part in parts])
+            spans = FoundSpans(stacked, *(_join((getattr(one, key) for one in found), np.intp) for key in ("hits", "gold")))
+        read = [part.words for part in parts if part.words is not None]
+        return cls(
+            documents=_join((part.documents for part in parts), np.intp),
+            rows=_join((part.rows + offset for part, offset in zip(parts, offsets, strict=False)), np.intp),
+            spans=spans,
+            words=Words.joined(read) if read else None,
+            **plain,
+        )
+
+    def take(self, docs: Ints) -> Readings:
+        """Some of the Docs, in this order."""
+        rows, entries = _ranges(self.starts, docs), _ranges(self.entry_starts, docs)
+        moved = np.repeat(_starts_of(self.n_rows[docs])[:-1] - self.starts[docs], np.diff(self.entry_starts)[docs])
+        places = {**dict.fromkeys(("documents", "digests", *_OF_DOCS), docs), **dict.fromkeys(_OF_ROWS, rows)}
+        places |= dict.fromkeys(_OF_ENTRIES, entries)
+        return Readings(
+            rows=self.rows[entries] + moved,
+            spans=None if self.spans is None else self._take_spans(self.spans, docs),
+            words=None if self.words is None else _words_at(self.words, docs, _ranges(self.words.starts, docs)),
+            **{key: getattr(self, key)[place] for key, place in places.items()},
+        )
+
+    def _take_spans(self, found: FoundSpans, docs: Ints) -> FoundSpans:
+        of_doc = np.searchsorted(self.starts, found.spans.starts, side="right") - 1
+        counts = np.bincount(of_doc, minlength=len(self))
+        index = np.argsort(of_doc, kind="stable")[_ranges(_starts_of(counts), docs)]
+        moved = np.repeat(_starts_of(self.n_rows[docs])[:-1] - self.starts[docs], counts[docs])
+        spans = found.spans.take(index)
+        shifted = Spans(spans.starts + moved, spans.ends + moved, spans.labels, spans.token_scores, spans.own, spans.chosen)
+        return FoundSpans(shifted, found.hits[index], found.gold[docs])
+
+    def digest_of(self, doc: int) -> int:
+        """A digest of all that is held of one Doc, but for the number of its document."""
+        return _digest_of(self.take(np.array([doc])).arrays())
+
+    # Saving
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it by name, but for the numbers of the documents."""
+        made = {key: getattr(self, key) for key in ("digests", *_OF_DOCS, *_OF_ROWS, "rows", *_OF_ENTRIES)}
+        if self.spans is not None:
+            made |= {f"spans.{key}": getattr(self.spans.spans, key) for key in _OF_SPANS}
+            made |= {"spans.hits": self.spans.hits, "spans.gold": self.spans.gold}
+        if self.words is not None:
+            made |= {f"words.{key}": getattr(self.words, key) for key in ("starts", *_OF_WORDS)}
+            for held in _OF_WORDS_BY_NAME:
+                made |= {f"words.{held}.{name}": column for name, column in sorted(getattr(self.words, held).items())}
+        return made
+
+    @classmethod
+    def of_arrays(cls, held: Mapping[str, NDArray[Any]]) -> Readings:
+        """Rebuild from `arrays`. RAISES Misfit: an array is missing, or of another type or length than the others say."""
+        plain = {key: _held(held, key, kind) for key, kind in _PLAIN.items()}
+        spans = words = None
+        if "spans.hits" in held:
+            found = Spans(**{key: _held(held, f"spans.{key}", kind) for key, kind in _OF_SPANS.items()})
+            spans = FoundSpans(found, _held(held, "spans.hits", np.intp), _held(held, "spans.gold", np.intp))
+        if "words.starts" in held:
+            more: dict[str, Any] = {
+                part: {key.split(".", 2)[2]: column for key, column in held.items() if key.startswith(f"words.{part}.")}
+                for part in _OF_WORDS_BY_NAME
+            }
+            fixed: dict[str, Any] = {
+                key: _held(held, f"words.{key}", kind) for key, kind in {"starts": np.intp, **_OF_WORDS}.items()
+            }
+            words = Words(**fixed, **more)
+        made = cls(documents=numbered(plain["digests"]), spans=spans, words=words, **plain)
+        _check_lengths(made)
+        return made
+
+
+def numbered(digests: Digests) -> Ints:
+    """The number of each document among the distinct ones, in the order of their digests."""
+    return np.unique(digests, return_inverse=True)[1].astype(np.intp)
+
+
+# Name of an array -> its type.
+_OF_DOCS = {"n_rows": np.intp}
+_OF_ROWS = {"gold": np.intp, "unjudged": np.bool_}
+_OF_ENTRIES = {"tags": np.intp, "scores": np.float64, "hits": np.bool_, "known": np.bool_}
+_PLAIN = {"digests": np.uint64, **_OF_DOCS, **_OF_ROWS, "rows": np.intp, **_OF_ENTRIES}
+_OF_SPANS = {
+    "starts": np.intp, "ends": np.intp, "labels": np.intp, "token_scores": np.float64, "own": np.float64, "chosen": np.bool_,
+}  # fmt: skip
+_OF_WORDS = {"forms": np.uint64, "endings": np.uint64, "counts": np.bool_}
+_OF_WORDS_BY_NAME = ("shapes", "columns", "hints")
+
+
+def _held(held: Mapping[str, NDArray[Any]], key: str, kind: Any) -> NDArray[Any]:
+    if key not in held:
+        raise Misfit(key, "there")
+    array = held[key]
+    if array.ndim != 1 or array.dtype.kind != np.dtype(kind).kind:
+        raise Misfit(key, f"a one-dimensional array of {np.dtype(kind)}")
+    return array.astype(kind, copy=False)
+
+
+def _check_lengths(made: Readings) -> None:
+    """RAISES Misfit: arrays that speak of the same things differ in length, or rows, tags or spans point nowhere."""
+    n_docs, n_rows, n_entries = len(made.n_rows), len(made.gold), len(made.rows)
+    wanted = {"digests": n_docs, "unjudged": n_rows, **dict.fromkeys(_OF_ENTRIES, n_entries)}
+    for key, n in wanted.items():
+        if len(getattr(made, key)) != n:
+            raise Misfit(key, f"as long as the others ({n})")
+    rises = not len(made.rows) or (made.rows[0] >= 0 and made.rows[-1] < n_rows and bool((np.diff(made.rows) >= 0).all()))
+    if not rises or (made.n_rows < 0).any() or int(made.n_rows.sum()) != n_rows or (made.tags < 0).any():
+        raise Misfit("rows", "an array that never falls, within the Docs")
+    if made.spans is not None:
+        spans, n_spans = made.spans.spans, len(made.spans.hits)
+        within = not n_spans or (spans.starts.min() >= 0 and spans.ends.max() <= n_rows and (spans.starts < spans.ends).all())
+        if len(spans) != n_spans or len(made.spans.gold) != n_docs or not within:
+            raise Misfit("spans", "within the Docs")
+    if made.words is not None and (
+        len(made.words.starts) != n_docs + 1
+        or len(made.words) != made.words.starts[-1]
+        or any(len(column) != len(made.words) for part in _OF_WORDS_BY_NAME for column in getattr(made.words, part).values())
+        or set(made.words.shapes) != set(SHAPES)
+    ):
+        raise Misfit("words", "of these Docs")
+
+
+def _join(arrays: Iterable[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=kind), *arrays])
+
+
+def _starts_of(counts: Ints) -> Ints:
+    return np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(counts)])
+
+
+def _ranges(starts: Ints, parts: Ints) -> Ints:
+    """The indices from starts[i] to before starts[i + 1] of each of these parts, one after the other."""
+    lengths = np.diff(starts)[parts]
+    ends = np.cumsum(lengths)
+    return np.repeat(starts[parts] - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def _words_at(words: Words, docs: Ints, tokens: Ints) -> Words:
+    by_name = ({name: column[tokens] for name, column in getattr(words, held).items()} for held in _OF_WORDS_BY_NAME)
+    shapes, columns, hints = by_name
+    starts = _starts_of(np.diff(words.starts)[docs])
+    return Words(starts, words.forms[tokens], words.endings[tokens], shapes, words.counts[tokens], columns, hints)
+
+
+def _digest_of(arrays: Mapping[str, NDArray[Any]]) -> int:
+    found = blake2b(digest_size=8)
+    for key, array in arrays.items():
+        found.update(f"{key}{array.dtype}{array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return int.from_bytes(found.digest(), "little")
