@@ -254,6 +254,13 @@ _MESSAGES = {
     "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
     # Statistics that add up
     "C420": "A table of counts cannot be read: {why}; collect its shard again, or copy the file anew.",
+    "C425": "The statistics of {one} and of {another} cannot go together: {what} differ ({given}; {wanted}); collect both with the same model and options.",
+    "C426": "The shard '{name}' is there twice: '{other}' has {why}; give each shard once, under a name of its own (--shard).",
+    "C427": "The statistics in {path} cannot be read: {why}; collect the shard again, or copy the file anew.",
+    "C428": "Of {total} shards there are {n}: {missing} missing; give the statistics of all of them.",
+    "C429": "The statistics in {path} are of version {given}, but this spacy-calib reads version {wanted}; collect them with this one.",
+    "C430": "The statistics in {path} were collected for `calib {given}`, not for `calib {wanted}`; collect them {how}.",
+    "C431": "A setting of the source of '{component}' is left to the fit, which shards cannot choose one by one; name it in the config, or fit on the data itself.",
     # Scores as files
     "C440": "{path} needs pyarrow to be unpacked, which is not installed; run `pip install spacy-calib[parquet]`, or give it as .jsonl.gz.",
     "C441": "{path} has no column '{name}'; it has: {given}. Name the one that is meant (--text-column, --id-column), or rename it.",

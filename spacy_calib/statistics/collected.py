@@ -96,7 +96,11 @@ class FitStatistics:
     @property
     def name(self) -> str:
         """How messages call them."""
-        return "shard " + ", ".join(f"'{shard.name}'" for shard in self.shards[:3]) + (" and others" if len(self.shards) > 3 else "")
+        return (
+            "shard "
+            + ", ".join(f"'{shard.name}'" for shard in self.shards[:3])
+            + (" and others" if len(self.shards) > 3 else "")
+        )
 
     @property
     def sampled_all(self) -> bool:
@@ -163,7 +167,8 @@ def check_purpose(header: dict[str, Any], wanted: str, path: object) -> None:
     """RAISES C430: the statistics were collected for something else."""
     given = header.get("statistics_for")
     if given != wanted and given in ("fit", "evaluate"):
-        raise calib_error("C430", path=path, given=given, wanted=wanted)
+        how = "without --judge" if wanted == FOR_FIT else "with --judge"
+        raise calib_error("C430", path=path, given=given, wanted=wanted, how=how)
 
 
 def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -92,7 +92,10 @@ def _apart(mine: Any, theirs: Any) -> tuple[str, str]:
     """What two values differ in, as words. Of long lists the first label that is not where it is in the other."""
     if isinstance(mine, tuple):
         first = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs)))
-        both = (f"{len(one)} labels, number {first + 1} {one[first]!r}" if first < len(one) else f"{len(one)} labels" for one in (mine, theirs))
+        both = (
+            f"{len(one)} labels, number {first + 1} {one[first]!r}" if first < len(one) else f"{len(one)} labels"
+            for one in (mine, theirs)
+        )
         return next(both), next(both)
     return str(mine) or "none", str(theirs) or "none"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -137,6 +137,15 @@ class Readings:
         spans = found.spans.take(index)
         shifted = Spans(spans.starts + moved, spans.ends + moved, spans.labels, spans.token_scores, spans.own, spans.chosen)
         return FoundSpans(shifted, found.hits[index], found.gold[docs])
+
+    def with_spans_in_order(self) -> Readings:
+        """The same with the spans of each Doc in an order of their own, those on the Doc first: batches may hold candidates in any order."""
+        if self.spans is None:
+            return self
+        held = self.spans.spans
+        of_doc = np.searchsorted(self.starts, held.starts, side="right")
+        order = np.lexsort((held.own, held.labels, held.ends, held.starts, ~held.chosen, of_doc))
+        return replace(self, spans=FoundSpans(held.take(order), self.spans.hits[order], self.spans.gold))
 
     def digest_of(self, doc: int) -> int:
         """A digest of all that is held of one Doc, but for the number of its document."""

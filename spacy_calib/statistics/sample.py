@@ -31,7 +31,7 @@ class Sample:
         distinct, of_doc = np.unique(readings.digests, return_inverse=True)
         sizes = np.bincount(of_doc, readings.sizes, len(distinct)).astype(np.intp)
         before = np.cumsum(sizes) - sizes
-        kept = readings.take(np.flatnonzero(before[of_doc] < most))
+        kept = readings.take(np.flatnonzero(before[of_doc] < most)).with_spans_in_order()
         _, of_doc, n_docs = np.unique(kept.digests, return_inverse=True, return_counts=True)
         own = np.zeros(len(kept), dtype=np.uint64)
         for doc in np.flatnonzero(n_docs[of_doc] > 1).tolist():  # else the document says where it stands

@@ -1,0 +1,130 @@
+"""Statistics of one shard, read as a fit reads its examples, with the memory of a part of the shard at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import partial
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example
+
+from ..calibration.plan import lowest_taken
+from ..calibration.tokens import lowest_score
+from ..context.tokens import TokenContext
+from ..doc.annotations import Annotation
+from ..doc.texts import TextWatch
+from ..doc.words import words_of
+from ..errors import calib_error
+from ..expect.seen import SeenTexts
+from ..pairs.documents import TOKEN
+from ..sources.fingerprint import fingerprint
+from ..sources.mapped import map_of, with_map
+from ..statistics.collected import FitStatistics
+from ..statistics.identity import Identity, Shard
+from ..statistics.readings import Readings
+from ..statistics.sample import MOST_PAIRS
+from .fit_data import Reader
+from .registered import scalings
+from .settling import learn_labels
+
+if TYPE_CHECKING:
+    from .component import Calibrator
+
+# So many entries are read before they are added up.
+_AT_ONCE = 2_000_000
+
+
+def collect_statistics(
+    pipe: Calibrator, examples: Iterable[Example], shard: str, *, sample: int = MOST_PAIRS, at_once: int = _AT_ONCE
+) -> FitStatistics:
+    """What a fit of a calib pipe needs of one shard; the pipe itself is not changed, and may be fitted or not.
+
+    pipe (Calibrator): In its pipeline; its source, threshold and event say what is read. examples (Iterable[Example]): As for `Calibrator.fit`.
+    shard (str): A name that no other shard has; "2/7" is the second of seven, which are all wanted then. sample (int): Pairs of whole
+        documents that are kept as they are. at_once (int): Entries that are held before they are added up.
+    RAISES C021 to C024, C028, C033 to C035, C040, C041: the component, or what it gives. C431: a setting was left to the fit.
+    """
+    first, examples = with_first(examples)
+    if with_map(pipe.source, None).unsettled:
+        raise calib_error("C431", component=pipe.source.component)
+    examples = learn_labels(pipe, examples)
+    nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
+    annotation = pipe.source.annotation(component)
+    reader = Reader(pipe.source, component, lowest_of_all(pipe, annotation), pipe.event, read_words(pipe, annotation))
+    content = blake2b(digest_size=16)
+    parts: list[FitStatistics] = []
+    held: list[Readings] = []
+    watch = TextWatch(annotation)
+
+    def add_up() -> None:
+        readings = Readings.joined(held)
+        seen = SeenTexts.of(watch.units().digests)
+        made = FitStatistics.of(identity_of(pipe, nlp, component, sample), readings, seen)
+        parts[:] = [FitStatistics.merged([*parts, made])]
+        held.clear()
+
+    for readings in reader.batches(watch.over(examples)):
+        for array in readings.arrays().values():
+            content.update(np.ascontiguousarray(array).tobytes())
+        held.append(readings)
+        if sum(len(part.rows) for part in held) >= at_once:
+            add_up()
+    add_up()
+    found = parts[0]
+    return found.named(Shard(shard, content.hexdigest(), found.n_documents), reader.totals())
+
+
+def identity_of(pipe: Calibrator, nlp: Language | None, component: Any, sample: int = MOST_PAIRS) -> Identity:
+    """Whose statistics those of a pipe are, as it stands. sample (int): See Identity."""
+    source = pipe.source
+    annotation = source.annotation(component)
+    return Identity(
+        weights="" if nlp is None else fingerprint(nlp, component),
+        component=source.component,
+        kind=source.kind(component),
+        layer=annotation.name,
+        labels=tuple(source.labels(component)),
+        span_labels=tuple(source.span_labels(component)),
+        threshold=pipe.threshold,
+        lowest=lowest_of_all(pipe, annotation),
+        event=annotation.span_event or pipe.event,
+        source=_settings(source),
+        label_map=json.dumps(map_of(source) or {}, sort_keys=True, ensure_ascii=False),
+        cells=0,
+        sample=sample,
+    )
+
+
+def _settings(source: Any) -> str:
+    """The settings of a source, as far as they are plain."""
+    inner = with_map(source, None)
+    plain = {key: held for key, held in vars(inner).items() if isinstance(held, (str, int, float, bool)) and key != "component"}
+    return json.dumps({"class": type(inner).__name__, **plain}, sort_keys=True, ensure_ascii=False)
+
+
+def lowest_of_all(pipe: Calibrator, annotation: Annotation) -> float:
+    """The lowest score that any fit of the pipe looks at, whichever scaling it is told to take."""
+    if not pipe.source.distributions or annotation.overlapping:
+        return pipe.threshold
+    return min(lowest_taken(pipe), lowest_score(pipe.threshold, *scalings().values()))
+
+
+def read_words(pipe: Calibrator, annotation: Annotation) -> Any:
+    """What a context is to know of tokens, whether the pipe has one or not."""
+    if annotation.unit != TOKEN:
+        return None
+    context = pipe.context or pipe.tokens.context
+    functions = context.functions if isinstance(context, TokenContext) else ()
+    return partial(words_of, functions=functions, first=annotation.first)
+
+
+def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
+    """(the first example, all of them)."""
+    rest: Iterator[Example] = iter(examples)
+    first = next(rest, None)
+    return first, rest if first is None else chain([first], rest)

@@ -1,0 +1,228 @@
+"""Statistics of shards come to the same bytes in whatever order and by whatever tree they are merged, and a file of them is checked."""
+
+from __future__ import annotations
+
+import io
+import random
+import zipfile
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_calib.context.words import SHAPES, Words
+from spacy_calib.errors import CalibError
+from spacy_calib.expect.seen import SeenTexts
+from spacy_calib.statistics.collected import FitStatistics
+from spacy_calib.statistics.distinct import count_distinct, lowest
+from spacy_calib.statistics.identity import Identity, Shard
+from spacy_calib.statistics.readings import FoundSpans, Readings, numbered
+from spacy_calib.statistics.sample import Sample
+from spacy_calib.statistics.totals import Totals
+from spacy_calib.types import Spans
+from tests import strategies  # noqa: F401  (its settings of hypothesis)
+
+LABELS = ("A", "B", "C")
+
+
+def identity(**changed) -> Identity:
+    held = {
+        "weights": "w", "component": "tagger", "kind": "Tagger", "layer": "tag", "labels": LABELS, "span_labels": ("X",), "threshold": 0.01,
+        "lowest": 0.0001, "event": "exact", "source": "{}", "label_map": "{}", "cells": 0, "sample": 40,
+    }  # fmt: skip
+    return Identity(**{**held, **changed})
+
+
+def read_doc(rng: random.Random, digest: int) -> Readings:
+    """One made-up Doc of some tokens, with entries, spans and words."""
+    n = rng.randint(1, 5)
+    entries = [
+        (row, tag, rng.choice((0.001, 0.25, 0.5, 1 / 3, rng.random())))
+        for row in range(n)
+        for tag in range(3)
+        if rng.random() < 0.7
+    ]
+    rows, tags, scores = (
+        np.array([entry[i] for entry in entries], dtype=kind) for i, kind in enumerate((np.intp, np.intp, float))
+    )
+    gold = np.array([rng.randint(-2, 2) for _ in range(n)], dtype=np.intp)
+    starts = np.array([rng.randrange(n) for _ in range(rng.randint(0, 2))], dtype=np.intp)
+    k = len(starts)
+    spans = Spans(starts, starts + 1, np.zeros(k, np.intp), np.full(k, 0.5), np.full(k, 0.4), np.arange(k) == 0)
+    forms = np.array([rng.randrange(9) for _ in range(n)], dtype=np.uint64)
+    words = Words(
+        np.array([0, n]), forms, forms, {name: forms > 4 for name in SHAPES}, forms > 0, {}, {"sure": forms.astype(float)}
+    )
+    return Readings(
+        documents=np.zeros(1, np.intp), digests=np.array([digest], dtype=np.uint64), n_rows=np.array([n]), gold=gold, unjudged=gold == -2,
+        rows=rows, tags=tags, scores=scores, hits=tags == gold[rows], known=gold[rows] != -2,
+        spans=FoundSpans(spans, np.ones(k, np.intp), np.array([k])), words=words,
+    )  # fmt: skip
+
+
+def shard(docs: list[Readings], name: str, **changed) -> FitStatistics:
+    readings = Readings.joined(docs)
+    seen = SeenTexts.of(readings.digests)
+    counts = Counter({"B": len(docs), "A": 2})
+    totals = Totals(
+        len(readings.gold), 3, 1, counts, Counter(), Counter({("B", "A"): 1, ("", name): 1}), frozenset({"document"})
+    )
+    made = FitStatistics.of(identity(**changed), readings, seen)
+    return made.named(Shard(name, name, len(docs)), totals)
+
+
+def split(docs: list[Readings], n: int) -> list[list[Readings]]:
+    return [docs[i::n] for i in range(n)]
+
+
+@given(st.integers(0, 1000), st.sampled_from([2, 7, 100]))
+def test_any_tree_of_merges_gives_the_same_bytes(seed, n):
+    rng = random.Random(seed)
+    # Some documents have several Docs, which may lie in different shards.
+    docs = [read_doc(rng, rng.randrange(60) << 50) for _ in range(120)]
+    parts = [shard(own, str(i)) for i, own in enumerate(split(docs, n))]
+    whole = FitStatistics.merged(parts).to_bytes()
+    while len(parts) > 1:
+        rng.shuffle(parts)
+        k = rng.randint(2, min(3, len(parts)))
+        parts[:k] = [FitStatistics.merged(parts[:k])]
+    assert parts[0].to_bytes() == whole
+    assert FitStatistics.from_bytes(whole).to_bytes() == whole
+
+
+@given(st.integers(0, 1000), st.sampled_from([2, 7]))
+def test_shards_hold_what_one_pass_holds(seed, n):
+    rng = random.Random(seed)
+    docs = [read_doc(rng, rng.randrange(1 << 64)) for _ in range(60)]
+    merged, whole = FitStatistics.merged([shard(own, str(i)) for i, own in enumerate(split(docs, n))]), shard(docs, "all")
+    for one, other in (
+        (merged.pairs.arrays(), whole.pairs.arrays()),
+        (merged.sample.readings.arrays(), whole.sample.readings.arrays()),
+    ):
+        assert list(one) == list(other)
+        assert all(np.array_equal(one[key], other[key]) and one[key].dtype == other[key].dtype for key in one)
+    assert np.array_equal(merged.documents, whole.documents)
+    assert (merged.size, merged.n_documents, merged.sampled_all) == (whole.size, 60, False)
+
+
+def test_a_sample_holds_whole_documents_up_to_the_one_that_reaches_the_number():
+    rng = random.Random(3)
+    docs = Readings.joined([read_doc(rng, digest) for digest in (50, 10, 30, 10, 20)])
+    sizes = {digest: int(docs.sizes[docs.digests == digest].sum()) for digest in (10, 20, 30, 50)}
+    assert set(Sample.of(docs, sizes[10]).readings.digests.tolist()) == {10}
+    held = Sample.of(docs, sizes[10] + 1)
+    assert held.readings.digests.tolist() == [10, 10, 20]
+    assert held.readings.documents.tolist() == [0, 0, 1]
+    assert held.n_pairs == sizes[10] + sizes[20]
+    assert Sample.of(docs).n_pairs == docs.sizes.sum()
+
+
+def test_docs_taken_in_another_order_and_back_are_what_they_were():
+    rng = random.Random(5)
+    docs = Readings.joined([read_doc(rng, digest) for digest in range(9)])
+    order = np.array(rng.sample(range(9), 9))
+    back = docs.take(order).take(np.argsort(order))
+    assert all(np.array_equal(one, other) for one, other in zip(docs.arrays().values(), back.arrays().values(), strict=True))
+    alone = docs.take(np.array([4]))
+    assert numbered(alone.digests).tolist() == [0]
+    assert (alone.starts[-1], len(alone.words)) == (docs.n_rows[4], docs.n_rows[4])
+
+
+def test_spans_of_a_batch_may_come_in_any_order():
+    doc = read_doc(random.Random(7), 1)
+    k = 5
+    starts = np.arange(k) % len(doc.gold)
+    spans = Spans(starts, starts + 1, np.zeros(k, np.intp), np.arange(k) / 8, np.arange(k) / 16, np.arange(k) == 3)
+    order = np.array([4, 2, 3, 0, 1])
+    one = replace(doc, spans=FoundSpans(spans, np.arange(k) % 2, np.array([2])))
+    other = replace(doc, spans=FoundSpans(spans.take(order), np.arange(k)[order] % 2, np.array([2])))
+    assert Sample.of(one).readings.digest_of(0) == Sample.of(other).readings.digest_of(0) != other.digest_of(0)
+
+
+def test_documents_are_counted_exactly_and_estimated_where_there_are_too_many():
+    digests = np.random.default_rng(1).integers(0, 1 << 64, 50_000, dtype=np.uint64)
+    assert count_distinct(lowest([digests, digests])) == 50_000
+    assert count_distinct(lowest([digests], 4096), 4096) == pytest.approx(50_000, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"weights": "v"},
+            r"C425.*shard 'a' and of shard 'b' cannot go together: the weights of the component differ \(w; v\)",
+        ),
+        ({"labels": ("A", "Z", "C")}, r"the labels differ \(3 labels, number 2 'B'; 3 labels, number 2 'Z'\)"),
+        ({"labels": LABELS[:2]}, r"the labels differ \(3 labels, number 3 'C'; 2 labels\)"),
+        ({"threshold": 0.05}, r"the threshold \(--threshold\) differ \(0.01; 0.05\)"),
+        ({"event": "overlap"}, r"when a span is right \(--event\) differ"),
+        ({"cells": 64}, r"the form of the tables \(--bounded\) differ"),
+    ],
+)
+def test_other_statistics_are_refused_by_name(changed, sentence):
+    rng = random.Random(1)
+    one, other = shard([read_doc(rng, 1)], "a"), shard([read_doc(rng, 2)], "b", **changed)
+    with pytest.raises(CalibError, match=sentence):
+        one.merge(other)
+
+
+def test_one_shard_twice_is_refused():
+    one = shard([read_doc(random.Random(1), 1)], "a")
+    with pytest.raises(CalibError, match="C426.*'a' is there twice: 'a' has the same content"):
+        FitStatistics.merged([one, one])
+    copy = one.named(Shard("b", "a", 1), Totals())
+    with pytest.raises(CalibError, match="'b' is there twice: 'a' has the same content"):
+        one.merge(copy)
+    with pytest.raises(CalibError, match="'a' is there twice: 'a' has other content"):
+        one.merge(one.named(Shard("a", "z", 1), Totals()))
+
+
+def test_missing_shards_are_named():
+    rng = random.Random(1)
+    parts = [shard([read_doc(rng, i)], f"{i}/7") for i in (1, 3, 4, 7)]
+    with pytest.raises(CalibError, match="C428.*Of 7 shards there are 4: 2/7, 5/7, 6/7 missing"):
+        FitStatistics.merged(parts).check_complete()
+    shard([read_doc(rng, 1)], "any name").check_complete()
+
+
+def changed_header(data: bytes, old: str, new: str) -> bytes:
+    """The file with another header."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as held, zipfile.ZipFile(made, "w") as copy:
+        for name in held.namelist():
+            content = held.read(name)
+            copy.writestr(name, content.replace(old.encode(), new.encode()) if name == "header.json" else content)
+    return made.getvalue()
+
+
+def test_damaged_files_are_one_sentence():
+    data = shard([read_doc(random.Random(1), i) for i in range(9)], "a").to_bytes()
+    flipped = bytearray(data)
+    flipped[len(data) // 2] ^= 255
+    broken = {
+        "cut short": data[: len(data) // 2],
+        "C427": bytes(flipped),
+        "it is no such file": b"not a file of statistics",
+        "C429.*version 99, but this spacy-calib reads version 1": changed_header(data, '"version": 1', '"version": 99'),
+        "C430.*collected for `calib evaluate`": changed_header(data, '"statistics_for": "fit"', '"statistics_for": "evaluate"'),
+        "'header.identity.weights' is not there": changed_header(data, '"weights"', '"heights"'),
+        "has no header.json": changed_header(data, "", "").replace(b"header.json", b"hooter.json"),
+    }
+    for sentence, content in broken.items():
+        with pytest.raises(CalibError, match=sentence):
+            FitStatistics.from_bytes(content, "some.npz")
+    assert FitStatistics.from_bytes(data).name == "shard 'a'"
+
+
+def test_arrays_that_do_not_fit_one_another_are_refused():
+    held = read_doc(random.Random(2), 1).arrays()
+    for key in ("digests", "rows", "gold", "spans.gold", "words.forms"):
+        with pytest.raises(ValueError, match="is not"):
+            Readings.of_arrays({**held, key: np.append(held[key], held[key][:1])})
+        with pytest.raises(ValueError, match="is not"):
+            Readings.of_arrays({name: array for name, array in held.items() if name != key})
+    with pytest.raises(ValueError, match="is not"):
+        Readings.of_arrays({**held, "scores": held["scores"].astype(str)})
