@@ -36,7 +36,7 @@ CORE = [
     "counts",
     "statistics",
 ]
-SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "cli", "__init__"]
+SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "spark", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
 # The one arrow against the flow: `spacy_calib.report` is a room that can be called, and then runs the command of that name.
 CALLED = ("report/__init__", "cli/api")
@@ -157,6 +157,12 @@ def test_nothing_imports_presidio():
     # Nor may it: Presidio need not be there.
     users = [module for module in MODULES for name, _ in imports_of(module) if name in (".presidio", "presidio_analyzer")]
     assert set(users) == {"presidio"}
+
+
+def test_nothing_imports_spark():
+    # Nor may it: Spark need not be there.
+    users = [module for module in MODULES for name, _ in imports_of(module) if name == "pyspark" or name.startswith(".spark")]
+    assert {room_of(module) for module in users} == {"spark"}
 
 
 def modules_after(*steps: str) -> list[set[str]]:

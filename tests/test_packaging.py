@@ -148,7 +148,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert "Requires-Python: >=3.10\n" in metadata
     for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):
         assert f"Requires-Dist: {requirement}" in metadata
-    for extra in ("transformers", "plots", "report", "presidio", "test", "dev", "docs", "coverage"):
+    for extra in ("transformers", "plots", "report", "presidio", "spark", "test", "dev", "docs", "coverage"):
         assert f"Provides-Extra: {extra}\n" in metadata
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: presidio-analyzer")]
     assert needed
