@@ -4,8 +4,9 @@
     python scripts/coref_table.py training/model corpus/dev.spacy --output dev.json --plot dev.png
 
 The files are those of configs/gum_coref/scripts/convert.py: gold words and gold mentions. MODEL is a pipeline; with --train `calib_coref` is put behind it
-and learns: its penalty (unless it is given) and its maps come from cross-validation over the train documents, and nothing is chosen on DATA. All pairs of mentions are judged: raw by
-their exact probability, calibrated by the maps of their kinds, or below .01 by the share of such pairs of their kinds. Intervals resample documents.
+and learns: its penalty (unless it is given) and the calibration of pairs come from cross-validation over the train documents, and nothing is chosen on DATA. All pairs of mentions are
+judged: raw by their exact probability, calibrated as the component does it, or below .01 by the share of such pairs of their kinds. Intervals resample documents. The same once more with
+the mentions that the pipeline finds itself: of pairs those whose two mentions are in the gold.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,16 @@ from typing import Any
 import numpy as np
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from tqdm import tqdm
 
 from spacy_calib.coref.component import CoreferenceResolver
 from spacy_calib.coref.inference.calibration import PAIR_GROUPS, PairCalibration
-from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares, as_clusters
+from spacy_calib.coref.inference.figures import FIGURES, NOTHING, Shares
 from spacy_calib.coref.inference.pairs import pair_chances
 from spacy_calib.coref.mentions import clusters_in
+from spacy_calib.coref.scoring import clusters_of_several, found_clusters
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor
 from spacy_calib.metrics.error_interval import ResampledError, resample_error
 from spacy_calib.pairs.folds import contiguous_folds
@@ -56,16 +58,20 @@ class Judged:
     documents: list[Ints] = field(default_factory=list)
     figures: dict[str, Shares] = field(default_factory=lambda: dict.fromkeys(FIGURES, NOTHING))
     names: list[str] = field(default_factory=list)
+    genres: list[str] = field(default_factory=list)
+    # Mentions: of the predicted Docs, of those that are in the gold, of the gold.
+    mentions: Ints = field(default_factory=lambda: np.zeros(3, dtype=np.intp))
     words: int = 0
     seconds: float = 0.0
 
 
-def examples_of(nlp: Language, file: Path, mentions: str) -> Iterator[Example]:
-    """Gold documents, with the same words and mentions on the predicted Doc and nothing else."""
+def examples_of(nlp: Language, file: Path, pipe: CoreferenceResolver, gold_mentions: bool = True) -> Iterator[Example]:
+    """Gold documents, with the same words and speakers on the predicted Doc, the same mentions or none, and nothing else."""
     for gold in DocBin().from_disk(file).get_docs(nlp.vocab):
         words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
         predicted = Doc(nlp.vocab, words=words, spaces=spaces)
-        predicted.spans[mentions] = [predicted[span.start : span.end] for span in gold.spans[mentions]]
+        for key in [pipe.speakers, *([pipe.mentions] if gold_mentions else [])]:
+            predicted.spans[key] = [Span(predicted, span.start, span.end, span.label) for span in gold.spans.get(key, ())]
         yield Example(predicted, gold)
 
 
@@ -78,7 +84,7 @@ def train(nlp: Language, file: Path, penalty: float | None) -> None:
     """Put the component behind the others, and let it learn."""
     nlp.add_pipe(COMPONENT, config={"penalty": penalty})
     pipe = component_of(nlp)
-    examples = list(examples_of(nlp, file, pipe.mentions))
+    examples = list(examples_of(nlp, file, pipe))
     began = time.process_time()
     pipe.initialize(lambda: tqdm(examples, desc="Reading", disable=None), nlp=nlp)
     learned = pipe.learned
@@ -95,7 +101,7 @@ def judge_held_out(pipe: CoreferenceResolver) -> dict[str, Any]:
     calibrated: list[Floats] = []
     for one, fold in zip(documents, folds, strict=True):
         others = [other for other, of in zip(documents, folds, strict=True) if of != fold]
-        maps = PairCalibration.fit(others, pipe.recalibrator, pipe.name)
+        maps = PairCalibration.fit(others, pipe.recalibrator, pipe.name, pipe.context)
         calibrated.append(maps.predict(one.pairs, one.places))
     scores = {"raw": np.concatenate([one.pairs.chances for one in documents]), "calibrated": np.concatenate(calibrated)}
     hits = np.concatenate([one.hits(*one.kept) for one in documents])
@@ -104,9 +110,10 @@ def judge_held_out(pipe: CoreferenceResolver) -> dict[str, Any]:
     return errors_of(name, scores, hits, numbers, n_bins=_BINS)
 
 
-def judge(nlp: Language, pipe: CoreferenceResolver, file: Path) -> Judged:
+def judge(nlp: Language, pipe: CoreferenceResolver, file: Path, gold_mentions: bool = True) -> Judged:
     found = Judged()
-    for number, example in enumerate(tqdm(examples_of(nlp, file, pipe.mentions), desc="Judging", disable=None)):
+    examples = examples_of(nlp, file, pipe, gold_mentions)
+    for number, example in enumerate(tqdm(examples, desc="Judging", disable=None)):
         doc = example.predicted
         for name, other in nlp.pipeline:
             if other is not pipe:
@@ -117,16 +124,21 @@ def judge(nlp: Language, pipe: CoreferenceResolver, file: Path) -> Judged:
         found.seconds += time.process_time() - began
         found.words += len(doc)
         found.names.append(str(example.reference.user_data.get("id", number)))
-        clusters = clusters_in(view.found, pipe.gold_of(example))
+        found.genres.append(str(example.reference.user_data.get("genre", "")))
+        gold = pipe.gold_of(example)
+        known = np.array([(span.start, span.end) in gold for span in view.mentions], dtype=bool)
+        found.mentions += [len(known), known.sum(), len(gold)]
+        clusters = clusters_in(view.found, gold)
         later, earlier = np.tril_indices(len(view), -1)
+        in_gold = known[later] & known[earlier]
+        later, earlier = later[in_gold], earlier[in_gold]
         found.raw.append(pair_chances(view.antecedents).matrix()[later, earlier])
         found.calibrated.append(view.matrix()[later, earlier])
         found.hits.append(clusters[later] == clusters[earlier])
         found.groups.append(view.found.places.groups(later, earlier))
         found.documents.append(np.full(len(later), number))
-        ours, gold = ([one for one in as_clusters(labels.tolist()) if len(one) > 1] for labels in (view.first, clusters))
         for name, figure in FIGURES.items():
-            found.figures[name] += figure(ours, gold)
+            found.figures[name] += figure(found_clusters(view), clusters_of_several(gold))
     return found
 
 
@@ -165,36 +177,60 @@ def table(found: Judged) -> dict[str, Any]:
     print("\n| clusters of two or more | precision | recall | F |\n| --- | ---: | ---: | ---: |")
     for name, shares in found.figures.items():
         print(f"| {name.upper()} | {shares.p:.3f} | {shares.r:.3f} | {shares.f:.3f} |")
+    ours, both, gold = found.mentions.tolist()
+    print(f"\n{ours:,} mentions, {both:,} of them among the {gold:,} of the gold.")
     raw, calibrated, hits, groups, documents = (
         np.concatenate(own) for own in (found.raw, found.calibrated, found.hits, found.groups, found.documents)
     )
     scores = {"raw": raw, "calibrated": calibrated}
     result: dict[str, Any] = {
         "figures": {name: {"p": one.p, "r": one.r, "f": one.f} for name, one in found.figures.items()},
+        "mentions": {"found": ours, "in_gold": both, "gold": gold},
         "all": errors_of(f"All pairs, bins of {BIN_SIZE:,} (paper: {PAPER})", scores, hits, documents, bin_size=BIN_SIZE),
     }
     kept = np.flatnonzero(raw >= LEAST)
     likely = {kind: own[kept] for kind, own in scores.items()}
     name = f"Pairs of .01 and more before calibration, {_BINS} adaptive bins"
     result["likely"] = errors_of(name, likely, hits[kept], documents[kept], n_bins=_BINS)
-    print(
-        "\n| kinds of mentions, distance | pairs of .01 and more | in one cluster | raw | calibrated |\n| --- | ---: | ---: | ---: | ---: |"
-    )
-    result["groups"] = {}
-    for number, group in enumerate(PAIR_GROUPS):
-        own = np.flatnonzero(groups[kept] == number)
-        if len(own):
-            errors = {kind: calibration_error(one[own], hits[kept][own], n_bins=_BINS) for kind, one in likely.items()}
-            result["groups"][group] = {"pairs": len(own), "share": float(np.mean(hits[kept][own])), **errors}
-            print(
-                f"| {group} | {len(own):,} | {np.mean(hits[kept][own]):.3f} | {errors['raw']:.3f} | {errors['calibrated']:.3f} |"
-            )
-    print("\n| document | pairs | in one cluster | expected, raw | expected, calibrated |\n| --- | ---: | ---: | ---: | ---: |")
-    for name, expected, better, gold in zip(found.names, found.raw, found.calibrated, found.hits, strict=True):
-        print(f"| {name} | {len(gold):,} | {gold.sum():,} | {expected.sum():,.0f} | {better.sum():,.0f} |")
+    kinds = np.array(PAIR_GROUPS)[groups[kept]]
+    result["groups"] = parts("kinds of mentions, distance", kinds, PAIR_GROUPS, likely, hits[kept])
+    genres = np.array(found.genres)[documents[kept]]
+    result["genres"] = parts("genre", genres, sorted(set(found.genres)), likely, hits[kept])
+    result["documents"] = by_document(found)
     result["seconds_a_thousand_words"] = 1000 * found.seconds / found.words
     print(f"\n{result['seconds_a_thousand_words']:.3f} s of CPU time for 1,000 words, from the parse to `Doc._.coref`.")
     return result
+
+
+def parts(what: str, of_pair: Any, names: Sequence[str], scores: dict[str, Floats], hits: Any) -> dict[str, Any]:
+    """The calibration error within each of these parts of the pairs."""
+    print(f"\n| {what} | pairs of .01 and more | in one cluster | raw | calibrated |\n| --- | ---: | ---: | ---: | ---: |")
+    result: dict[str, Any] = {}
+    for name in names:
+        own = np.flatnonzero(of_pair == name)
+        if len(own):
+            errors = {kind: calibration_error(one[own], hits[own], n_bins=_BINS) for kind, one in scores.items()}
+            result[name] = {"pairs": len(own), "share": float(np.mean(hits[own])), **errors}
+            print(f"| {name} | {len(own):,} | {np.mean(hits[own]):.3f} | {errors['raw']:.3f} | {errors['calibrated']:.3f} |")
+    return result
+
+
+def by_document(found: Judged) -> dict[str, Any]:
+    """What was expected of each document, and how far documents spread: log(gold pairs / expected pairs)."""
+    print("\n| document | pairs | in one cluster | expected, raw | expected, calibrated |\n| --- | ---: | ---: | ---: | ---: |")
+    ratios: dict[str, list[float]] = {"raw": [], "calibrated": []}
+    for name, expected, better, gold in zip(found.names, found.raw, found.calibrated, found.hits, strict=True):
+        print(f"| {name} | {len(gold):,} | {gold.sum():,} | {expected.sum():,.0f} | {better.sum():,.0f} |")
+        for kind, own in (("raw", expected), ("calibrated", better)):
+            ratios[kind].append(float(np.log((gold.sum() + 1) / (own.sum() + 1))))
+    spread = {
+        kind: {"mean": float(np.mean(own)), "sd": float(np.std(own, ddof=1))} for kind, own in ratios.items() if len(own) > 1
+    }
+    for kind, off in spread.items():
+        print(
+            f"\n{kind}: log(pairs in one cluster / expected) of a document: mean {off['mean']:+.2f}, deviation {off['sd']:.2f}"
+        )
+    return spread
 
 
 def draw(found: Judged, file: Path) -> None:
@@ -231,6 +267,8 @@ def main() -> None:
         sys.exit(f"{given.model} has no {COMPONENT}: name documents to learn from with --train.")
     found = judge(nlp, component_of(nlp), given.data)
     result = table(found)
+    print("\n## Mentions that the pipeline finds: entities, noun chunks, pronouns; pairs of those that are in the gold")
+    result["found"] = table(judge(nlp, component_of(nlp), given.data, gold_mentions=False))
     if given.train is not None:
         result["held_out"] = judge_held_out(component_of(nlp))
     if given.output is not None:

@@ -26,7 +26,7 @@ from .inference.antecedents import Antecedents, Candidates, first_mentions
 from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
 from .inference.learning import PENALTIES, Choices, learn, right_options
 from .inference.pairs import nearest_sample, pair_chances
-from .mentions import Mentions, clusters_in, gold_clusters, mentions_of, write_clusters
+from .mentions import Mentions, clusters_in, gold_clusters, gold_speakers, mentions_of, speakers_of, write_clusters
 from .scoring import score_coref
 from .view import Resolved, clusters_of, coref_view, write_resolved
 
@@ -66,12 +66,13 @@ class CoreferenceResolver(AnnotatingPipe):
 
     mentions (str): Key of `doc.spans` whose spans are the mentions; a Doc without it has its entities, noun chunks and pronouns.
     prefix (str): Clusters of two or more mentions stand in `doc.spans` under prefix_1 and so on, in gold Docs and in those that passed.
+    speakers (str): Key of `doc.spans` whose spans' labels name who says them, where somebody is known to.
     window (int): A mention may choose among so many before it, and as many further back whose head is the same word.
     least (int): Features of fewer documents are left out. penalty (float | None): Of the squared weights; None lets cross-validation choose.
     learn_on (str): The mentions to learn from: those of the "gold", or those that are "found", of which some are none in the gold.
     clusters (str): "best" takes the likeliest antecedent of each mention, "sample" of 100 clusterings the one nearest to the pair probabilities.
     threshold (float): Pairs of lower probability are not kept. recalibrator (Recalibrator | None): Makes pair probabilities true, by kind of pair, from
-        the documents that cross-validation held out; None leaves them.
+        the documents that cross-validation held out; None leaves them. context (bool): Whether it looks at how large the clusters are expected to be, too.
     RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
     """
 
@@ -82,6 +83,7 @@ class CoreferenceResolver(AnnotatingPipe):
         *,
         mentions: str = "coref_mentions",
         prefix: str = "coref_clusters",
+        speakers: str = "speakers",
         window: int = 50,
         least: int = 2,
         penalty: float | None = None,
@@ -89,6 +91,7 @@ class CoreferenceResolver(AnnotatingPipe):
         clusters: str = "best",
         threshold: float = 0.01,
         recalibrator: Recalibrator | None = None,
+        context: bool = True,
     ):
         for setting, value, known in (("learn_on", learn_on, LEARN_ON), ("clusters", clusters, CLUSTERS)):
             if value not in known:
@@ -100,9 +103,11 @@ class CoreferenceResolver(AnnotatingPipe):
             raise calib_error("C001", name="penalty", wanted="greater than 0", given=penalty)
         register_coref(name)
         self.vocab, self.name = vocab, name
-        self.mentions, self.prefix, self.window, self.least = mentions, prefix, window, least
+        self.mentions, self.prefix, self.speakers = mentions, prefix, speakers
+        self.window, self.least = window, least
         self.penalty, self.learn_on, self.clusters = penalty, learn_on, clusters
         self.threshold, self.recalibrator = check_threshold(threshold), recalibrator
+        self.context = context
         self._learned: _Learned | None = None
         # The documents of the last `initialize`, each by weights that did not see it; not saved.
         self.held_out: list[JudgedMentions] = []
@@ -129,18 +134,20 @@ class CoreferenceResolver(AnnotatingPipe):
         distinct = [np.unique(np.concatenate([part.reshape(-1) for part in self._hashes(one)])) for one in documents]
         index = FeatureIndex.of(distinct, min(self.least, len(documents)))
         choices = [self._choices(index, one) for one in documents]
-        found = learn(choices, PENALTIES if self.penalty is None else [self.penalty])
+        found = learn(choices, PENALTIES if self.penalty is None else [self.penalty], least=self.least)
         self.held_out = [self._judged(one, held) for one, held in zip(documents, found.held_out, strict=False)]
         calibration = None
         if self.recalibrator is not None:
-            calibration = PairCalibration.fit(self.held_out, self.recalibrator, self.name)
+            calibration = PairCalibration.fit(self.held_out, self.recalibrator, self.name, self.context)
         self._learned = _Learned(index, found.weights, found.penalty, calibration)
 
     def _document(self, example: Example, nlp: Language | None) -> _Document:
-        doc = self._annotated(example.predicted.copy(), nlp)
+        copied = example.predicted.copy()
+        gold_speakers(example, self.speakers, copied)
+        doc = self._annotated(copied, nlp)
         gold = self.gold_of(example)
         mentions = Mentions.on(doc, gold) if self.learn_on == "gold" else mentions_of(doc, self.mentions)
-        words = MentionWords.of(doc, mentions)
+        words = MentionWords.of(doc, mentions, speakers_of(doc, self.speakers))
         return _Document(words, self._candidates(words), clusters_in(mentions, gold))
 
     def _annotated(self, doc: Doc, nlp: Language | None) -> Doc:
@@ -188,14 +195,14 @@ class CoreferenceResolver(AnnotatingPipe):
             if view is not None:
                 clusters = clusters_in(view.found, self.gold_of(example))
                 judged.append(JudgedMentions(view.found.places, view.pairs, clusters))
-        self._learned = replace(learned, calibration=PairCalibration.fit(judged, self.recalibrator, self.name))
+        self._learned = replace(learned, calibration=PairCalibration.fit(judged, self.recalibrator, self.name, self.context))
 
     # Prediction
 
     def antecedents(self, doc: Doc, mentions: Mentions) -> Antecedents:
         """P(a_j) of these mentions. RAISES C357: nothing was learned yet."""
         learned = self.learned
-        words = MentionWords.of(doc, mentions)
+        words = MentionWords.of(doc, mentions, speakers_of(doc, self.speakers))
         candidates = self._candidates(words)
         rows = option_rows(learned.index, words.new_hashes(), words.link_hashes(candidates), candidates)
         return Antecedents.from_scores(rows @ learned.weights, candidates)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _CONFIG: dict[str, Any] = {
     "mentions": "coref_mentions",
     "prefix": "coref_clusters",
+    "speakers": "speakers",
     "window": 50,
     "least": 2,
     "penalty": None,
@@ -21,6 +22,7 @@ _CONFIG: dict[str, Any] = {
     "clusters": "best",
     "threshold": 0.01,
     "recalibrator": {"@calib_recalibrators": "spacy-calib.Beta.v1"},
+    "context": True,
 }
 
 
@@ -44,6 +46,7 @@ def make_calib_coref(
     name: str,
     mentions: str,
     prefix: str,
+    speakers: str,
     window: int,
     least: int,
     penalty: float | None,
@@ -51,6 +54,7 @@ def make_calib_coref(
     clusters: str,
     threshold: float,
     recalibrator: Any,
+    context: bool,
 ) -> "CoreferenceResolver":
     """Build a resolver of coreference. See CoreferenceResolver."""
     from .component import CoreferenceResolver
@@ -60,6 +64,7 @@ def make_calib_coref(
         name,
         mentions=mentions,
         prefix=prefix,
+        speakers=speakers,
         window=window,
         least=least,
         penalty=penalty,
@@ -67,4 +72,5 @@ def make_calib_coref(
         clusters=clusters,
         threshold=threshold,
         recalibrator=recalibrator,
+        context=context,
     )

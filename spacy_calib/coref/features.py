@@ -60,7 +60,8 @@ class MentionWords:
     of_head: Ints
 
     @classmethod
-    def of(cls, doc: Doc, mentions: Mentions) -> MentionWords:
+    def of(cls, doc: Doc, mentions: Mentions, speakers: Hashes) -> MentionWords:
+        """speakers (Hashes): Of each token, see `mentions.speakers_of`."""
         from scipy.sparse import csr_matrix
 
         lower = doc.to_array(["LOWER"]).astype(np.uint64, copy=False).reshape(-1)
@@ -89,6 +90,7 @@ class MentionWords:
             "number": agreement[:, 0],
             "person": agreement[:, 1],
             "gender": agreement[:, 2],
+            "speaker": speakers[starts],
         }
         distinct, place = np.unique(lower, return_inverse=True)
         inside = np.concatenate([np.zeros(0, dtype=np.intp), *(np.unique(place[a:b]) for a, b in bounds)])
@@ -162,6 +164,7 @@ class MentionWords:
         yield mixed(pair("gender"), pair("person"))
         yield pair("entity")
         yield mixed(same_head, own["first"][late])
+        yield _same_speaker(own["speaker"][late], own["speaker"][early])
 
     def _holds(self, mentions: Ints, words: Ints) -> NDArray[np.bool_]:
         """Whether each of these mentions holds a word. words (Ints): Columns."""
@@ -172,6 +175,11 @@ class MentionWords:
 
 def _bucket(distances: Ints) -> Hashes:
     return np.searchsorted(_STEPS, distances, side="right").astype(np.uint64)
+
+
+def _same_speaker(one: Hashes, other: Hashes) -> Hashes:
+    """1 where one person says both, 2 where two do, 0 where it is not known."""
+    return np.where((one == _NONE) | (other == _NONE), 0, np.where(one == other, 1, 2)).astype(np.uint64)
 
 
 def _met(words: Hashes) -> Hashes:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 from ..errors import calib_error
 from ..types import Ints
@@ -99,6 +100,14 @@ def sentence_numbers(doc: Doc) -> Ints:
     return np.cumsum(starts)
 
 
+def speakers_of(doc: Doc, key: str) -> NDArray[np.uint64]:
+    """Who says each token: the hash of the label of the span of `doc.spans[key]` that holds it (of several the last); 0 where none does."""
+    found = np.zeros(len(doc), dtype=np.uint64)
+    for span in doc.spans.get(key, ()):
+        found[span.start : span.end] = span.label
+    return found
+
+
 # Gold
 
 
@@ -122,6 +131,13 @@ def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) ->
         del doc.spans[name]
     for number, cluster in enumerate(clusters, start=1):
         doc.spans[f"{prefix}_{number}"] = list(cluster)
+
+
+def gold_speakers(example: Example, key: str, doc: Doc) -> None:
+    """Put the speakers of a gold Doc on a copy of the predicted one, unless it names its own."""
+    if key in example.reference.spans and key not in doc.spans:
+        said = example.get_aligned_spans_y2x(example.reference.spans[key])
+        doc.spans[key] = [Span(doc, span.start, span.end, span.label) for span in said]
 
 
 def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:

@@ -29,9 +29,9 @@ def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMe
         view, gold = coref_view(example.predicted), gold_of(example)
         if view is None or not gold:
             continue
-        wanted = _several(gold)
+        wanted = clusters_of_several(gold)
         for name, figure in FIGURES.items():
-            totals[name] += figure(_found(view), wanted)
+            totals[name] += figure(found_clusters(view), wanted)
         clusters = clusters_in(view.found, gold)
         raw.append(view.pairs.chances)
         calibrated.append(view.pairs.chances if view.calibrated is None else view.calibrated)
@@ -48,12 +48,14 @@ def _error(scores: Floats, hits: Any) -> float | None:
     return calibration_error(scores, hits) if len(scores) else None
 
 
-def _several(gold: GoldMentions) -> list[Cluster]:
+def clusters_of_several(gold: GoldMentions) -> list[Cluster]:
+    """The gold clusters of two or more mentions, a mention being (first token, the one after the last)."""
     held: dict[int, set[tuple[int, int]]] = {}
     for bounds, cluster in gold.items():
         held.setdefault(cluster, set()).add(bounds)
     return [frozenset(one) for one in held.values() if len(one) > 1]
 
 
-def _found(view: DocCoref) -> list[Cluster]:
+def found_clusters(view: DocCoref) -> list[Cluster]:
+    """Those of a Doc in the same form."""
     return [frozenset((span.start, span.end) for span in cluster) for cluster in view.clusters]

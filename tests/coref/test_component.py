@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_calib.coref.inference.antecedents import first_mentions
@@ -93,6 +95,47 @@ def test_it_is_the_same_after_saving(nlp, tmp_path):
     assert (one.calibrated == other.calibrated).all()
     pipe = loaded.get_pipe("calib_coref")
     assert pipe.from_bytes(pipe.to_bytes()).learned.penalty == 1.0
+
+
+def test_context_is_a_setting_and_wants_ten_documents(nlp):
+    assert nlp.get_pipe("calib_coref").learned.calibration.context is not None
+    for n, config in ((10, {"context": False}), (4, {})):
+        assert trained(n, **config).get_pipe("calib_coref").learned.calibration.context is None
+
+
+def dialogue(nlp, seed, named=True):
+    """Two people who say I in turns; told apart by who speaks alone."""
+    rng = random.Random(seed)
+    words, said = [], []
+    for _ in range(8):
+        said.append(rng.choice(["Ann", "Bob"]))
+        words += ["I", "slept", "."]
+    gold, doc = (Doc(nlp.vocab, words=words, sent_starts=[i % 3 == 0 for i in range(len(words))]) for _ in range(2))
+    for one in (gold, doc):
+        one.spans["coref_mentions"] = [one[i : i + 1] for i in range(0, len(words), 3)]
+        if named:
+            one.spans["speakers"] = [Span(one, 3 * i, 3 * i + 3, name) for i, name in enumerate(said)]
+    for number, name in enumerate(("Ann", "Bob"), start=1):
+        gold.spans[f"coref_clusters_{number}"] = [gold[3 * i : 3 * i + 1] for i, own in enumerate(said) if own == name]
+    return Example(doc, gold)
+
+
+def test_who_speaks_tells_who_is_meant():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("calib_coref", config={"penalty": 1.0, "recalibrator": None})
+    examples = [dialogue(nlp, seed) for seed in range(6)]
+    for one in examples[:3]:
+        del one.predicted.spans["speakers"]  # then those of the gold are learned from
+    nlp.initialize(lambda: examples)
+    assert all("speakers" not in one.predicted.spans for one in examples[:3])
+    one = dialogue(nlp, 100)
+    gold = nlp.get_pipe("calib_coref").gold_of(one)
+    view = nlp(one.predicted)._.coref
+    same = np.array([[gold[a.start, a.end] == gold[b.start, b.end] for a in view.mentions] for b in view.mentions])
+    chances = np.array([[view.raw(i, j) for j in range(8)] for i in range(8)])
+    assert chances[same].min() > chances[~same].max()
+    unknown = nlp(dialogue(nlp, 100, named=False).predicted)._.coref
+    assert (unknown.pairs.chances != view.pairs.chances).any()
 
 
 def test_other_gold_calibrates_anew():

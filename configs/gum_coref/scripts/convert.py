@@ -1,5 +1,5 @@
-"""GUM's CoNLL-U with entities -> corpus/*.spacy: a Doc per document, every mention in doc.spans["coref_mentions"], and the clusters of two or
-more in doc.spans["coref_clusters_1"] and so on.
+"""GUM's CoNLL-U with entities -> corpus/*.spacy: a Doc per document, every mention in doc.spans["coref_mentions"], the clusters of two or
+more in doc.spans["coref_clusters_1"] and so on, and who speaks, where anybody is said to, as the labels of doc.spans["speakers"].
 
     python scripts/convert.py corpus [--data FOLDER]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import os
 import re
 import sys
@@ -28,7 +29,7 @@ _BRACKET = re.compile(r"\((?P<open>[^-()]+)-[^()]*(?P<single>\))?|(?P<close>[^-(
 
 @dataclass
 class Document:
-    """What is read of one. mentions: (cluster, first word, the one after the last)."""
+    """What is read of one. mentions: (cluster, first word, the one after the last). speakers: Of each word, "" where it is not said."""
 
     name: str
     genre: str = ""
@@ -38,10 +39,12 @@ class Document:
     tags: list[str] = field(default_factory=list)
     pos: list[str] = field(default_factory=list)
     mentions: list[tuple[str, int, int]] = field(default_factory=list)
+    speakers: list[str] = field(default_factory=list)
     open: dict[str, list[int]] = field(default_factory=dict)
 
-    def add(self, columns: list[str], space: bool, first: bool) -> None:
+    def add(self, columns: list[str], space: bool, first: bool, speaker: str) -> None:
         place = len(self.words)
+        self.speakers.append(speaker)
         self.words.append(columns[1])
         self.spaces.append(space)
         self.starts.append(first)
@@ -68,6 +71,8 @@ class Document:
         several = [cluster for cluster in clusters.values() if len(cluster) > 1]
         for number, cluster in enumerate(several, start=1):
             made.spans[f"coref_clusters_{number}"] = cluster
+        starts = [0, *(i for i in range(1, len(made)) if self.speakers[i] != self.speakers[i - 1]), len(made)]
+        made.spans["speakers"] = [Span(made, a, b, self.speakers[a]) for a, b in itertools.pairwise(starts) if self.speakers[a]]
         made.user_data.update(id=self.name, genre=self.genre)
         return made
 
@@ -75,7 +80,7 @@ class Document:
 def read(lines: Iterable[str]) -> Iterator[Document]:
     """The documents of a CoNLL-U file."""
     document: Document | None = None
-    first, word_end, word_space = True, 0, True
+    first, speaker, word_end, word_space = True, "", 0, True
     for line in map(str.rstrip, lines):
         if line.startswith("# newdoc id = "):
             if document is not None:
@@ -83,8 +88,10 @@ def read(lines: Iterable[str]) -> Iterator[Document]:
             document = Document(line.removeprefix("# newdoc id = "))
         elif document is not None and line.startswith("# meta::genre = "):
             document.genre = line.removeprefix("# meta::genre = ")
+        elif line.startswith("# speaker = "):
+            speaker = line.removeprefix("# speaker = ")
         elif not line:
-            first, word_end = True, 0
+            first, speaker, word_end = True, "", 0
         elif document is not None and not line.startswith("#"):
             columns = line.split("\t")
             space = "SpaceAfter=No" not in columns[9].split("|")
@@ -92,7 +99,7 @@ def read(lines: Iterable[str]) -> Iterator[Document]:
                 word_end, word_space = int(columns[0].partition("-")[2]), space
             elif "." not in columns[0]:
                 number = int(columns[0])
-                document.add(columns, word_space if number == word_end else space and number > word_end, first)
+                document.add(columns, word_space if number == word_end else space and number > word_end, first, speaker)
                 first = False
     if document is not None:
         yield document

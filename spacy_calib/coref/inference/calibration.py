@@ -1,4 +1,4 @@
-"""Pair probabilities made true: a map for each kind of pair, learned from held-out documents. Knows arrays only."""
+"""Pair probabilities made true: a map for each kind of pair and what stands around it, learned from held-out documents. Knows arrays only."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from ...calibration.grouped import GROUPED, GroupedRecalibrator
 from ...calibration.recalibrators.base import Recalibrator
+from ...context.ridge import RIDGE_MODEL, RidgeModel
 from ...errors import calib_error
-from ...schema import floats, lengths, record
+from ...schema import floats, lengths, maybe, optional, record
 from ...types import Floats, Groups, Ints, Pairs
+from .context import fit_context, in_context
 from .pairs import MentionPairs
 
 # What mentions are.
@@ -58,56 +60,85 @@ class JudgedMentions:
         return self.clusters[later] == self.clusters[earlier]
 
 
+def _form(held: dict[str, Any]) -> str:
+    if (held["maps"] is None) == (held["context"] is None):
+        return "maps or a context, not both"
+    if held["context"] is None:
+        return lengths({"rest": len(held["maps"]["groups"]["names"])}, held)
+    return lengths({"rest": len(PAIR_GROUPS)}, held) or lengths({"weights": 2 * len(_KINDS) + 4}, held["context"])
+
+
 # The saved form of PairCalibration.
-CALIBRATION = record(
-    {"maps": GROUPED, "rest": floats(0.0, 1.0)},
-    lambda held: lengths({"rest": len(held["maps"]["groups"]["names"])}, held),
-)
+CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": optional(maybe(RIDGE_MODEL))}, _form)
 
 
 @dataclass(frozen=True, eq=False)
 class PairCalibration:
-    """maps (GroupedRecalibrator): Of the pairs that reach the threshold, a map for each group. rest (Floats): Of each group the share of those below
-    it that are in one cluster: what is said of each of them.
+    """Of the pairs that reach the threshold, either maps (GroupedRecalibrator | None): one for each group; or context (RidgeModel | None): see
+    `context.py`. rest (Floats): Of each group the share of those below it that are in one cluster: what is said of each of them.
     """
 
-    maps: GroupedRecalibrator
+    maps: GroupedRecalibrator | None
     rest: Floats
+    context: RidgeModel | None = None
 
     @classmethod
-    def fit(cls, documents: Sequence[JudgedMentions], prototype: Recalibrator, name: str) -> PairCalibration:
-        """name (str): Of the component, for the message. RAISES C361: too few pairs reach the threshold."""
-        kept = [(one.places.groups(*one.kept), one.hits(*one.kept)) for one in documents]
+    def fit(
+        cls, documents: Sequence[JudgedMentions], prototype: Recalibrator, name: str, context: bool = False
+    ) -> PairCalibration:
+        """prototype (Recalibrator): Of the maps. context (bool): Look at the context instead, if the documents are enough to learn it.
+        name (str): Of the component, for the message.
+
+        RAISES C361: too few pairs reach the threshold.
+        """
+        groups = [one.places.groups(*one.kept) for one in documents]
         none = np.zeros(0, dtype=np.intp)
-        tags = np.concatenate([none, *(groups for groups, _ in kept)])
-        hits = np.concatenate([none.astype(bool), *(own for _, own in kept)])
+        tags = np.concatenate([none, *groups])
+        hits = np.concatenate([none.astype(bool), *(one.hits(*one.kept) for one in documents)])
         scores = np.concatenate([np.zeros(0), *(one.pairs.chances for one in documents)])
         if len(scores) < max(2, prototype.min_pairs):
             raise calib_error("C361", name=name, why=f"{len(scores)} of them reach the threshold")
-        n = len(PAIR_GROUPS)
-        all_hits, all_pairs = np.zeros(n), np.zeros(n)
-        for one in documents:
-            later, earlier = np.tril_indices(len(one.clusters), -1)
-            groups = one.places.groups(later, earlier)
-            all_pairs += np.bincount(groups, minlength=n)
-            all_hits += np.bincount(groups, weights=one.hits(later, earlier), minlength=n)
-        counts = np.bincount(tags, minlength=n)
-        below = all_pairs - counts
-        hits_below = all_hits - np.bincount(tags, weights=hits, minlength=n)
-        rest = np.divide(hits_below, below, out=np.zeros(n), where=below > 0)
-        groups_held = Groups(PAIR_GROUPS, np.arange(n), counts)
-        maps = GroupedRecalibrator(prototype, groups_held).fit(Pairs(np.arange(len(tags)), tags, scores, hits, len(tags)))
-        return cls(maps, rest)
+        rest = shares_below(documents, tags, hits)
+        model = fit_context([one.pairs for one in documents], groups, hits, len(_KINDS)) if context else None
+        if model is not None:
+            return cls(None, rest, model)
+        held = Groups(PAIR_GROUPS, np.arange(len(PAIR_GROUPS)), np.bincount(tags, minlength=len(PAIR_GROUPS)))
+        pairs = Pairs(np.arange(len(tags)), tags, scores, hits, len(tags))
+        return cls(GroupedRecalibrator(prototype, held).fit(pairs), rest)
 
     def predict(self, pairs: MentionPairs, places: Places) -> Floats:
         """The calibrated probability of each pair."""
-        return self.maps.predict(pairs.chances, places.groups(pairs.later, pairs.earlier))
+        groups = places.groups(pairs.later, pairs.earlier)
+        if self.context is not None:
+            return in_context(self.context, pairs, groups, len(_KINDS))
+        assert self.maps is not None
+        return self.maps.predict(pairs.chances, groups)
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays, of CALIBRATION."""
-        return {"maps": self.maps.state(), "rest": self.rest}
+        maps, context = (None if one is None else one.state() for one in (self.maps, self.context))
+        return {"maps": maps, "rest": self.rest, "context": context}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> PairCalibration:
         """Rebuild from a state that CALIBRATION has read. load (Callable): Rebuilds a map by its registered name."""
+        if state["context"] is not None:
+            return cls(None, state["rest"], RidgeModel.from_state(state["context"]))
         return cls(GroupedRecalibrator.from_state(state["maps"], load), state["rest"])
+
+
+def shares_below(documents: Sequence[JudgedMentions], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
+    """Of each group the share in one cluster among the pairs that do not reach the threshold; 0 where there are none.
+
+    tags (Ints), hits: Group of the pairs that reach it, and whether they are in one cluster.
+    """
+    n = len(PAIR_GROUPS)
+    all_hits, all_pairs = np.zeros(n), np.zeros(n)
+    for one in documents:
+        later, earlier = np.tril_indices(len(one.clusters), -1)
+        groups = one.places.groups(later, earlier)
+        all_pairs += np.bincount(groups, minlength=n)
+        all_hits += np.bincount(groups, weights=one.hits(later, earlier), minlength=n)
+    below = all_pairs - np.bincount(tags, minlength=n)
+    hits_below = all_hits - np.bincount(tags, weights=hits, minlength=n)
+    return np.divide(hits_below, below, out=np.zeros(n), where=below > 0)

@@ -74,15 +74,27 @@ class _Stacked:
         return float((every - right).sum()), self.features.T @ slope
 
 
-def fit_weights(documents: Sequence[Choices], penalty: float) -> Floats:
-    """Weights that minimize minus the log likelihood plus penalty / 2 times their squares, by L-BFGS from 0."""
+def known_features(documents: Sequence[Choices], least: int) -> NDArray[np.bool_]:
+    """Whether so many documents (all, where there are fewer) have each feature, shape (n_features,); the first, which every option has, is known."""
+    counts = np.zeros(documents[0].features.shape[1], dtype=np.intp)
+    for one in documents:
+        counts[np.unique(one.features.indices)] += 1
+    counts[0] = len(documents)
+    return counts >= min(least, len(documents))
+
+
+def fit_weights(documents: Sequence[Choices], penalty: float, least: int = 1) -> Floats:
+    """Weights that minimize minus the log likelihood plus penalty / 2 times their squares, by L-BFGS from 0.
+
+    least (int): The weights of features that fewer of the documents have stay 0.
+    """
     from scipy.optimize import minimize
 
-    stacked = _Stacked.of(documents)
+    stacked, known = _Stacked.of(documents), known_features(documents, least)
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         loss, slope = stacked.loss(weights)
-        return loss + 0.5 * penalty * float(weights @ weights), slope + penalty * weights
+        return loss + 0.5 * penalty * float(weights @ weights), np.where(known, slope, 0.0) + penalty * weights
 
     start = np.zeros(stacked.features.shape[1])
     return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x, dtype=np.float64)
@@ -99,10 +111,13 @@ class Learned:
     losses: dict[float, float]
 
 
-def learn(documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS) -> Learned:
+def learn(
+    documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, least: int = 1
+) -> Learned:
     """Fit with the penalty that cross-validation over whole documents chooses.
 
     penalties (Sequence[float]): To choose from; the held-out antecedents of a single one are computed too.
+    least (int): As in `fit_weights`, counted over the documents that are learned from: those of a fold that is held out count for nothing there.
     RAISES C356: there is nothing to learn from, or a penalty is not positive.
     """
     if not documents or not any(one.right.any() for one in documents):
@@ -120,11 +135,11 @@ def learn(documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, 
         total = 0.0
         for fold in range(int(folds.max()) + 1):
             inside = np.flatnonzero(folds == fold).tolist()
-            weights = fit_weights([documents[i] for i in np.flatnonzero(folds != fold).tolist()], penalty)
+            weights = fit_weights([documents[i] for i in np.flatnonzero(folds != fold).tolist()], penalty, least)
             total += _Stacked.of([documents[i] for i in inside]).loss(weights)[0]
             held_out.update({i: documents[i].chances(weights) for i in inside})
         losses[penalty] = total / n_mentions
         if losses[penalty] == min(losses.values()):
             best = [held_out[i] for i in range(len(documents))]
     chosen = min(losses, key=losses.__getitem__)
-    return Learned(fit_weights(documents, chosen), chosen, best, losses)
+    return Learned(fit_weights(documents, chosen, least), chosen, best, losses)

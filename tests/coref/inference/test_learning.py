@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
 
 from spacy_calib.coref.inference.antecedents import Candidates
-from spacy_calib.coref.inference.learning import Choices, _Stacked, fit_weights, learn, right_options
+from spacy_calib.coref.inference.learning import Choices, _Stacked, fit_weights, known_features, learn, right_options
 from spacy_calib.errors import CalibError
 
 
@@ -55,6 +55,22 @@ def test_held_out_antecedents_are_by_weights_of_other_documents():
     without = fit_weights(documents[1:], 1.0)
     assert found.held_out[0].chances == pytest.approx(documents[0].chances(without).chances)
     assert found.weights == pytest.approx(fit_weights(documents, 1.0))
+
+
+def test_features_of_few_documents_are_counted_without_those_held_out():
+    # The last feature stands in two documents: the weights that are learned without one of them do not know it.
+    documents = [document(seed) for seed in range(4)]
+    for number, one in enumerate(documents):
+        extra = csr_matrix((np.asarray(one.right, dtype=float) if number < 2 else np.zeros(len(one.right)))[:, None])
+        extra.eliminate_zeros()
+        documents[number] = Choices(hstack([one.features, extra], format="csr"), one.candidates, one.right)
+    assert known_features(documents, 2).tolist() == [True] * 4
+    assert known_features(documents[1:], 2).tolist() == [True, True, True, False]
+    found = learn(documents, [1.0], n_folds=4, least=2)
+    assert found.weights[3] > 0
+    assert fit_weights(documents[1:], 1.0, least=2)[3] == 0
+    assert found.held_out[0].chances == pytest.approx(documents[0].chances(fit_weights(documents[1:], 1.0, 2)).chances)
+    assert known_features(documents[:1], 5).all()
 
 
 def test_one_document_has_nothing_held_out():
