@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +22,7 @@ from .watch import PERIODS
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.training import Example
 
     from ..doc.queries.base import Query
     from ..pipe.component import Calibrator
@@ -182,19 +183,36 @@ def gather_texts(
     """
     from ..doc.annotations import plain_name
     from ..errors import calib_error
-    from .counting.gather import Seen, gather
-    from .shared.examples import run_pipes
-    from .shared.gold import check_whole_documents, nothing_scored
-    from .shared.texts import stream_examples
+    from .counting.gather import Gathering, Seen
+    from .shared.examples import read_through
+    from .shared.gold import FirstDoc, check_whole_documents
+    from .shared.texts import holds_gold, stream_examples
 
     for pipe in pipes:
         check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
     examples = stream_examples(nlp, path, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.by)
-    done = run_pipes(nlp, examples, nlp.pipe_names, silent=run.silent, what="Counting", n_process=run.n_process)
-    seen = Seen(pipes)
-    held = gather(seen.over(done), queries, None if gold else run.by, run.every, path, gold)
-    if pipes and not seen.scored:
-        raise nothing_scored(nlp, pipes[0], len(held.groups), seen.first)
+    seen, first = Seen(pipes), [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
+    gathering = Gathering(queries, None if gold else run.by, run.every, path, gold)
+
+    def read(some: Iterator[Example]) -> None:
+        for one in first:
+            some = one.over(some)
+        gathering.add(seen.over(some))
+
+    for _ in read_through(
+        nlp,
+        examples,
+        nlp.pipe_names,
+        read,
+        silent=run.silent,
+        what="Counting",
+        n_process=run.n_process,
+        whole=holds_gold(path),
+    ):
+        pass
+    held = gathering.gathered()
+    if first and not seen.scored:
+        raise first[0].silent()
     for pipe in pipes:
         asked = any(attr == pipe.attr for query in queries for attr, _ in query.labels)
         if gold and asked and pipe.attr not in seen.gold:

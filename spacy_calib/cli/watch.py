@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,12 +16,12 @@ from .shared.options import TEXTS, FirstAttr, Format
 from .shared.results import deliver
 from .shared.run import Run
 from .shared.screen import msg, number, print_table
-from .shared.seen import seen_by, show_other_weights
+from .shared.seen import SeenSoFar, show_other_weights
 from .shared.windows import holds_windows, read_windows, window_files, write_windows
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.training import Example
 
     from ..pipe.component import Calibrator
     from ..pipe.monitor import Monitor
@@ -194,31 +194,39 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
 
     RETURNS (dict | None): How much of them the fit has seen, see `seen_by`. RAISES C075: no token got a score. C242: a text has no date.
     """
-    from ..doc.annotations import get_annotation
     from ..doc.collect import ORIGIN
     from ..doc.texts import TextWatch
-    from .shared.examples import run_pipes
-    from .shared.gold import check_whole_documents, nothing_scored
-    from .shared.scoring import keep_one, pipes_to_run
-    from .shared.texts import stream_examples
+    from .shared.examples import read_through
+    from .shared.gold import FirstDoc, check_whole_documents
+    from .shared.scoring import pipes_to_run
+    from .shared.texts import holds_gold, stream_examples
 
     check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-    texts = TextWatch(None)
-    first: list[Doc] = []
+    texts, first = TextWatch(None), FirstDoc(nlp, pipe)
+    seen = SeenSoFar(pipe, texts)
+
+    def read(examples: Iterator[Example]) -> None:
+        for example in texts.over(first.over(examples)):
+            when = None
+            if run.date is not None:
+                when = _date(example.reference.user_data[ORIGIN], run.data, run.date, str(monitor.window))
+            monitor.update(example.predicted, when)
+
     examples = stream_examples(nlp, run.data, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.date)
-    done = run_pipes(
-        nlp, texts.over(examples), pipes_to_run(nlp, pipe), silent=run.silent, what="Watching", n_process=run.n_process
-    )
-    for example in keep_one(done, first, get_annotation(pipe.fit_info.layer)):
-        when = None
-        if run.date is not None:
-            when = _date(example.reference.user_data[ORIGIN], run.data, run.date, str(monitor.window))
-        monitor.update(example.predicted, when)
-    counts = [line["counts"] for line in monitor.to_dict()["windows"]]
-    if not any(one["tokens"] for one in counts):
-        n_docs = sum(one["documents"] for one in counts)
-        raise nothing_scored(nlp, pipe, n_docs, first)
-    return seen_by(pipe, texts)
+    for _ in read_through(
+        nlp,
+        examples,
+        pipes_to_run(nlp, pipe),
+        read,
+        silent=run.silent,
+        what="Watching",
+        n_process=run.n_process,
+        whole=holds_gold(run.data),
+    ):
+        seen.add()
+    if not any(line["counts"]["tokens"] for line in monitor.to_dict()["windows"]):
+        raise first.silent()
+    return seen.to_dict()
 
 
 # Printing

@@ -6,6 +6,7 @@ as a token is: its text is the word.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -75,36 +76,64 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
     examples (Iterable[Example]): Read one by one. A `reference` without annotation has no gold. attr (str): Prefix of the pipe's
         attributes. annotation (Annotation): Which annotation the pipe's labels are of. labels (Sequence[str]): Of its source; names begin with them.
     """
-    names = _Names(labels)
-    tokens: list[_Columns] = []
-    scores: list[_Columns] = []
-    spans: list[_Columns] = []
-    origins: list[dict[str, Any]] = []
-    documents, doc_documents = DocumentNumbers(), []
-    n_rows = 0
-    for number, example in enumerate(examples):
-        view = doc_view(example.predicted, attr)
-        gold = annotation.aligned_gold(example)
-        found = {} if view is None else _scores_of(view, example, annotation, gold, names, len(labels))
-        tokens.append(_tokens_of(number, example, view, attr, annotation, gold, found, names))
-        if found:
-            scores.append({**found, "rows": found["rows"] + n_rows})
-        if view is not None and view.ents:
-            spans.append(_spans_of(number, example, view, annotation, names))
-        n_rows += annotation.n_units(example.predicted)
-        doc_documents.append(documents.number(document_of(example)))
-        origins.append(example.reference.user_data.get(ORIGIN, {}))
-    return ScoredCorpus(
-        names=tuple(names.numbers),
-        n_docs=len(tokens),
-        spans=ScoredSpans(**_joined(spans, _SPANS)),
-        origins=tuple(origins) if any(origins) else (),
-        doc_documents=np.array(doc_documents, dtype=np.intp),
-        unit=documents.unit,
-        row_unit=annotation.unit,
-        **_joined(tokens, _TOKENS),
-        **_joined(scores, _SCORES),
-    )
+    collector = Collector(attr, annotation, labels)
+    collector.add(examples)
+    return collector.take()
+
+
+class Collector:
+    """Collects what a calib pipe wrote on Docs; holds strings and numbers, nothing of a Doc. See `scored_corpus`."""
+
+    def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
+        self._attr, self._annotation, self._labels = attr, annotation, labels
+        self._begin()
+
+    def _begin(self) -> None:
+        self._names = _Names(self._labels)
+        self._tokens: list[_Columns] = []
+        self._scores: list[_Columns] = []
+        self._spans: list[_Columns] = []
+        self._origins: list[dict[str, Any]] = []
+        self._documents, self._doc_documents = DocumentNumbers(), array("q")
+        self.n_rows = 0
+
+    @property
+    def n_docs(self) -> int:
+        """Docs since the last `take`."""
+        return len(self._tokens)
+
+    def add(self, examples: Iterable[Example]) -> None:
+        """The next Docs."""
+        attr, annotation, names = self._attr, self._annotation, self._names
+        for example in examples:
+            number = len(self._tokens)
+            view = doc_view(example.predicted, attr)
+            gold = annotation.aligned_gold(example)
+            found = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
+            self._tokens.append(_tokens_of(number, example, view, attr, annotation, gold, found, names))
+            if found:
+                self._scores.append({**found, "rows": found["rows"] + self.n_rows})
+            if view is not None and view.ents:
+                self._spans.append(_spans_of(number, example, view, annotation, names))
+            self.n_rows += annotation.n_units(example.predicted)
+            self._doc_documents.append(self._documents.number(document_of(example)))
+            self._origins.append(example.reference.user_data.get(ORIGIN, {}))
+
+    def take(self) -> ScoredCorpus:
+        """What was collected; here it is forgotten."""
+        made = ScoredCorpus(
+            names=tuple(self._names.numbers),
+            n_docs=len(self._tokens),
+            spans=ScoredSpans(**_joined(self._spans, _SPANS)),
+            origins=tuple(self._origins) if any(self._origins) else (),
+            doc_documents=np.array(self._doc_documents, dtype=np.intp),
+            unit=self._documents.unit,
+            row_unit=self._annotation.unit,
+            **_joined(self._tokens, _TOKENS),
+            **_joined(self._scores, _SCORES),
+        )
+        self._begin()
+        return made
 
 
 def _joined(parts: Sequence[_Columns], dtypes: dict[str, Any]) -> _Columns:

@@ -32,6 +32,9 @@ class TextWatch:
 
     def __init__(self, annotation: Annotation | None):
         self.annotation = annotation
+        self._begin()
+
+    def _begin(self) -> None:
         self._digests = array("Q")
         self._words = array("q")
         self._documents = array("q")
@@ -62,3 +65,9 @@ class TextWatch:
             np.array(self._documents, dtype=np.intp),
             np.array(self._whole, dtype=bool),
         )
+
+    def take(self) -> TextUnits:
+        """What was seen so far, which is forgotten here: later documents are numbered from 0 again."""
+        units = self.units()
+        self._begin()
+        return units

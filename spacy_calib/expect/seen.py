@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -63,6 +63,23 @@ class SeenShare:
         return {**asdict(self), "many": self.many}
 
 
+@dataclass(frozen=True)
+class SeenSums:
+    """What `SeenShare` is made of; those of some texts and of others add up. compared, known (int): Words that could be compared, and that the fit saw."""
+
+    documents: int = 0
+    seen: int = 0
+    compared: int = 0
+    known: int = 0
+
+    def __add__(self, other: SeenSums) -> SeenSums:
+        return SeenSums(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+    def share(self) -> SeenShare | None:
+        """None where nothing could be compared."""
+        return SeenShare(self.documents, self.seen, self.known / self.compared) if self.compared else None
+
+
 # The saved form of SeenTexts.
 SEEN = record({"digests": digests})
 
@@ -79,10 +96,11 @@ class SeenTexts:
         return cls(np.unique(np.asarray(digests, dtype=np.uint64))[:MOST])
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
-        """How much of other data the fit has seen: documents that are known as a whole, and the known sentences of the others.
+        """How much of other data the fit has seen, see `sums_of`. None where nothing can be compared."""
+        return self.sums_of(units).share()
 
-        RETURNS (SeenShare | None): None where nothing can be compared.
-        """
+    def sums_of(self, units: TextUnits) -> SeenSums:
+        """Of other data: documents that are known as a whole, and the known sentences of the others."""
         long = units.words >= LEAST_WORDS
         known = long & np.isin(units.digests, self.digests)
         complete = len(self.digests) < MOST
@@ -95,10 +113,8 @@ class SeenTexts:
         by_parts = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & known])
         compared = words(units.whole & known) + words(by_parts & comparable)
         seen = words(units.whole & known) + words(by_parts & known)
-        if not compared.any():
-            return None
         held = compared > 0
-        return SeenShare(int(held.sum()), int((2 * seen[held] >= compared[held]).sum()), float(seen.sum() / compared.sum()))
+        return SeenSums(int(held.sum()), int((2 * seen[held] >= compared[held]).sum()), int(compared.sum()), int(seen.sum()))
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""

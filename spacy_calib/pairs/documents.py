@@ -28,18 +28,24 @@ class DocumentNumbers:
 
     def __init__(self) -> None:
         self._numbers: dict[SourceDocument, int] = {}
+        self._units: set[str] = set()
+        self._n_texts = 0
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._numbers) + self._n_texts
 
     def number(self, document: SourceDocument) -> int:
-        """The number of a document, a new one where it was not met before."""
-        return self._numbers.setdefault(document, len(self._numbers))
+        """The number of a document, a new one where it was not met before. A text is met once: its name is not kept."""
+        self._units.add(document.unit)
+        if document.unit != TEXT:
+            return self._numbers.setdefault(document, len(self))
+        self._n_texts += 1
+        return len(self) - 1
 
     @property
     def units(self) -> frozenset[str]:
         """What the numbers count, see `joint_unit`."""
-        return frozenset(document.unit for document in self._numbers)
+        return frozenset(self._units)
 
     @property
     def unit(self) -> str:

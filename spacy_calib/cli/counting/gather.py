@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from ...counts.estimate import Estimate, Units, corrected, estimate, told
 from ...errors import calib_error
 from ...expect.effects import Effects
 from ...expect.prediction_powered import Known
+from ...pairs.documents import DocumentNumbers
 from ...types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -56,34 +59,37 @@ def effects_for(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
 class Answered:
     """What one query answered of N documents.
 
-    query (Query). units (Units): Those that may satisfy it. draws (list): (document, draws) of documents whose units depend on each other.
+    query (Query). units (Units): Those that may satisfy it. draws (list | None): (document, distribution of its number) of documents whose units depend
+    on each other, where the number may be more than 0; None where none do.
     """
 
     query: Query
     units: Units
-    draws: list[tuple[int, Ints]]
+    draws: list[tuple[int, Counted]] | None
 
     @classmethod
     def of(cls, query: Query, answers: Sequence[tuple[int, Answer]], sizes: Floats) -> Answered:
         """answers: (number of the document, what was answered) of each Doc. sizes (Floats): Tokens of each document."""
+        held = Answers()
+        held.add(answers)
+        return cls.of_answers(query, held, sizes)
+
+    @classmethod
+    def of_answers(cls, query: Query, answers: Answers, sizes: Floats) -> Answered:
+        """sizes (Floats): Tokens of each document."""
         from ...doc.queries.base import DOCUMENTS, TOKENS
         from ...doc.queries.labels import LabelQuery
 
         n_docs = len(sizes)
         of_label = query.unit == TOKENS and isinstance(query, LabelQuery)
-
-        none = np.zeros(0)
-        documents = np.repeat([number for number, _ in answers], [len(one.raw) for _, one in answers]).astype(np.intp)
-        raw, calibrated = (
-            np.concatenate([none, *(getattr(one, name) for _, one in answers)]) for name in ("raw", "calibrated")
-        )
-        found = np.bincount([number for number, _ in answers], [one.found for _, one in answers], minlength=n_docs).astype(
-            np.intp
-        )
+        documents = np.concatenate([np.zeros(0, dtype=np.intp), *answers.documents])
+        raw, calibrated = (np.concatenate([np.zeros(0), *parts]) for parts in (answers.raw, answers.calibrated))
+        numbers = np.array(answers.numbers, dtype=np.intp)
+        found = np.bincount(numbers, np.array(answers.found), minlength=n_docs).astype(np.intp)
         units = Units(documents, np.clip(raw, 0.0, 1.0), np.clip(calibrated, 0.0, 1.0), found, sizes if of_label else None)
         if query.unit == DOCUMENTS:
             units = units.by_document()
-        return cls(query, units, [(number, one.draws) for number, one in answers if one.draws is not None])
+        return cls(query, units, answers.draws)
 
     @property
     def matched(self) -> bool:
@@ -93,10 +99,10 @@ class Answered:
     def estimate(self, own: Ints, effects: Effects | None, confidence: float) -> Estimate:
         """In some documents. own (Ints): Their numbers, ascending."""
         units = self.units.of(own)
-        if not self.draws:
+        if self.draws is None:
             return estimate(units, effects, confidence)
         kept = set(own.tolist())
-        parts = [drawn(draws) for number, draws in self.draws if number in kept and draws.any()]
+        parts = [distribution for number, distribution in self.draws if number in kept]
         return told(int(units.found.sum()), reduce(added, parts, Counted(0, np.ones(1))), confidence)
 
     def corrected(self, own: Ints, sizes: Floats, known: Known, confidence: float) -> Estimate:
@@ -130,13 +136,11 @@ class Seen:
     """What is noted of the Docs that pass.
 
     pipes (Sequence[Calibrator]). scored (bool): Whether one of them wrote scores. gold (set[str]): Prefixes of those whose labels the gold has.
-    first (list[Doc]): One Doc.
     """
 
     pipes: Sequence[Calibrator]
     scored: bool = False
     gold: set[str] = field(default_factory=set)
-    first: list[Doc] = field(default_factory=list)
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
         """The examples."""
@@ -145,53 +149,97 @@ class Seen:
 
         for example in examples:
             self.scored = self.scored or any(doc_view(example.predicted, pipe.attr) is not None for pipe in self.pipes)
-            self.first = self.first or [example.predicted]
             for pipe in self.pipes:
                 if pipe.attr not in self.gold and get_annotation(pipe.fit_info.layer).gold_hashes(example.reference).any():
                     self.gold.add(pipe.attr)
             yield example
 
 
-def gather(
-    examples: Iterable[Example], queries: Sequence[Query], key: str | None, every: str | None, path: Path, gold: bool = False
-) -> Gathered:
-    """Ask every Doc, and let it go.
+@dataclass(eq=False)
+class Answers:
+    """What one query answered of the Docs so far, as arrays: a few bytes for each document, and for each unit that may satisfy it.
 
-    key (str | None): By what texts are counted, see `group_of`. gold (bool): Whether the gold is counted too.
-    RAISES C396: see `check_annotated`. C397: see `group_of`.
+    documents (list[Ints]), raw, calibrated (list[Floats]): Of units, by part. numbers (array), found (array): Of each Doc. true (Counter): Document ->
+    what its gold counts. draws (list | None): See `Answered`.
     """
-    from ...doc.collect import ORIGIN
-    from ...doc.queries.base import DOCUMENTS
-    from ...doc.reading import document_of
-    from ...pairs.documents import DocumentNumbers
 
-    numbers = DocumentNumbers()
-    answers: list[list[tuple[int, Answer]]] = [[] for _ in queries]
-    true: list[list[tuple[int, int]]] = [[] for _ in queries]
-    groups: dict[int, str] = {}
-    sizes: dict[int, int] = {}
-    for example in examples:
-        number = numbers.number(document_of(example))
-        user_data = example.reference.user_data
-        if key is not None:
-            origin = user_data.get(ORIGIN, {"date": user_data.get(key), "line": len(groups) + 1})
-            groups.setdefault(number, group_of(origin, path, key, every))
-        sizes[number] = sizes.get(number, 0) + len(example.predicted)
-        for place, query in enumerate(queries):
-            answers[place].append((number, query.answer(example.predicted)))
-            if gold:
-                check_annotated(query, example.reference, path)
-                true[place].append((number, query.true(example.reference)))
-    n_docs = len(sizes)
-    counts = np.zeros((len(queries), n_docs), dtype=np.intp)
-    for place, query in enumerate(queries):
-        for number, n in true[place]:
-            counts[place, number] += n
-        if query.unit == DOCUMENTS:
-            counts[place] = np.minimum(counts[place], 1)
-    held_sizes = np.array([sizes[number] for number in range(n_docs)], dtype=np.float64)
-    answered = [Answered.of(query, held, held_sizes) for query, held in zip(queries, answers, strict=True)]
-    return Gathered(answered, [groups.get(number, "") for number in range(n_docs)], held_sizes, numbers.unit, counts)
+    documents: list[Ints] = field(default_factory=list)
+    raw: list[Floats] = field(default_factory=list)
+    calibrated: list[Floats] = field(default_factory=list)
+    numbers: array[int] = field(default_factory=partial(array, "q"))
+    found: array[int] = field(default_factory=partial(array, "q"))
+    true: Counter[int] = field(default_factory=Counter)
+    draws: list[tuple[int, Counted]] | None = None
+
+    def add(self, answers: Sequence[tuple[int, Answer]]) -> None:
+        """(number of the document, what was answered) of more Docs."""
+        numbers = [number for number, _ in answers]
+        self.documents.append(np.repeat(numbers, [len(one.raw) for _, one in answers]).astype(np.intp))
+        for name in ("raw", "calibrated"):
+            getattr(self, name).append(np.concatenate([np.zeros(0), *(getattr(one, name) for _, one in answers)]))
+        self.numbers.extend(numbers)
+        self.found.extend(one.found for _, one in answers)
+        for number, one in answers:
+            if one.draws is not None:
+                self.draws = [] if self.draws is None else self.draws
+                if one.draws.any():
+                    self.draws.append((number, drawn(one.draws)))
+
+
+class Gathering:
+    """Asks Docs, some after the others; holds nothing of them.
+
+    queries (Sequence[Query]). key (str | None): By what texts are counted, see `group_of`. path (Path): Where they are from. gold (bool): Whether the gold is counted too.
+    """
+
+    def __init__(self, queries: Sequence[Query], key: str | None, every: str | None, path: Path, gold: bool = False):
+        self._queries, self._key, self._every, self._path, self._gold = queries, key, every, path, gold
+        self._numbers = DocumentNumbers()
+        self._answers = [Answers() for _ in queries]
+        self._groups: list[str] = []
+        self._names: dict[str, str] = {}  # one string for each name, not one for each document
+        self._sizes = array("q")
+
+    def add(self, examples: Iterable[Example]) -> None:
+        """The next ones. RAISES C396: see `check_annotated`. C397: see `group_of`."""
+        from ...doc.reading import document_of
+
+        answers: list[list[tuple[int, Answer]]] = [[] for _ in self._queries]
+        for example in examples:
+            number = self._numbers.number(document_of(example))
+            group = self._group_of(example.reference)
+            if number == len(self._groups):
+                self._groups.append(self._names.setdefault(group, group))
+                self._sizes.append(0)
+            self._sizes[number] += len(example.predicted)
+            for query, own, held in zip(self._queries, answers, self._answers, strict=True):
+                own.append((number, query.answer(example.predicted)))
+                if self._gold:
+                    check_annotated(query, example.reference, self._path)
+                    held.true[number] += query.true(example.reference)
+        for own, held in zip(answers, self._answers, strict=True):
+            held.add(own)
+
+    def _group_of(self, doc: Doc) -> str:
+        from ...doc.collect import ORIGIN
+
+        if self._key is None:
+            return ""
+        origin = doc.user_data.get(ORIGIN, {"date": doc.user_data.get(self._key), "line": len(self._groups) + 1})
+        return group_of(origin, self._path, self._key, self._every)
+
+    def gathered(self) -> Gathered:
+        """What was answered."""
+        from ...doc.queries.base import DOCUMENTS
+
+        sizes = np.array(self._sizes, dtype=np.float64)
+        counts = np.zeros((len(self._queries), len(sizes)), dtype=np.intp)
+        for place, (query, held) in enumerate(zip(self._queries, self._answers, strict=True)):
+            counts[place, list(held.true)] = list(held.true.values())
+            if query.unit == DOCUMENTS:
+                counts[place] = np.minimum(counts[place], 1)
+        answered = [Answered.of_answers(query, held, sizes) for query, held in zip(self._queries, self._answers, strict=True)]
+        return Gathered(answered, self._groups, sizes, self._numbers.unit, counts)
 
 
 def check_annotated(query: Query, doc: Doc, path: Path) -> None:

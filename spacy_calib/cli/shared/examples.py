@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
@@ -13,6 +13,9 @@ from ...pipe.loading import reason
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
+    from tqdm import tqdm
+
+Read = TypeVar("Read")
 
 
 def data_files(path: Path) -> list[Path]:
@@ -79,12 +82,48 @@ def run_pipes(
 
     examples (Iterable[Example]): Read as they are needed. n_process (int): Worker processes.
     """
+    total = len(examples) if isinstance(examples, Sized) else None
+    with progress(what, silent, total) as bar:
+        yield from _run(nlp, examples, names, bar, n_process)
+
+
+def progress(what: str, silent: bool, total: int | None = None) -> tqdm:
+    """A progress bar, on a terminal only. what (str): Stands beside it."""
     from tqdm import tqdm
 
-    total = len(examples) if isinstance(examples, Sized) else None
+    return tqdm(total=total, desc=what, unit="doc", disable=silent or None)
+
+
+def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, kept = itertools.tee(examples)
     with nlp.select_pipes(enable=list(names)):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
-        for example, doc in tqdm(zip(kept, docs, strict=True), total=total, desc=what, unit="doc", disable=silent or None):
+        for example, doc in zip(kept, docs, strict=True):
             example.predicted = doc
             yield example
+            bar.update()
+
+
+def read_through(
+    nlp: Language,
+    examples: Iterable[Example],
+    names: Sequence[str],
+    read: Callable[[Iterator[Example]], Read],
+    *,
+    silent: bool,
+    what: str,
+    n_process: int = 1,
+    whole: bool = False,
+) -> Iterator[Read]:
+    """Run the named pipes as `run_pipes` does, over any number of texts: what is read of them is given some texts after the others, and their Docs are
+    let go, with the words that only they brought.
+
+    examples (Iterable[Example]): They make their Docs when they are asked for them. read (Callable): Takes from examples what is kept of them; strings
+        and numbers, nothing of a Doc. whole (bool): All at once, see `doc.zones.in_zones`: gold is.
+    """
+    from ...doc.zones import in_zones
+
+    with progress(what, silent) as bar:
+        yield from in_zones(
+            nlp, examples, lambda some: read(_run(nlp, some, names, bar, n_process)), n_process=n_process, whole=whole
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,10 +39,34 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
     return found or f"no {annotation.unit} carries a {annotation.gold.name} annotation"
 
 
-def nothing_scored(nlp: Language, pipe: Calibrator, n_docs: int, docs: Iterable[Doc]) -> CalibError:
-    """C075. n_docs (int): How many there are. docs: Of these, see `why_silent`."""
+def nothing_scored(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
+    """C075. n_docs (int): How many there are. why (str): See `why_silent`."""
     none = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
-    return calib_error("C075", name=pipe.name, none=none, n_docs=n_docs, why=why_silent(nlp, pipe, docs))
+    return calib_error("C075", name=pipe.name, none=none, n_docs=n_docs, why=why)
+
+
+class FirstDoc:
+    """Looks at Docs as they pass: why would a pipe be silent? After the Docs are gone, that is not to be found out."""
+
+    def __init__(self, nlp: Language, pipe: Calibrator):
+        from ...doc.annotations import get_annotation
+
+        self._nlp, self._pipe, self._annotation = nlp, pipe, get_annotation(pipe.fit_info.layer)
+        self._why: str | None = None
+        self.n_docs = 0
+
+    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The examples. The first predicted Doc that the pipe ought to have scored is looked at."""
+        for example in examples:
+            self.n_docs += 1
+            if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.first:
+                self._why = why_silent(self._nlp, self._pipe, [example.predicted])
+            yield example
+
+    def silent(self) -> CalibError:
+        """C075: the pipe gave none of these Docs a score."""
+        why = why_silent(self._nlp, self._pipe, ()) if self._why is None else self._why
+        return nothing_scored(self._pipe, self.n_docs, why)
 
 
 def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> None:
@@ -51,7 +75,7 @@ def check_scored(nlp: Language, pipe: Calibrator, done: Sequence[Example]) -> No
 
     docs = [example.predicted for example in done]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
-        raise nothing_scored(nlp, pipe, len(docs), docs)
+        raise nothing_scored(pipe, len(docs), why_silent(nlp, pipe, docs))
 
 
 def check_gold_of_examples(pipe: Calibrator, done: Sequence[Example], silent: bool) -> None:

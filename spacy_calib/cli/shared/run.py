@@ -16,7 +16,7 @@ from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
 from .scoring import score
 from .seen import seen_by, watch_for
-from .texts import stream_examples, text_files
+from .texts import holds_gold, stream_examples, text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -129,12 +129,12 @@ class Run(Options):
         RAISES C075: no token got a score. C151: the component knows none of the gold labels.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        watch = watch_for(pipe)
+        watch, gold = watch_for(pipe), holds_gold(self.data)
         examples = also(stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key))
         if judge:
             examples = watch.over(examples)
         n_process, silent = self.n_process, self.silent
-        corpus = score(nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what)
+        corpus = score(nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what, gold=gold)
         if judge:
             check_gold_of_corpus(pipe, corpus, silent)
         return Scored(corpus, seen_by(pipe, watch) if judge else None)

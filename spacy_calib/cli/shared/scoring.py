@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...pairs.documents import TOKEN
-from .examples import run_pipes
-from .gold import nothing_scored
+from .examples import read_through
+from .gold import FirstDoc
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
     from spacy.training import Example
 
     from ...corpus.scored import ScoredCorpus
-    from ...doc.annotations import Annotation
     from ...pipe.component import Calibrator
 
 
@@ -31,6 +29,10 @@ def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> li
     return order[: last + 1]
 
 
+# Rows of a block, at least: about 50 MB of tokens.
+BLOCK = 1 << 18
+
+
 def score(
     nlp: Language,
     pipe: Calibrator,
@@ -40,28 +42,62 @@ def score(
     n_process: int = 1,
     silent: bool = True,
     what: str = "Scoring",
+    gold: bool = True,
 ) -> ScoredCorpus:
-    """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go one by one.
+    """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go.
 
-    sentences (bool): Whether the pipes that find sentences have to run too.
+    sentences (bool): Whether the pipes that find sentences have to run too. gold (bool): Whether there may be gold among the examples.
     RAISES C075: no token got a score.
     """
-    from ...doc.annotations import get_annotation
-    from ...doc.collect import scored_corpus
-
-    annotation = get_annotation(pipe.fit_info.layer)
-    names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
-    done = run_pipes(nlp, examples, names, silent=silent, what=what, n_process=n_process)
-    first: list[Doc] = []
-    corpus = scored_corpus(keep_one(done, first, annotation), pipe.attr, annotation, pipe.lookup.labels())
-    if not corpus.counted.any():
-        raise nothing_scored(nlp, pipe, corpus.n_docs, first)
+    (corpus,) = score_blocks(
+        nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what, gold=gold, most=None
+    )
     return corpus
 
 
-def keep_one(examples: Iterable[Example], kept: list[Doc], annotation: Annotation) -> Iterator[Example]:
-    """Pass the examples on, and put the first predicted Doc that the pipe ought to have scored into `kept`."""
-    for example in examples:
-        if not kept and annotation.n_units(example.predicted) > annotation.first:
-            kept.append(example.predicted)
-        yield example
+def score_blocks(
+    nlp: Language,
+    pipe: Calibrator,
+    examples: Iterable[Example],
+    *,
+    sentences: bool = False,
+    n_process: int = 1,
+    silent: bool = True,
+    what: str = "Scoring",
+    gold: bool = True,
+    most: int | None = BLOCK,
+) -> Iterator[ScoredCorpus]:
+    """As `score`, but as corpora of some texts after the others, so that no more than one of them is held. Gold is one block.
+
+    most (int | None): Rows with which a block ends; None makes one block of all.
+    RAISES C075: no token got a score.
+    """
+    from ...doc.annotations import get_annotation
+    from ...doc.collect import Collector
+
+    annotation = get_annotation(pipe.fit_info.layer)
+    names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
+    first = FirstDoc(nlp, pipe)
+
+    collector, scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
+    for _ in read_through(
+        nlp,
+        examples,
+        names,
+        lambda some: collector.add(first.over(some)),
+        silent=silent,
+        what=what,
+        n_process=n_process,
+        whole=gold,
+    ):
+        if most is not None and collector.n_rows >= most:
+            corpus = collector.take()
+            scored, n_blocks = scored or bool(corpus.counted.any()), n_blocks + 1
+            yield corpus
+    if collector.n_docs or not n_blocks:
+        corpus = collector.take()
+        scored = scored or bool(corpus.counted.any())
+        if scored:
+            yield corpus
+    if not scored:
+        raise first.silent()

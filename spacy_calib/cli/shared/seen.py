@@ -30,6 +30,26 @@ def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:
     return None if share is None else share.to_dict()
 
 
+class SeenSoFar:
+    """How much of the texts that pass the fit of a pipe has seen; keeps the sums only. units (TextWatch): Looks at them, and is asked from time to time."""
+
+    def __init__(self, pipe: Calibrator, units: TextWatch):
+        from ...expect.seen import SeenSums
+
+        self._texts, self._units, self._sums = pipe.learned.seen, units, SeenSums()
+
+    def add(self) -> None:
+        """Count what was looked at since the last time."""
+        units = self._units.take()
+        if self._texts is not None:
+            self._sums += self._texts.sums_of(units)
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """See `seen_by`."""
+        share = self._sums.share()
+        return None if share is None else share.to_dict()
+
+
 def seen_in(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, Any] | None:
     """As `seen_by`, for a list of examples."""
     watch = watch_for(pipe)

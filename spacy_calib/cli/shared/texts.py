@@ -38,6 +38,13 @@ def text_files(path: Path) -> list[Path]:
     return files
 
 
+def holds_gold(path: Path) -> bool:
+    """Whether there are gold files at a path, whose Docs are read as a whole. RAISES C051, C073: see `text_files`."""
+    from ...doc.reading import GOLD_SUFFIXES
+
+    return any(file.suffix in GOLD_SUFFIXES for file in text_files(path))
+
+
 def stream_examples(
     nlp: Language,
     path: Path,
