@@ -94,7 +94,7 @@ class BlockCounts:
         """The table of n pairs. RAISES C001: values out of range. C002: lengths differ."""
         given = [_narrow(as_probabilities("scores", key)) for key in keys]
         n = len(given[0])
-        column, of = _whole("tag", tags, n), np.asarray(digests, dtype=np.uint64)
+        column, of = whole_numbers("tag", tags, n), np.asarray(digests, dtype=np.uint64)
         if of.shape != (n,):
             raise calib_error("C002", what="A table", first="document", second="score", n_first=of.size, n_second=n)
         documents = Blocks.of(of)
@@ -250,7 +250,7 @@ def _narrow(scores: Floats) -> Numbers:
     return (small if (small == scores).all() else scores) + small.dtype.type(0)
 
 
-def _whole(name: str, values: ArrayLike, n: int) -> Numbers:
+def whole_numbers(name: str, values: ArrayLike, n: int) -> Numbers:
     """RAISES C001: a number below 0. C002: not n of them."""
     given = np.asarray(values)
     if given.shape != (n,):

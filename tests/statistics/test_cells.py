@@ -1,0 +1,140 @@
+"""The bounded form: exact sums in fixed cells, and how far its maps may lie from the exact ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from spacy_calib.calibration.grouped import GroupedRecalibrator
+from spacy_calib.calibration.recalibrators import IsotonicRegression
+from spacy_calib.calibration.tag_offsets import TagOffsets
+from spacy_calib.errors import CalibError
+from spacy_calib.statistics import cells
+from spacy_calib.statistics.cells import PairCells, cells_of, edges_of_cells
+from spacy_calib.statistics.tables import PairCounts
+from spacy_calib.types import Groups
+
+from .test_maps import GROUPS, METHODS, learned, make_pairs
+from .test_tables import bytes_of, merged_in_a_tree
+
+ONE = Groups(("all",), np.array([0]))
+PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=40)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([2, 7, 100]))
+@settings(max_examples=10, deadline=None)
+def test_any_tree_of_shards_gives_the_bytes_of_one_pass(seed, n_shards):
+    pairs, _ = make_pairs(150, seed, 9)
+    rng = np.random.default_rng(seed)
+    of_pair = rng.integers(0, n_shards, len(pairs))
+    parts = [
+        PairCells.of(pairs.tags[own], pairs.scores[own], pairs.hits[own], 4, 64)
+        for own in (of_pair == shard for shard in range(n_shards))
+    ]
+    whole = PairCells.of(pairs.tags, pairs.scores, pairs.hits, 4, 64)
+    merged = merged_in_a_tree(parts, rng)
+    assert bytes_of(merged) == bytes_of(whole) == bytes_of(PairCells.from_arrays(whole.arrays()))
+    for method in METHODS:
+        ours, theirs = (GroupedRecalibrator(method, GROUPS, TagOffsets(1.0, 1.0)).fit_counts(one) for one in (merged, whole))
+        assert learned(ours) == learned(theirs)
+
+
+def test_a_cell_stands_for_its_pairs_by_their_mean():
+    # .5 and .5001 share a cell of 64 (each is 40 / 64 wide in log-odds from 0 on), .9 has one of its own
+    held = PairCells.of([1, 1, 1], [0.5, 0.5001, 0.9], [True, False, True], 3, 64)
+    assert (held.total, held.total_hits, held.nbytes) == (3, 2, 3 * 64 * 24)
+    tagged = held.tagged()
+    assert tagged.tags.tolist() == [1, 1, 1]
+    assert tagged.scores.tolist() == pytest.approx([0.50005, 0.50005, 0.9], abs=2**-32)
+    assert tagged.hits.tolist() == [False, True, True]
+    assert tagged.weights.tolist() == [1, 1, 1]
+
+
+def test_pairs_alone_in_their_cells_give_the_exact_maps():
+    scores = np.array([0.125, 0.25, 0.5, 0.75, 0.875, 0.9375])
+    tags, hits = np.zeros(6, int), np.array([0, 1, 0, 1, 1, 0], bool)
+    exact = PairCounts.of(tags, scores, hits, np.zeros(6, np.uint64))
+    for method in METHODS:
+        ours, theirs = (
+            GroupedRecalibrator(method, ONE).fit_counts(one) for one in (PairCells.of(tags, scores, hits, 1), exact)
+        )
+        assert learned(ours) == learned(theirs)
+
+
+def test_memory_is_bounded_whatever_the_number_of_labels():
+    assert [cells_of(n) for n in (1, 50, 170, 171, 5000)] == [16384, 16384, 16384, 8192, 512]
+    assert all(cells_of(n) * n * 24 <= 64 << 20 for n in (1, 170, 171, 5000, 100_000))
+
+
+def test_cells_cover_scores_without_moving_any_between_processors():
+    edges = edges_of_cells(1 << 14)
+    assert (np.diff(edges) > 2 * cells._GRID).all()
+    assert 0 < edges[0] < 1e-8
+    assert 1 - 1e-8 < edges[-1] < 1
+
+
+# The bound on isotonic regression: docs/statistics.md has the proof.
+
+
+def excess_of_cells(scores, hits, n_cells: int) -> tuple[float, float, float]:
+    """(training Brier of the steps on cells less that of exact isotonic regression, the same of the map, largest share of a mixed cell)."""
+    given, tags, n = np.asarray(scores), np.zeros(len(scores), int), len(scores)
+    exact = IsotonicRegression().fit(given, hits).predict(given)
+    held = PairCells.of(tags, given, hits, 1, n_cells)
+    fitted = IsotonicRegression().fit(*held.weighted(ONE)[0])
+    at = np.searchsorted(edges_of_cells(n_cells), given, side="right")
+    means = held.sums[0][at] * cells.UNIT / held.pairs[0][at]
+    mixed = np.bincount(at, means != given) > 0
+    share = np.bincount(at)[mixed].max(initial=0) / n
+
+    def brier(said):
+        return float(np.mean((said - hits) ** 2))
+
+    return brier(fitted.predict(means)) - brier(exact), brier(fitted.predict(given)) - brier(exact), share
+
+
+@given(PAIRS, st.sampled_from([2, 3, 8, 32]))
+@settings(max_examples=150, deadline=None)
+@example([(0.45, False), (0.55, True)], 2)
+def test_isotonic_on_cells_is_no_worse_than_the_bound(pairs, n_cells):
+    scores, hits = (np.array(column) for column in zip(*pairs, strict=True))
+    scores = np.round(scores / cells.UNIT) * cells.UNIT  # as a table holds them
+    steps, mapped, share = excess_of_cells(scores, hits, n_cells)
+    assert -1e-12 <= steps <= share / 3 + 1e-12
+    assert mapped <= 11 / 6 * share + 1e-12
+
+
+def test_the_bound_is_not_far_from_what_can_happen():
+    # Misses below hits, all in one cell: exact isotonic regression has no error, one level for all has 1/4.
+    scores, hits = np.linspace(0.51, 0.52, 10), np.arange(10) >= 5
+    assert excess_of_cells(scores, hits, 2)[0] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("n_cells", [1024, 16384])
+def test_the_bound_holds_with_room_on_many_pairs(n_cells):
+    pairs, _ = make_pairs(20_000, 0, 12, 1)
+    _, mapped, share = excess_of_cells(pairs.scores, pairs.hits, n_cells)
+    assert mapped <= 0.2 * share
+
+
+def test_what_does_not_add_up_is_refused(monkeypatch):
+    few, many = PairCells.of([0], [0.5], [True], 1, 4), PairCells.of([0], [0.5], [True], 1, 8)
+    with pytest.raises(CalibError, match="C421.*1 tags with 4 cells each.*1 tags with 8 cells each"):
+        PairCells.merged([few, many])
+    monkeypatch.setattr(cells, "_MOST_PAIRS", 1)
+    with pytest.raises(CalibError, match="C422"):
+        PairCells.merged([few, few])
+    with pytest.raises(CalibError, match="C001.*below 1"):
+        PairCells.of([1], [0.5], [True], 1)
+    arrays = few.arrays()
+    for name, value, why in (
+        ("sums", None, "no array 'sums'"),
+        ("hits", arrays["hits"][:, :2], "different lengths"),
+        ("pairs", arrays["pairs"].astype(float), "another kind"),
+        ("hits", arrays["hits"] + np.uint64(9), "out of range"),
+    ):
+        changed = {key: held for key, held in {**arrays, name: value}.items() if held is not None}
+        with pytest.raises(CalibError, match="C420.*" + why):
+            PairCells.from_arrays(changed)
