@@ -8,6 +8,7 @@ from spacy.cli._util import app
 from ..about import __url__
 from . import (
     adapt,
+    apply,
     apply_scores,
     count,
     evaluate,
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "select": select.select,
     "expect": expect.expect,
     "count": count.count,
+    "apply": apply.apply,
     "watch": watch.watch,
     "threshold": threshold.threshold,
     "info": info.info,

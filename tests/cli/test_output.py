@@ -30,13 +30,27 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, sco
         "select": [calibrated, test_file],
         "expect": [calibrated, test_file],
         "count": [calibrated, test_file, "--query", "lemma=the"],
+        "apply": [calibrated, test_file, tmp_path / "scores.jsonl"],
         "report": [calibrated, test_file, "--output", tmp_path / "report.html"],
         "fit-scores": [score_file, tmp_path / "fitted", "--method", "platt"],
         "apply-scores": [score_calibrator, score_file, tmp_path / "applied.jsonl"],
     }
 
 
-WITH_DOCUMENTS = ["fit", "evaluate", "threshold", "plot", "rank", "select", "expect", "report", "adapt", "watch", "count"]
+WITH_DOCUMENTS = [
+    "fit",
+    "evaluate",
+    "threshold",
+    "plot",
+    "rank",
+    "select",
+    "expect",
+    "report",
+    "adapt",
+    "watch",
+    "count",
+    "apply",
+]
 
 
 def registered() -> list[str]:

@@ -40,6 +40,7 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "expect --gold": lambda: calib("expect", fitted, data, "--gold", made.few),
         "watch": lambda: calib("watch", fitted, data, "--window", 7),
         "count": lambda: calib("count", fitted, data, "--query", made.label),
+        "apply": lambda: calib("apply", fitted, data, folder / "scores"),
         "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
         "threshold --recall": lambda: calib("threshold", fitted, data, "--recall", 0.6),
         "adapt": lambda: calib("adapt", fitted, data, folder / "adapted"),

@@ -44,7 +44,7 @@ class Parquet:
                 }
                 yield pa.table(columns)
 
-        return _file_of(tables())
+        return bytes_of_tables(tables())
 
     def extended(self, path: Path, calibrated: Floats) -> Iterator[bytes]:
         pa = load_pyarrow()
@@ -59,7 +59,7 @@ class Parquet:
                     table = table.drop([CALIBRATED])
                 yield table.append_column(CALIBRATED, pa.array(own, pa.float64(), mask=np.isnan(own)))
 
-        return _file_of(tables())
+        return bytes_of_tables(tables())
 
 
 def _open(path: Path) -> Any:
@@ -97,14 +97,15 @@ class _Drained(io.BytesIO):
         return held
 
 
-def _file_of(tables: Iterator[Any]) -> Iterator[bytes]:
+def bytes_of_tables(tables: Iterable[Any]) -> Iterator[bytes]:
     """The bytes of a Parquet file with the rows of these tables, which have one schema."""
     pa = load_pyarrow()
     sink, writer = _Drained(), None
     for table in tables:
         if writer is None:
             writer = pa.parquet.ParquetWriter(sink, table.schema)
-        writer.write_table(table)
+        if table.num_rows:
+            writer.write_table(table)
         yield sink.drain()
     if writer is not None:
         writer.close()

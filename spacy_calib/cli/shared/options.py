@@ -58,6 +58,12 @@ DocKey = Annotated[
     typer.Option("--doc-key", help="Key of Doc.user_data that names the document of the source", show_default="calib_document"),
 ]
 NProcess = Annotated[int, typer.Option("--n-process", help="Worker processes")]
+TextColumn = Annotated[
+    str, typer.Option("--text-column", metavar="NAME", help="Column of Parquet, or key of JSON Lines, that holds the text")
+]
+IdColumn = Annotated[
+    str, typer.Option("--id-column", metavar="NAME", help="The same of the text's own id; it may be missing", show_default="id")
+]
 GpuId = Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")]
 Code = Annotated[Path | None, typer.Option("--code", "-c", help="Python file with registered functions")]
 Force = Annotated[bool, typer.Option("--force", "-F", help="Replace a pipeline at OUTPUT")]

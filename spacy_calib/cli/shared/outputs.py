@@ -17,6 +17,8 @@ from .records import KEYED, suffix_of
 # What data files end in: a DocBin, with gold or without; CoNLL-U; {"text": ...} on each line, compressed too; a text on each line; a text in each row.
 READABLE = (".spacy", ".conllu", ".txt", *KEYED)
 _STANDARD_STREAMS = (1, 2)
+# Stands for the names of files in a folder.
+MANY = "*"
 
 
 class Output(NamedTuple):
@@ -43,7 +45,7 @@ def check_files(
     """
     read = [path for path in inputs if path is not None]
     for output in outputs:
-        with _as_sentence(output.path):
+        with as_sentence(output.path):
             _check_file(output, force, read, model)
     for one, other in itertools.combinations(outputs, 2):
         if is_same(one.path, other.path):
@@ -80,7 +82,7 @@ def check_folder(target: Path, force: bool) -> None:
     RAISES C054: the target exists and may not be replaced. C055: it is not a pipeline, which --force would lose, or lies below a file. C100: it
         lies in another pipeline.
     """
-    with _as_sentence(target):
+    with as_sentence(target):
         _check_outside_pipelines(target)
         _check_writable(_resolved(target))
         if not os.path.lexists(target):
@@ -103,6 +105,24 @@ def check_pipeline_folder(
         pipeline that is loaded. C101: what is read lies in it.
     """
     check_folder(target, force)
+    _check_apart(target, inputs, model, option)
+
+
+def check_shard_folder(target: Path, *, inputs: Iterable[Path | None] = (), model: str = "") -> None:
+    """Whether files may be written into a folder, one by one.
+
+    inputs, model: As for `check_files`. RAISES C055: it is a file, or may not be written. C056, C100, C101: see `check_pipeline_folder`.
+    """
+    with as_sentence(target):
+        if os.path.lexists(target) and not target.is_dir():
+            raise calib_error("C055", path=target, why="it is no folder")
+        _check_outside_pipelines(target / MANY)
+        _check_writable(_resolved(target) / MANY)
+    _check_apart(target, inputs, model, "OUTPUT")
+
+
+def _check_apart(target: Path, inputs: Iterable[Path | None], model: str, option: str) -> None:
+    """Whether a folder that is written and what is read are apart. RAISES C056, C100, C101: see `check_pipeline_folder`."""
     place = _resolved(target)
     for given in filter(None, inputs):
         if given.is_dir():
@@ -142,7 +162,7 @@ def _check_writable(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _as_sentence(path: Path) -> Iterator[None]:
+def as_sentence(path: Path) -> Iterator[None]:
     """RAISES C055: the system refuses the path: its name is too long, its links form a circle, or it holds a NUL."""
     try:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):

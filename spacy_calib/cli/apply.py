@@ -1,0 +1,261 @@
+"""`spacy calib apply`: the calibrated scores of many texts, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..pairs.documents import counted
+from .applying.formats import FORMATS, SUFFIXES, RowWriter, check_format, format_of
+from .applying.shards import Shards
+from .shared.checks import check_option
+from .shared.command import Options, choice, command
+from .shared.options import (
+    FORMATS as PRINTED,
+)
+from .shared.options import (
+    CalibratedModel,
+    Code,
+    GpuId,
+    IdColumn,
+    NProcess,
+    OnlyAttr,
+    Silent,
+    TextColumn,
+    Texts,
+)
+from .shared.outputs import Output, check_files, check_shard_folder
+from .shared.records import FIELDS, Fields
+from .shared.results import print_json
+from .shared.screen import msg, shorten
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from .applying.inputs import ManyTexts, Row
+
+# As in `doc.score_rows`, which is not imported before it is needed.
+UNITS = ("token", "entity", "sentence", "document")
+
+
+@dataclass(frozen=True)
+class ApplyOptions(Options):
+    """What is scored, and how it is written."""
+
+    model: CalibratedModel
+    data: Texts
+    output: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUTPUT",
+            help=f"Folder for shards: a run that was killed goes on where it was. Or a file that ends in {', '.join(SUFFIXES.values())}: written whole at the end",
+        ),
+    ]
+    _: KW_ONLY
+    unit: Annotated[
+        str | None,
+        choice(
+            UNITS,
+            "--unit",
+            "-u",
+            help="What has a row",
+            show_default="token; entity for recognizers, document for text categories",
+        ),
+    ] = None
+    format: Annotated[
+        str | None,
+        choice(
+            (*PRINTED, *FORMATS),
+            "--format",
+            help="How rows are written; table and json: how it is told what was done",
+            show_default="table, and shards of parquet",
+        ),
+    ] = None
+    shard_size: Annotated[int, typer.Option("--shard-size", help="Rows of DATA in a shard")] = 10_000
+    text_column: TextColumn = FIELDS.text
+    id_column: IdColumn = FIELDS.id
+    attr: OnlyAttr = None
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", help="Texts in a batch of the pipeline", show_default="the pipeline's own")
+    ] = None
+    n_process: NProcess = 1
+    gpu_id: GpuId = -1
+    code: Code = None
+    force: Annotated[
+        bool, typer.Option("--force", "-F", help="Start anew: replace a file at OUTPUT, or the shards of an older run")
+    ] = False
+    silent: Silent = True
+
+    def check_options(self) -> None:
+        """RAISES C056: OUTPUT has no format, or another one than was given; --unit beside whole Docs."""
+        own = format_of(self.output)
+        known = own is not None or not self.output.suffix or self.output.is_dir()
+        wanted = f"a folder, or a file that ends in {', '.join(SUFFIXES.values())}"
+        check_option("OUTPUT", known, wanted, self.output)
+        check_option("--format", not self.one_file or self.form == own, f"{own}, or left out, for {self.output}", self.format)
+        check_option("--unit", self.unit is None or self.form != "spacy", "left out for .spacy, which holds Docs", self.unit)
+
+    @property
+    def one_file(self) -> bool:
+        """Whether OUTPUT is a file, and no folder."""
+        return format_of(self.output) is not None and not self.output.is_dir()
+
+    @property
+    def form(self) -> str:
+        """How rows are written."""
+        if self.format in FORMATS:
+            return self.format
+        return (format_of(self.output) if self.one_file else None) or FORMATS[0]
+
+    @property
+    def fields(self) -> Fields:
+        return Fields(self.text_column, self.id_column)
+
+
+@command(
+    ApplyOptions,
+    does="Write the scores of many texts as files",
+    example="./calibrated articles.parquet ./scores --unit entity",
+)
+def apply(options: ApplyOptions) -> dict[str, Any]:
+    """
+    Score texts of any number and write a row for each token, entity, sentence or
+    document: shards of Parquet, JSON Lines or CSV, or Docs with their scores
+    (.spacy). Run again after it was killed, it goes on where it was; memory does
+    not grow with the texts. Rows without text (empty or null) are left out and
+    counted.
+
+    RETURNS (dict): "output", "format", "unit" (None for Docs), "texts" (rows of DATA), "left_out" (those without text), "shards" (0 for one file), "finished_before" (shards that
+        were there), "rows": written by this run.
+    RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C446, C447: nothing scores what --unit asks for.
+        CalibError: every other fault of the input.
+    """
+    from ..pipe.fitted import pipes_named
+    from ..pipe.loading import check_readable
+    from .applying.inputs import look_at
+    from .applying.scoring import choose_unit, pipes_needed
+    from .shared.loading import open_model
+    from .shared.texts import text_files
+
+    files = text_files(options.data)
+    inputs = [options.data, *files, options.code]
+    if options.one_file:
+        check_files([Output("OUTPUT", options.output)], options.force, inputs=inputs, model=options.model)
+    else:
+        check_shard_folder(options.output, inputs=inputs, model=options.model)
+    check_format(options.form)
+    nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
+    pipes = pipes_named(nlp, options.attr)
+    for pipe in pipes:
+        check_readable(nlp, pipe)
+    whole = options.form == "spacy"
+    unit = choose_unit(nlp, pipes, options.unit)
+    texts = look_at(nlp, options.data, options.fields)
+    writer = RowWriter(options.form, [pipe.attr for pipe in pipes], unit)
+    shards = (
+        None
+        if options.one_file
+        else Shards(
+            options.output, options.form, texts.n_rows, options.shard_size, settings_of(options, unit, writer.attrs, texts)
+        )
+    )
+    done = []
+    if shards is not None:
+        shards.begin(options.force)
+        done = shards.finished()
+    with nlp.select_pipes(enable=pipes_needed(nlp, pipes, unit, whole)):
+        write(options, nlp, texts, writer, shards, done)
+    result = {
+        "output": str(options.output),
+        "format": options.form,
+        "unit": None if whole else unit,
+        "texts": texts.n_rows,
+        "left_out": texts.left_out,
+        "shards": 0 if shards is None else len(shards),
+        "finished_before": len(done),
+        "rows": writer.written,
+    }
+    if not options.silent and options.format == "json":
+        print_json(result)
+    elif not options.silent:
+        show(result, texts)
+    return result
+
+
+def settings_of(options: ApplyOptions, unit: str, attrs: Iterable[str], texts: ManyTexts) -> dict[str, Any]:
+    """All that the rows depend on, for the manifest."""
+    import spacy
+
+    from ..about import __version__
+    from .applying.inputs import digest_of, digest_of_model
+
+    return {
+        "format": options.form,
+        "unit": None if options.form == "spacy" else unit,
+        "attr": list(attrs),
+        "shard_size": options.shard_size,
+        "text_column": options.text_column,
+        "id_column": options.id_column,
+        "model": digest_of_model(options.model),
+        "code": None if options.code is None else digest_of([options.code]),
+        "texts": list(texts.digests),
+        "spacy": spacy.__version__,
+        "spacy_calib": __version__,
+    }
+
+
+def write(
+    options: ApplyOptions, nlp: Language, texts: ManyTexts, writer: RowWriter, shards: Shards | None, done: list[int]
+) -> None:
+    """Score the texts, and write what is not there yet, with a progress bar (on a terminal only).
+
+    RAISES C055: a file cannot be written. C449: the texts changed.
+    """
+    from tqdm import tqdm
+
+    from .applying.scoring import scored
+    from .shared.atomic import write_chunks
+
+    if shards is not None and len(done) == len(shards):
+        return
+    finished = set(done)
+    before = 0 if shards is None else sum(map(shards.rows_in, done))
+    disable = options.silent or None
+    with tqdm(total=texts.n_rows, initial=before, desc="Scoring", unit="doc", disable=disable) as bar:
+
+        def pieces(rows: Iterable[Row]) -> Iterator[bytes]:
+            return writer.pieces(scored(nlp, told(rows), options.batch_size, options.n_process))
+
+        def told(rows: Iterable[Row]) -> Iterator[Row]:
+            for row in rows:
+                bar.update()
+                yield row
+
+        if shards is None:
+            write_chunks(options.output, pieces(texts.stream(nlp)))
+            return
+        for number, rows in groupby(texts.stream(nlp), lambda row: row.number // options.shard_size):
+            if number not in finished:
+                shards.write(number, pieces(rows))
+
+
+def show(result: dict[str, Any], texts: ManyTexts) -> None:
+    """Print what was done."""
+    if result["left_out"]:
+        n = result["left_out"]
+        msg.warn(
+            f"{n:,} of {result['texts']:,} rows have no text (empty or null) and are left out; the first is {shorten(texts.first_left_out, 80)}."
+        )
+    n_shards, before = result["shards"], result["finished_before"]
+    if n_shards and before == n_shards:
+        msg.good(f"Nothing to do: {result['output']} is finished ({counted('shard', n_shards)}); --force starts anew.")
+        return
+    what = "Docs" if result["unit"] is None else f"rows ({result['unit']})"
+    where = f" in {counted('shard', n_shards - before)}" if n_shards else ""
+    older = f"; {counted('shard', before)} of an earlier run stayed" if before else ""
+    msg.good(f"Wrote {result['rows']:,} {what}{where}: {result['output']}{older}")

@@ -1,0 +1,103 @@
+"""Scored Docs -> the bytes of a file of their rows, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from ...arrays.files.columns import Chunk
+    from .inputs import Row
+
+# Format -> what its files end in.
+SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "csv": ".csv", "spacy": ".spacy"}
+FORMATS = tuple(SUFFIXES)
+# So many rows are written at once.
+_ROWS = 50_000
+ScoredDoc = tuple["Doc", "Row"]
+
+
+def format_of(path: Path) -> str | None:
+    """The format of a file by its suffix; None for another one."""
+    return next((name for name, suffix in SUFFIXES.items() if path.suffix == suffix), None)
+
+
+@dataclass
+class RowWriter:
+    """form (str): The format. attrs (Sequence[str]): Prefixes of the calib pipes. unit (str): What has a row. written (int): Rows so far; of .spacy Docs."""
+
+    form: str
+    attrs: Sequence[str]
+    unit: str
+    written: int = 0
+
+    def pieces(self, docs: Iterable[ScoredDoc]) -> Iterator[bytes]:
+        """The bytes of one file."""
+        if self.form == "spacy":
+            yield self._docbin(docs)
+        else:
+            yield from _WRITERS[self.form](self._chunks(docs), self.unit)
+
+    def _chunks(self, docs: Iterable[ScoredDoc]) -> Iterator[Chunk]:
+        """The rows, many at a time; the first chunk has none, so that a file without rows has its columns too."""
+        from ...doc.score_rows import columns_of_unit, score_rows
+
+        names = columns_of_unit(self.unit)
+        yield {name: [] for name in names}
+        held: dict[str, list[Any]] = {name: [] for name in names}
+        for doc, row in docs:
+            for name, values in score_rows([doc], self.attrs, self.unit, ids=[row.id], first=row.number).items():
+                held[name] += values
+            if len(held["doc"]) >= _ROWS:
+                self.written += len(held["doc"])
+                yield {**held}
+                held = {name: [] for name in names}
+        self.written += len(held["doc"])
+        yield {**held}
+
+    def _docbin(self, docs: Iterable[ScoredDoc]) -> bytes:
+        from spacy.tokens import DocBin
+
+        from ...doc.collect import ORIGIN
+
+        held = DocBin(store_user_data=True)
+        for doc, row in docs:
+            doc.user_data[ORIGIN] = {"doc": row.number, **row.origin}
+            held.add(doc)
+            self.written += 1
+        return held.to_bytes()
+
+
+def _parquet(chunks: Iterable[Chunk], unit: str) -> Iterator[bytes]:
+    from ...arrays.files.parquet import bytes_of_tables, load_pyarrow
+    from ...doc.score_rows import score_schema
+
+    pa, schema = load_pyarrow(), score_schema(unit)
+    return bytes_of_tables(pa.table(chunk, schema=schema) for chunk in chunks)
+
+
+def _json_lines(chunks: Iterable[Chunk], unit: str) -> Iterator[bytes]:
+    from ...arrays.files.json_lines import JsonLines
+
+    return JsonLines().written(chunks)
+
+
+def _csv(chunks: Iterable[Chunk], unit: str) -> Iterator[bytes]:
+    from ...arrays.files.delimited import Delimited
+
+    return Delimited(",").written(chunks)
+
+
+_WRITERS: dict[str, Callable[[Any, str], Iterator[bytes]]] = {"parquet": _parquet, "jsonl": _json_lines, "csv": _csv}
+
+
+def check_format(form: str) -> None:
+    """RAISES C304: what writes it is not installed."""
+    if form == "parquet":
+        from ...arrays.files.parquet import load_pyarrow
+
+        load_pyarrow()

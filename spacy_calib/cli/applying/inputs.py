@@ -1,0 +1,131 @@
+"""The texts of a long run: looked at once before it begins, then streamed from any row on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...corpus.visible import shown_path
+from ...errors import calib_error
+from ..shared.outputs import model_folder
+from ..shared.records import Fields, read_records
+from ..shared.texts import origin_of, text_files
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+_PIECE = 1 << 20
+
+
+class Row(NamedTuple):
+    """number (int): Among all rows of all files, from 0; those left out count. text (str | Doc | None): None where there is none, a Doc without annotation where the words
+    are given. id (Any): Its own. origin (dict): Where it stood.
+    """
+
+    number: int
+    text: str | Doc | None
+    id: Any
+    origin: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ManyTexts:
+    """files (Sequence[Path]), rows (Sequence[int]), digests (Sequence[str]): The files, how many rows each has, and what is in it. fields (Fields): What
+    text and id are called there. left_out (int): Rows whose text is empty or null. first_left_out (str): Where the first of them stands.
+    """
+
+    path: Path
+    files: Sequence[Path]
+    rows: Sequence[int]
+    digests: Sequence[str]
+    fields: Fields
+    left_out: int
+    first_left_out: str
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.rows)
+
+    def stream(self, nlp: Language) -> Iterator[Row]:
+        """All rows. RAISES C449: a file changed since it was looked at."""
+        first = 0
+        for file, n_rows in zip(self.files, self.rows, strict=True):
+            named = {"file": shown_path(file.relative_to(self.path))} if len(self.files) > 1 else {}
+            number = 0
+            for number, (text, own_id, origin) in enumerate(_rows_of(nlp, file, self.fields), 1):
+                if number > n_rows:
+                    break
+                yield Row(first + number - 1, text, own_id, {**named, **origin})
+            if number != n_rows:
+                raise calib_error("C449", path=file)
+            first += n_rows
+
+
+def look_at(nlp: Language, path: Path, fields: Fields) -> ManyTexts:
+    """Read all texts once: so that faults are found before the first text is scored, it is known how many there are, and a later run knows whether they
+    are the same.
+
+    RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read. C052: there are no texts. C448: a text is too long.
+    """
+    files = text_files(path)
+    rows, digests, left_out, first = [], [], 0, ""
+    for file in files:
+        if not file.is_file():
+            raise calib_error("C074", path=file, why="it can be read once only, and they are read twice")
+        n_rows = 0
+        for text, _, origin in _rows_of(nlp, file, fields):
+            n_rows += 1
+            if text is None:
+                left_out += 1
+                first = first or f"row {origin['line']} of {shown_path(file)}"
+            elif isinstance(text, str) and len(text) > nlp.max_length:
+                raise calib_error("C448", line=origin["line"], path=file, n=f"{len(text):,}", most=f"{nlp.max_length:,}")
+        rows.append(n_rows)
+        digests.append(digest_of([file]))
+    if left_out == sum(rows):
+        raise calib_error("C052", path=path)
+    return ManyTexts(path, files, rows, digests, fields, left_out, first)
+
+
+def _rows_of(nlp: Language, file: Path, fields: Fields) -> Iterator[tuple[str | Doc | None, Any, dict[str, Any]]]:
+    """(text, id, origin) of each row of a file."""
+    from ...doc.reading import GOLD_SUFFIXES, document_of
+    from ..shared.examples import read_gold
+
+    if file.suffix in GOLD_SUFFIXES:
+        for number, example in enumerate(read_gold(nlp, file, False, None), 1):
+            key = document_of(example).key
+            own_id = key if isinstance(key, str) else None
+            given = {} if own_id is None else {"id": own_id}
+            yield example.predicted if example.predicted.text.strip() else None, own_id, {"line": number, **given}
+    else:
+        for number, record in read_records(file, fields):
+            text = record["text"]
+            yield text if text.strip() else None, record.get("id"), origin_of(number, record)
+
+
+def digest_of(files: Sequence[Path], root: Path | None = None) -> str:
+    """Of what is in the files, and of their names below the root. RAISES C074: one cannot be read."""
+    held = hashlib.sha256()
+    for file in files:
+        try:
+            if root is not None:
+                held.update(f"{file.relative_to(root).as_posix()}\0{file.stat().st_size}\0".encode("utf-8", "backslashreplace"))
+            with file.open("rb") as stream:
+                while piece := stream.read(_PIECE):
+                    held.update(piece)
+        except OSError as error:
+            raise calib_error("C074", path=file, why=error.strerror or error) from None
+    return held.hexdigest()[:32]
+
+
+def digest_of_model(model: str) -> str:
+    """Of all files of a pipeline, but what Python compiled."""
+    folder = model_folder(model)
+    assert folder is not None  # it was loaded
+    files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return digest_of(sorted(files), folder)
