@@ -267,13 +267,6 @@ _MESSAGES = {
     "C440": "{path} needs pyarrow to be unpacked, which is not installed; run `pip install spacy-calib[parquet]`, or give it as .jsonl.gz.",
     "C441": "{path} has no column '{name}'; it has: {given}. Name the one that is meant (--text-column, --id-column), or rename it.",
     "C442": "The column '{name}' of {path} holds {given}, but texts are wanted; name another one (--text-column).",
-    # Spark
-    "C450": "Spark is not installed; run `pip install spacy-calib[spark]`.",
-    "C451": "Spark needs Java 17 or later, but {given}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",
-    "C452": "The DataFrame has no column '{given}'; it has: {available}.",
-    "C453": "The column '{name}' must be of the type {wanted}, but it is {given}; cast or select another.",
-    "C454": "A worker of Spark says: {why} Workers need the pipeline, and spacy-calib, as a package or at a path that all of them see.",
-    "C455": "The column '{given}' cannot be kept, since the scores have a column of this name; rename it before.",
     "C443": "The scores in {path} are of another run: {why}; give what was given then, choose another folder, or start anew with --force.",
     "C444": "The manifest {path} of a folder of scores cannot be used ({why}); start anew with --force, or choose another folder.",
     "C445": "The folder {path} holds '{name}', which `calib apply` did not write; choose an empty folder, or one that does not exist yet.",
@@ -281,6 +274,13 @@ _MESSAGES = {
     "C447": "Rows of sentences need what finds them, but nothing in the pipeline does; add a parser, a senter or a sentencizer.",
     "C448": "The text in line {line} of {path} has {n} characters, and the pipeline takes {most} at most (nlp.max_length); split it.",
     "C449": "{path} changed while it was read; leave it as it is, and run the command again.",
+    # Spark
+    "C450": "Spark is not installed; run `pip install spacy-calib[spark]`.",
+    "C451": "Spark needs Java 17 or later, but {given}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",
+    "C452": "The DataFrame has no column '{given}'; it has: {available}.",
+    "C453": "The column '{name}' must be of the type {wanted}, but it is {given}; cast or select another.",
+    "C454": "A worker of Spark says: {why} Workers need the pipeline, and spacy-calib, as a package or at a path that all of them see.",
+    "C455": "The column '{given}' cannot be kept, since the scores have a column of this name; rename it before.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 
