@@ -33,16 +33,18 @@ def quantile_rank(n: int, alpha: float) -> int:
     return n + 1 - int((n + 1) * exact)
 
 
-def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
+def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float, counts: Ints | None = None) -> Cuts:
     """The cut of each condition.
 
-    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions).
+    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions). counts (Ints | None): How often each
+        of these tokens is there.
     """
     order = np.lexsort((nonconformity, conditions))
     ascending = nonconformity[order]
-    tokens = np.bincount(conditions, minlength=n_conditions).astype(np.intp)
+    tokens = np.bincount(conditions, counts, n_conditions).astype(np.intp)
     ranks = np.array([quantile_rank(n, alpha) for n in tokens.tolist()], dtype=np.intp)
     enough = np.flatnonzero(ranks <= tokens)
     values = np.ones(n_conditions)
-    values[enough] = ascending[(np.cumsum(tokens) - tokens + ranks - 1)[enough]]
+    wanted = (np.cumsum(tokens) - tokens + ranks)[enough]
+    values[enough] = ascending[wanted - 1 if counts is None else np.searchsorted(np.cumsum(counts[order]), wanted)]
     return Cuts(values, tokens)

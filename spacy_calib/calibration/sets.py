@@ -128,6 +128,38 @@ class ConformalSets:
         self.out_of_reach_ = float(out_of_reach[held].mean())
         return self
 
+    def fit_counts(
+        self, tags: Ints, scores: Floats, counts: Ints, gold: Ints, unknown: int, groups: Groups, empty: float = 0.0
+    ) -> ConformalSets:
+        """As `fit`, from counts of gold tags: the same cuts. Which tag of a token is the likeliest they do not tell.
+
+        tags (Ints), scores (Floats), counts (Ints): Of the gold tags that reach the threshold: tag, calibrated score, how many tokens, n each.
+        gold (Ints): Tokens of each gold tag, shape (n_tags,). unknown (int): Tokens with a gold tag that the model does not know.
+        empty (float): Share of tokens without a tag up to the cut, where it is known from elsewhere.
+        RAISES C071: no token has gold. C423: coverage is by the group of the likeliest tag.
+        """
+        if self.coverage == "group":
+            raise calib_error("C423", wanted="by the group of a token's likeliest tag")
+        n_groups, n_tags = len(groups), len(groups.of_tag)
+        below = gold - np.bincount(tags, counts, n_tags).astype(np.intp)
+        every = np.concatenate([tags, np.arange(n_tags), [-1]])
+        nonconformity = np.concatenate([1.0 - scores, np.ones(n_tags + 1)])
+        tokens = np.concatenate([counts, below, [unknown]]).astype(np.intp)
+        if not tokens.any():
+            raise calib_error("C071", what="ConformalSets")
+        self.groups = groups
+        none = np.zeros(len(every), dtype=np.intp)
+        self.of_all_ = cuts_of(nonconformity, none, 1, self.alpha, tokens)
+        of_group = np.append(groups.of_tag, -1)[every] if self.coverage == "tag" else none - 1
+        self.of_group_ = cuts_of(nonconformity, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha, tokens)
+        self.of_tag_ = cuts_of(nonconformity[:-1], every[:-1], n_tags, self.alpha, tokens[:-1])
+        self.empty_ = float(empty)
+        if self.coverage == "marginal":
+            self.out_of_reach_ = float(self._learned()[1] >= 1.0)
+        else:
+            self.out_of_reach_ = float((gold[self.unreached()].sum() + unknown) / tokens.sum())
+        return self
+
     def predict(self, rows: Ints, tags: Ints, scores: ArrayLike, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The sets of some tokens.
 

@@ -9,23 +9,24 @@ import numpy as np
 from ..types import Floats, Ints
 
 
-def contiguous_folds(documents: Ints, n_folds: int) -> Ints:
+def contiguous_folds(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:
     """The fold of each pair: documents that follow one another by number share a fold, and folds hold about equally many pairs.
 
     So parts of one text that a converter cut into several documents seldom stand on both sides.
 
-    documents (Ints): Of the pairs; parts of one document need not follow one another.
+    documents (Ints): Of the pairs; parts of one document need not follow one another. weights (Ints | None): How often each pair is there.
     """
-    _, codes, counts = np.unique(documents, return_inverse=True, return_counts=True)
+    _, codes = np.unique(documents, return_inverse=True)
+    counts = np.bincount(codes, weights)
     middle = np.cumsum(counts) - counts / 2
-    of_document = np.minimum((middle * n_folds / max(1, len(documents))).astype(np.intp), n_folds - 1)
+    of_document = np.minimum((middle * n_folds / max(1, counts.sum())).astype(np.intp), n_folds - 1)
     _, of_document = np.unique(of_document, return_inverse=True)  # a very long document leaves folds beside it empty
     return of_document[codes]
 
 
-def folds_of(documents: Ints, n_folds: int) -> Ints:
+def folds_of(documents: Ints, n_folds: int, weights: Ints | None = None) -> Ints:
     """As `contiguous_folds`, with no more folds than there are documents."""
-    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))))
+    return contiguous_folds(documents, min(n_folds, len(np.unique(documents))), weights)
 
 
 def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats]) -> Floats:
