@@ -12,7 +12,7 @@ import numpy as np
 from ..pairs.documents import TOKEN
 from ..pairs.folds import cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
-from .grouped import GroupedRecalibrator
+from .grouped import Countable, GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
@@ -179,27 +179,33 @@ def fit_tokens(
     sets: ConformalSets | None = None,
     promise_groups: Groups | None = None,
     learn_context: LearnContext | None = None,
+    counted: Countable | None = None,
 ) -> TokenFit:
     """Fit all steps after the scaling.
 
     groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
         selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
     sets (ConformalSets | None): Prototype; it is fitted on scores of steps that did not see the token's document.
-    learn_context (LearnContext | None): See TokenFit.
+    learn_context (LearnContext | None): See TokenFit. counted (Countable | None): The raw scores of more pairs, of which the data is a
+        sample: maps and intervals that nothing stands before are fitted on these.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
-    maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets).fit(pairs)
+    maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets)
+    tables = None if chosen.scaling is not None else counted
+    maps = maps.fit(pairs) if tables is None else maps.fit_counts(tables)
     made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
     fitted = TokenFit(made, maps, data, chosen, pairs, learn_context)
     moved = fitted.context is not None and fitted.context.kept
+    tables = None if moved else tables
     if fitted.context is not None and moved:
         made.context = fitted.context.context
     if normalize == "other":
         made.other = _fit_other(pairs)
     if intervals:
         judged = pairs.with_scores(fitted.judged) if moved else pairs
-        made.intervals = GroupedVennAbers(promise_groups or groups).fit(judged)
+        promised = GroupedVennAbers(promise_groups or groups)
+        made.intervals = promised.fit(judged) if tables is None else promised.fit_counts(tables)
     if sets is not None:
         made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)
     return fitted

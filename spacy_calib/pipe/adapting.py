@@ -25,7 +25,8 @@ from ..expect.seen import SeenTexts
 from ..pairs.build import interleave, leading
 from ..pairs.judged import JudgedPairs
 from ..types import Floats, Groups, Ints, Pairs
-from .fitting import FitArguments, Gathered, figures, gather
+from .fitting import figures
+from .gathering import FitArguments, Gathered, gather
 from .performance import drop_performance, set_performance
 from .state import PipeState
 
@@ -185,7 +186,7 @@ def fit_sets(gathered: Gathered, before: ConformalSets | None, tokens: AdaptedTo
 
 def share_seen(learned: PipeState, gathered: Gathered) -> dict[str, Any] | None:
     """How much of the labelled documents the fit has seen, see `SeenShare`; None where that is not known."""
-    share = None if learned.seen is None else learned.seen.share_of(gathered.texts)
+    share = None if learned.seen is None or gathered.texts is None else learned.seen.share_of(gathered.texts)
     return None if share is None else share.to_dict()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
@@ -15,6 +15,7 @@ from spacy.training import Example
 
 from ..calibration.plan import lowest_taken
 from ..calibration.tokens import lowest_score
+from ..context.features import FromDocs
 from ..context.tokens import TokenContext
 from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch
@@ -95,6 +96,7 @@ def identity_of(pipe: Calibrator, nlp: Language | None, component: Any, sample: 
         event=annotation.span_event or pipe.event,
         source=_settings(source),
         label_map=json.dumps(map_of(source) or {}, sort_keys=True, ensure_ascii=False),
+        features=tuple(one.registered for one in _functions(pipe)) if annotation.unit == TOKEN else (),
         cells=0,
         sample=sample,
     )
@@ -118,9 +120,13 @@ def read_words(pipe: Calibrator, annotation: Annotation) -> Any:
     """What a context is to know of tokens, whether the pipe has one or not."""
     if annotation.unit != TOKEN:
         return None
+    return partial(words_of, functions=_functions(pipe), first=annotation.first)
+
+
+def _functions(pipe: Calibrator) -> Sequence[FromDocs]:
+    """The features of users that ask Docs, of the context that the pipe has or is to have."""
     context = pipe.context or pipe.tokens.context
-    functions = context.functions if isinstance(context, TokenContext) else ()
-    return partial(words_of, functions=functions, first=annotation.first)
+    return context.functions if isinstance(context, TokenContext) else ()
 
 
 def with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:

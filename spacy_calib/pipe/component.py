@@ -26,13 +26,15 @@ from ..pairs.marginals import hints_of
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import with_map
+from ..statistics.collected import FitStatistics
 from ..types import Groups
 from . import saved
 from .adapting import adapt_calibrator
 from .annotating import AnnotatingPipe
 from .fit_info import FitInfo
-from .fitting import FitArguments, fit_calibrator
+from .fitting import fit_calibrator, fit_gathered
 from .flagging import accepted_labels, flags_of
+from .gathering import FitArguments, gather_statistics
 from .lookup import SourceLookup
 from .reading import Reading, calibrated_spans, carried_below_threshold, readable
 from .settings import PipeSettings
@@ -202,6 +204,19 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         """
         with labels_unless_it_fails(with_map(self.source, None)):
             self.learned, self.held_out = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
+        return self
+
+    def fit_statistics(
+        self, statistics: FitStatistics, tag_counts: Mapping[str, int] | None = None, **options: Any
+    ) -> Calibrator:
+        """Learn the maps from statistics of any number of shards, see `collecting.collect_statistics`.
+
+        statistics (FitStatistics): Of this pipeline. tag_counts (Mapping | None), options: See FitArguments.
+        RAISES C425, C428, C432: the statistics are of something else, or incomplete. And see `fit`.
+        """
+        with labels_unless_it_fails(with_map(self.source, None)):
+            gathered = gather_statistics(self, statistics, FitArguments(tag_counts, **options))
+            self.learned, self.held_out = fit_gathered(self, gathered)
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:

@@ -66,6 +66,7 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
+_SAMPLED = record({"documents": whole(), "pairs": whole(), "tables": listed(text)})
 # The saved form of FitInfo.
 FIT_INFO = record(
     {
@@ -79,6 +80,7 @@ FIT_INFO = record(
         "unknown": optional(maybe(keyed(text))),
         "label_map": optional(maybe(keyed(text))),
         "pairs": whole(),
+        "sampled": optional(maybe(_SAMPLED)),
         "counted_on": text,
         "scaling": optional(maybe(_SCALING)),
         "method": text,
@@ -141,7 +143,8 @@ class FitInfo:
     component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
     docs (int), unit (str): Documents, and what they are. tokens (int): With gold; documents, where these have the labels. unknown_gold (int): Those whose gold label the component
         does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
-    pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
+    pairs (int): That reach the threshold. sampled (Mapping | None): Where only a sample of documents was looked at one by one, its "documents" and
+        "pairs", and the steps that were fitted on "tables" of all pairs. counted_on (str): Where the tag counts come from.
     method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
         without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
@@ -159,6 +162,7 @@ class FitInfo:
     unknown: Mapping[str, str] | None = None
     label_map: Mapping[str, str] | None = None
     pairs: int = 0
+    sampled: Mapping[str, Any] | None = None
     counted_on: str = ""
     scaling: Mapping[str, Any] | None = None
     method: str = ""

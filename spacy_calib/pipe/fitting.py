@@ -3,109 +3,39 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import spacy
-from spacy.language import Language
 from spacy.training import Example
 
 from ..about import __version__
 from ..calibration.grouping.alone import group_beside, informed
-from ..calibration.plan import Plan, lowest_taken, make_plan
+from ..calibration.plan import Plan, make_plan
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
-from ..calibration.token_fit import TokenData, TokenFit, fit_tokens
-from ..context.fit import FitWords, TokenContextFit, fit_span_context, fit_token_context
-from ..doc.annotations import Annotation
-from ..doc.texts import TextWatch
-from ..doc.words import words_of
-from ..errors import calib_error
+from ..calibration.token_fit import TokenFit, fit_tokens
+from ..context.fit import TokenContextFit, fit_span_context, fit_token_context
 from ..expect.record import FitRecord, FoundSpans, record_fit
-from ..expect.seen import SeenTexts, TextUnits
-from ..pairs.documents import TOKEN
 from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of
-from ..types import Grouping, Groups
-from .fit_data import FitData, collect_fit_data
+from ..types import Groups
 from .fit_info import FitInfo, SpanFitInfo
 from .fit_table import summarize_fit, summarize_span_fit
+from .gathering import HERE, FitArguments, Gathered, gather, of_one_tag
 from .performance import set_performance
 from .scorer import calib_scores
-from .settings import PipeSettings
 from .settling import learn_labels, settle
 from .state import PipeState
 
 if TYPE_CHECKING:
-    from ..context.familiarity import WordCounts
-    from ..context.tokens import TokenContext
     from .component import Calibrator
-
-_HERE = "the fit data"
-
-
-@dataclass(frozen=True)
-class FitArguments:
-    """The arguments of `Calibrator.fit`, but for the examples.
-
-    tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
-    span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
-    counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
-    max_unknown (float): A greater share of gold labels that the component does not know is refused.
-    word_counts (WordCounts | None): How often forms stand in the training data, for a context; None counts them in the examples.
-    """
-
-    tag_counts: Mapping[str, int] | None = None
-    _: KW_ONLY
-    span_counts: Mapping[str, int] | None = None
-    min_pairs: int = 1
-    counted_on: str = _HERE
-    n_bins: int = 10
-    max_unknown: float = 1.0
-    word_counts: WordCounts | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """What a fit learns from.
-
-    settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
-    nlp (Language | None), component (Any): The pipeline, and what the source reads in it; None for a source that reads the Doc alone.
-    annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
-    data (FitData), texts (TextUnits): What the examples gave, and their digests. tokens (TokenData): The tokens of data.
-    counts (Mapping): Gold frequency of each label, for grouping.
-    """
-
-    settings: PipeSettings
-    arguments: FitArguments
-    nlp: Language | None
-    component: Any
-    annotation: Annotation
-    labels: tuple[str, ...]
-    data: FitData
-    texts: TextUnits
-    tokens: TokenData
-    counts: Mapping[str, int]
-
-    @property
-    def context(self) -> TokenContext | None:
-        """The prototype of the context; None without one, and for labels of documents, at which it does not look."""
-        return self.settings.context if self.annotation.unit == TOKEN else None
-
-    @property
-    def seen(self) -> SeenTexts:
-        return SeenTexts.of(self.texts.digests)
-
-    def groups(self, grouping: Grouping) -> Groups:
-        source = self.settings.source
-        return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +53,11 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
     changed; its figures go into the pipeline's meta.
     """
-    gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples)), arguments)
+    return fit_gathered(pipe, gather(pipe, settle(pipe, learn_labels(pipe, examples)), arguments))
+
+
+def fit_gathered(pipe: Calibrator, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
+    """The same from what was gathered, of examples or of statistics."""
     plan = choose(gathered)
     learned = learn(gathered, plan)
     state = PipeState(
@@ -143,90 +77,11 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
     return state, learned.judged
 
 
-def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
-    """Read the examples.
-
-    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
-    """
-    first, examples = _with_first(examples)
-    nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
-    source = pipe.source
-    annotation = source.annotation(component)
-    watch = TextWatch(annotation)
-    check_context(pipe, annotation)
-    context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else None
-    read_words = None if context is None else partial(words_of, functions=context.functions, first=annotation.first)
-    data = collect_fit_data(source, component, watch.over(examples), _lowest(pipe, annotation), pipe.event, read_words)
-    name = source.component or "the source"
-    data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, arguments.max_unknown)
-    labels = source.labels(component)
-    return Gathered(
-        settings=pipe,
-        arguments=arguments,
-        nlp=nlp,
-        component=component,
-        annotation=annotation,
-        labels=labels,
-        data=data,
-        texts=watch.units(),
-        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments), annotation.unit),
-        counts=_counts(annotation, labels, data, arguments),
-    )
-
-
-def _counts(annotation: Annotation, labels: Sequence[str], data: FitData, arguments: FitArguments) -> dict[str, int]:
-    """Those given, but for labels of another scheme, where that is no fault."""
-    given = arguments.tag_counts
-    foreign = annotation.any_label and set(labels).isdisjoint(given or ())
-    return dict(data.counts if given is None or foreign else given)
-
-
-def check_context(settings: PipeSettings, annotation: Annotation) -> None:
-    """RAISES C264: a context is asked for that could not look at what is calibrated."""
-    if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
-        raise calib_error("C264", setting="context", component=settings.source.component or "the source")
-
-
-def _fit_words(data: FitData, arguments: FitArguments) -> FitWords | None:
-    if data.words is None:
-        return None
-    if arguments.word_counts is None:
-        return FitWords(data.words, data.doc_documents, None, _HERE)
-    return FitWords(data.words, data.doc_documents, arguments.word_counts, arguments.counted_on)
-
-
-def _with_first(examples: Iterable[Example]) -> tuple[Example | None, Iterable[Example]]:
-    """(the first example, all of them)."""
-    rest = iter(examples)
-    first = next(rest, None)
-    return first, rest if first is None else chain([first], rest)
-
-
-def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
-    """Scores below it take no part in a fit.
-
-    RAISES C072: a setting that is about the one right tag of a token. C287: one that needs the scores of all its tags.
-    """
-    if not _of_one_tag(settings, annotation):
-        for name in ("scaling", "sets", "normalize"):
-            if getattr(settings, name) and annotation.overlapping:
-                raise calib_error("C072", setting=name, layer=annotation.gold.name, unit=annotation.unit)
-            if getattr(settings, name):
-                raise calib_error("C287", setting=name, where=settings.source.component or "the source")
-        return settings.threshold
-    return lowest_taken(settings)
-
-
-def _of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
-    """Whether a token has one right tag, and scores of all that it may be."""
-    return settings.source.distributions and not annotation.overlapping
-
-
 def choose(gathered: Gathered) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
     settings = gathered.settings
     names = [settings.source.frequency_label(label) for label in gathered.labels]
-    return make_plan(settings, gathered.tokens, names, gathered.groups, _of_one_tag(settings, gathered.annotation))
+    return make_plan(settings, gathered.tokens, names, gathered.groups, of_one_tag(settings, gathered.annotation))
 
 
 def learn(gathered: Gathered, plan: Plan) -> Learned:
@@ -244,6 +99,7 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         sets=settings.sets,
         promise_groups=plan.judged_by,
         learn_context=learn_context,
+        counted=gathered.counted,
     )
     spans = None if data.spans is None else _learn_spans(gathered, data.spans, fitted)
     return Learned(fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit))
@@ -291,14 +147,15 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         component=settings.source.component,
         layer=gathered.annotation.name,
         threshold=settings.threshold,
-        docs=data.n_docs,
+        docs=data.n_docs if gathered.collected is None else gathered.collected.n_documents,
         unit=data.unit,
         tokens=data.pairs.n_units,
         unknown_gold=data.n_unknown,
         unknown=data.unknown.words() if data.n_unknown else None,
         label_map=map_of(settings.source),
-        pairs=len(judged),
-        counted_on=arguments.counted_on if arguments.tag_counts is not None else _HERE,
+        pairs=maps.pooled_fit_.pairs,
+        sampled=_sampled(gathered, learned),
+        counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.chosen.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
@@ -316,6 +173,21 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
             "python": platform.python_version(),
         },
     )
+
+
+def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:
+    """What was looked at document by document, and which steps were fitted on the tables of all pairs; None where that is all."""
+    if gathered.counted is None:
+        return None
+    fitted = learned.tokens
+    unscaled, moved = fitted.calibration.scaling is None, fitted.context is not None and fitted.context.kept
+    steps = {
+        "maps": unscaled,
+        "tag offsets": unscaled and fitted.maps.offsets is not None,
+        "intervals": unscaled and fitted.calibration.intervals is not None and not moved,
+    }
+    tables = [name for name, on_all in steps.items() if on_all]
+    return {"documents": gathered.data.n_docs, "pairs": len(learned.judged), "tables": tables}
 
 
 def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:

@@ -20,7 +20,7 @@ IDENTITY = record(
     {
         "weights": text, "component": text, "kind": text, "layer": text, "labels": listed(text), "span_labels": listed(text),
         "threshold": number(0.0, 1.0), "lowest": number(0.0, 1.0), "event": text, "source": text, "label_map": text,
-        "cells": whole(), "sample": whole(1), "fit": text,
+        "features": listed(text), "cells": whole(), "sample": whole(1), "fit": text,
     }
 )  # fmt: skip
 SHARD = record({"name": text, "digest": text, "documents": whole()})
@@ -38,6 +38,7 @@ _CALLED = {
     "event": "when a span is right (--event)",
     "source": "the settings of the source",
     "label_map": "the label map (--map)",
+    "features": "the features of the context",
     "cells": "the form of the tables (--bounded)",
     "sample": "the size of the sample (--sample)",
     "fit": "the fit of the calib pipe",
@@ -49,7 +50,7 @@ class Identity:
     """weights (str): Fingerprint of the component's weights, see `sources.fingerprint`. component, kind (str): Its name and type.
     layer (str): The annotation that its labels are of. labels, span_labels (tuple[str, ...]): Columns of the tables.
     threshold (float): Scores below it are in no table. lowest (float): Scores below it are not in the sample either. event (str): When a span is right.
-    source, label_map (str): Settings, as JSON. cells (int): Cells of the bounded form, 0 for exact tables. sample (int): Pairs, see `Sample`.
+    source, label_map (str): Settings, as JSON. features (tuple[str, ...]): Users' features of the context that were asked. cells (int): Cells of the bounded form, 0 for exact tables. sample (int): Pairs, see `Sample`.
     fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
     """
 
@@ -64,6 +65,7 @@ class Identity:
     event: str
     source: str
     label_map: str
+    features: tuple[str, ...]
     cells: int
     sample: int
     fit: str = ""
@@ -80,12 +82,13 @@ class Identity:
 
     def state(self) -> dict[str, Any]:
         """Plain data, of the form IDENTITY."""
-        return {**asdict(self), "labels": list(self.labels), "span_labels": list(self.span_labels)}
+        return {key: list(held) if isinstance(held, tuple) else held for key, held in asdict(self).items()}
 
     @classmethod
     def from_state(cls, held: dict[str, Any]) -> Identity:
         """Rebuild from a state that IDENTITY has read."""
-        return cls(**{**held, "labels": tuple(held["labels"]), "span_labels": tuple(held["span_labels"])})
+        made: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in held.items()}
+        return cls(**made)
 
 
 def _apart(mine: Any, theirs: Any) -> tuple[str, str]:

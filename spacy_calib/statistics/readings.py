@@ -129,6 +129,11 @@ class Readings:
             **{key: getattr(self, key)[place] for key, place in places.items()},
         )
 
+    def above(self, lowest: float) -> Readings:
+        """The same without the entries below a score."""
+        kept = np.flatnonzero(self.scores >= lowest)
+        return replace(self, **{key: getattr(self, key)[kept] for key in ("rows", *_OF_ENTRIES)})
+
     def _take_spans(self, found: FoundSpans, docs: Ints) -> FoundSpans:
         of_doc = np.searchsorted(self.starts, found.spans.starts, side="right") - 1
         counts = np.bincount(of_doc, minlength=len(self))

@@ -31,7 +31,7 @@ LABELS = ("A", "B", "C")
 def identity(**changed) -> Identity:
     held = {
         "weights": "w", "component": "tagger", "kind": "Tagger", "layer": "tag", "labels": LABELS, "span_labels": ("X",), "threshold": 0.01,
-        "lowest": 0.0001, "event": "exact", "source": "{}", "label_map": "{}", "cells": 0, "sample": 40,
+        "lowest": 0.0001, "event": "exact", "source": "{}", "label_map": "{}", "features": (), "cells": 0, "sample": 40,
     }  # fmt: skip
     return Identity(**{**held, **changed})
 

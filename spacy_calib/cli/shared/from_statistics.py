@@ -1,0 +1,121 @@
+"""Statistics of shards on the command line: `--from STATS...` in the place of DATA, and the files that it names."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import click
+import typer
+
+from ...errors import calib_error
+from .command import MORE_OPTIONS, CalibCommand
+
+S = TypeVar("S")
+SUFFIX = ".npz"
+
+From = Annotated[
+    list[Path],
+    typer.Option(
+        "--from", metavar="STATS...", help="Statistics that `calib collect` wrote, files or folders of them, in the place of DATA"
+    ),
+]
+
+
+class TakesStatistics(CalibCommand):
+    """A command whose option names any number of files of statistics, which take the place of some of its arguments.
+
+    several (str): The option, whose values end with the next option. replaced (tuple[str, ...]): Arguments that are left out then.
+    optional (tuple[str, ...]): Arguments that may be left out then.
+    """
+
+    several = "--from"
+    replaced: tuple[str, ...] = ("data",)
+    optional: tuple[str, ...] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if self.several not in args:
+            return super().parse_args(ctx, args)
+        more = ctx.meta.setdefault(MORE_OPTIONS, {})
+        more |= dict.fromkeys(self.replaced, _nothing)
+        others, held = split_values(self.several, args)
+        try:
+            return super().parse_args(ctx, spread(self.several, held, others))
+        except click.MissingParameter:
+            if len(held) < 2:
+                raise
+            # The last value is the argument that stands behind them.
+            return super().parse_args(ctx, spread(self.several, held[:-1], [*others, held[-1]]))
+        except click.UsageError as error:
+            if "unexpected extra argument" not in error.message:
+                raise
+            raise calib_error("C433", option=self.several, given=self.replaced[0].upper()) from None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params = super().get_params(ctx)
+        if not set(self.replaced) & set(ctx.meta.get(MORE_OPTIONS, {})):
+            return params
+        kept = [copy.copy(one) if one.name in self.optional else one for one in params if one.name not in self.replaced]
+        for one in kept:
+            if one.name in self.optional:
+                one.required = False
+        return kept
+
+
+def _nothing() -> None:
+    """What stands for an argument that is left out."""
+
+
+def split_values(option: str, args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(the other arguments, the values of an option): all that stands behind it up to the next option."""
+    others: list[str] = []
+    held: list[str] = []
+    inside = False
+    for one in args:
+        if one == option or one.startswith(f"{option}="):
+            inside = True
+            held += [one.removeprefix(f"{option}=")] if one != option else []
+        elif inside and not one.startswith("-"):
+            held.append(one)
+        else:
+            inside = False
+            others.append(one)
+    return others, held
+
+
+def spread(option: str, held: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The arguments with the option before each of its values."""
+    return [*(word for value in held for word in (option, value)), *others]
+
+
+def statistics_files(paths: Iterable[Path]) -> list[Path]:
+    """The files at these paths, each once. RAISES C434: there is nothing, or a folder without any."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path] if path.is_file() else []
+        if not inside:
+            raise calib_error("C434", path=path, wanted=f"a folder with {SUFFIX} files" if path.is_dir() else "a file")
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def read_all(paths: Iterable[Path], read: Callable[[bytes, Path], S], merged: Callable[[Sequence[S]], S]) -> S:
+    """All statistics as one, with two files in memory at a time.
+
+    read (Callable): The content and path of a file -> statistics. RAISES C434: see `statistics_files`. And what `read` and `merged` raise.
+    """
+    files = statistics_files(paths)
+    found = read(_content(files[0]), files[0])
+    for path in files[1:]:
+        found = merged([found, read(_content(path), path)])
+    return found
+
+
+def _content(path: Path) -> bytes:
+    """RAISES C427: the system does not give it."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise calib_error("C427", path=path, why=error.strerror or error) from None

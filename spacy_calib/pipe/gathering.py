@@ -1,0 +1,214 @@
+"""What a fit learns from: examples that are read, or statistics of them that were collected before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..calibration.grouped import Countable
+from ..calibration.grouping.alone import group_beside
+from ..calibration.plan import lowest_taken
+from ..calibration.token_fit import TokenData
+from ..context.fit import FitWords
+from ..doc.annotations import Annotation
+from ..doc.texts import TextWatch
+from ..doc.words import words_of
+from ..errors import calib_error
+from ..expect.seen import SeenTexts, TextUnits
+from ..pairs.documents import TOKEN
+from ..sources.left_scores import LeftScoresSource
+from ..sources.mapped import with_map
+from ..statistics.collected import FitStatistics
+from ..types import Grouping, Groups
+from .collecting import identity_of, with_first
+from .fit_data import FitData, collect_fit_data
+from .settings import PipeSettings
+
+if TYPE_CHECKING:
+    from ..context.familiarity import WordCounts
+    from ..context.tokens import TokenContext
+    from .component import Calibrator
+
+HERE = "the fit data"
+
+
+@dataclass(frozen=True)
+class FitArguments:
+    """The arguments of `Calibrator.fit`, but for the examples.
+
+    tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts them in the examples.
+    span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
+    counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
+    max_unknown (float): A greater share of gold labels that the component does not know is refused.
+    word_counts (WordCounts | None): How often forms stand in the training data, for a context; None counts them in the examples.
+    """
+
+    tag_counts: Mapping[str, int] | None = None
+    _: KW_ONLY
+    span_counts: Mapping[str, int] | None = None
+    min_pairs: int = 1
+    counted_on: str = HERE
+    n_bins: int = 10
+    max_unknown: float = 1.0
+    word_counts: WordCounts | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What a fit learns from.
+
+    settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
+    nlp (Language | None), component (Any): The pipeline, and what the source reads in it; None for a source that reads the Doc alone.
+    annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
+    data (FitData): What the examples gave; of statistics, what their sample holds. tokens (TokenData): The tokens of data.
+    texts (TextUnits | None), seen (SeenTexts): Digests of the examples, and those that are kept; of statistics the latter alone.
+    counts (Mapping): Gold frequency of each label, for grouping. collected (FitStatistics | None): What it was gathered from, if not from examples.
+    """
+
+    settings: PipeSettings
+    arguments: FitArguments
+    nlp: Language | None
+    component: Any
+    annotation: Annotation
+    labels: tuple[str, ...]
+    data: FitData
+    texts: TextUnits | None
+    seen: SeenTexts
+    tokens: TokenData
+    counts: Mapping[str, int]
+    collected: FitStatistics | None = None
+
+    @property
+    def context(self) -> TokenContext | None:
+        """The prototype of the context; None without one, and for labels of documents, at which it does not look."""
+        return self.settings.context if self.annotation.unit == TOKEN else None
+
+    @property
+    def counted(self) -> Countable | None:
+        """The tables of all pairs where the data holds a sample of them only; None where it holds all."""
+        return None if self.collected is None or self.collected.sampled_all else self.collected.pairs
+
+    def groups(self, grouping: Grouping) -> Groups:
+        source = self.settings.source
+        return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
+
+
+def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
+    """Read the examples.
+
+    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
+    """
+    first, examples = with_first(examples)
+    nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
+    annotation = pipe.source.annotation(component)
+    watch = TextWatch(annotation)
+    check_context(pipe, annotation)
+    context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else None
+    read_words = None if context is None else partial(words_of, functions=context.functions, first=annotation.first)
+    lowest = _lowest(pipe, annotation)
+    data = collect_fit_data(pipe.source, component, watch.over(examples), lowest, pipe.event, read_words)
+    texts = watch.units()
+    return _gathered(pipe, arguments, nlp, component, data, texts=texts, seen=SeenTexts.of(texts.digests))
+
+
+def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: FitArguments) -> Gathered:
+    """The same from statistics of any number of shards.
+
+    RAISES C425: they are of another model, or other settings. C428: shards are missing. C432: a feature of the context was not collected.
+    And see `gather`.
+    """
+    statistics.check_complete()
+    identity = statistics.identity
+    inner = with_map(pipe.source, None)
+    if isinstance(inner, LeftScoresSource):  # whose labels may have been learned of the shards
+        inner.restore_labels(identity.labels)
+    nlp, component = pipe.lookup.to_fit()
+    annotation = pipe.source.annotation(component)
+    check_context(pipe, annotation)
+    own = identity_of(pipe, nlp, component, identity.sample)
+    identity.check_same(replace(own, features=identity.features, cells=identity.cells), statistics.name, "the pipeline")
+    readings = statistics.sample.readings.above(_lowest(pipe, annotation))
+    context = pipe.context if annotation.unit == TOKEN else None
+    if context is None:
+        readings = replace(readings, words=None)
+    else:
+        check_features(context, identity.features)
+    data = FitData.of(pipe.source, component, readings, statistics.totals)
+    return _gathered(pipe, arguments, nlp, component, data, seen=statistics.seen, collected=statistics)
+
+
+def _gathered(
+    pipe: Calibrator, arguments: FitArguments, nlp: Language | None, component: Any, data: FitData, *,
+    texts: TextUnits | None = None, seen: SeenTexts, collected: FitStatistics | None = None,
+) -> Gathered:  # fmt: skip
+    """Checked, with what follows from the data."""
+    annotation, labels = pipe.source.annotation(component), pipe.source.labels(component)
+    name = pipe.source.component or "the source"
+    data.check(annotation.gold.name, name, pipe.threshold, arguments.min_pairs, arguments.max_unknown)
+    return Gathered(
+        settings=pipe,
+        arguments=arguments,
+        nlp=nlp,
+        component=component,
+        annotation=annotation,
+        labels=labels,
+        data=data,
+        texts=texts,
+        seen=seen,
+        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments), annotation.unit),
+        counts=_counts(annotation, labels, data, arguments),
+        collected=collected,
+    )
+
+
+def check_features(context: TokenContext, collected: Sequence[str]) -> None:
+    """RAISES C432: a user's feature asks Docs, and was not asked when the statistics were collected."""
+    for feature in context.functions:
+        if feature.registered not in collected:
+            raise calib_error("C432", name=feature.registered)
+
+
+def _counts(annotation: Annotation, labels: Sequence[str], data: FitData, arguments: FitArguments) -> dict[str, int]:
+    """Those given, but for labels of another scheme, where that is no fault."""
+    given = arguments.tag_counts
+    foreign = annotation.any_label and set(labels).isdisjoint(given or ())
+    return dict(data.counts if given is None or foreign else given)
+
+
+def check_context(settings: PipeSettings, annotation: Annotation) -> None:
+    """RAISES C264: a context is asked for that could not look at what is calibrated."""
+    if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
+        raise calib_error("C264", setting="context", component=settings.source.component or "the source")
+
+
+def _fit_words(data: FitData, arguments: FitArguments) -> FitWords | None:
+    if data.words is None:
+        return None
+    if arguments.word_counts is None:
+        return FitWords(data.words, data.doc_documents, None, HERE)
+    return FitWords(data.words, data.doc_documents, arguments.word_counts, arguments.counted_on)
+
+
+def _lowest(settings: PipeSettings, annotation: Annotation) -> float:
+    """Scores below it take no part in a fit.
+
+    RAISES C072: a setting that is about the one right tag of a token. C287: one that needs the scores of all its tags.
+    """
+    if not of_one_tag(settings, annotation):
+        for name in ("scaling", "sets", "normalize"):
+            if getattr(settings, name) and annotation.overlapping:
+                raise calib_error("C072", setting=name, layer=annotation.gold.name, unit=annotation.unit)
+            if getattr(settings, name):
+                raise calib_error("C287", setting=name, where=settings.source.component or "the source")
+        return settings.threshold
+    return lowest_taken(settings)
+
+
+def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
+    """Whether a token has one right tag, and scores of all that it may be."""
+    return settings.source.distributions and not annotation.overlapping

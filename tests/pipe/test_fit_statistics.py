@@ -1,0 +1,85 @@
+"""A fit from statistics of shards is to the byte that of one shard, and that of the examples in the order of their digests."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from spacy_calib.calibration.sets import ConformalSets
+from spacy_calib.calibration.tag_offsets import TagOffsets
+from spacy_calib.doc.reading import document_of
+from spacy_calib.doc.texts import document_digest
+from spacy_calib.pipe.collecting import collect_statistics
+from spacy_calib.pipe.registered import make_context, make_selector, recalibrators, scalings
+from spacy_calib.statistics.collected import FitStatistics
+from tests.conftest import examples_for, revive, run_upstream
+
+
+@cache
+def prepared(trained):
+    """(pipeline with a calib pipe, examples of distinct documents that it ran over)."""
+    nlp = revive(trained())
+    calib = nlp.add_pipe("calib", after="tagger")
+    with nlp.select_pipes(disable=["calib"]):
+        examples = run_upstream(nlp, examples_for(nlp, 150, seed=9))
+    distinct = {eg.reference.text: eg for eg in examples}
+    return calib, list(distinct.values())
+
+
+@pytest.fixture(scope="module")
+def made(trained_bytes):
+    return prepared(lambda: trained_bytes)
+
+
+def with_settings(calib, **settings):
+    defaults = {
+        "recalibrator": recalibrators()["isotonic"],
+        "scaling": None,
+        "selection": None,
+        "pooling": None,
+        "context": None,
+    }
+    defaults |= {"intervals": False, "sets": None}
+    for name, value in {**defaults, **settings}.items():
+        setattr(calib, name, value)
+    return calib
+
+
+def shards_of(calib, examples, n, **options):
+    parts = [collect_statistics(calib, examples[i::n], f"{i + 1}/{n}", **options) for i in range(n)]
+    return FitStatistics.merged(parts[::-1])
+
+
+def fitted_bytes(calib, statistics, **options):
+    return calib.fit_statistics(statistics, **options).to_bytes(), calib.fit_info
+
+
+STEPS = {
+    **{name: {"recalibrator": method} for name, method in recalibrators().items()},
+    **{f"after {name}": {"scaling": scaling} for name, scaling in scalings().items()},
+    "offsets, intervals, sets": {"pooling": TagOffsets(), "intervals": True, "sets": ConformalSets(0.2)},
+    "auto": {"selection": make_selector(), "context": make_context("no_worse"), "intervals": True},
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("sample", [500_000, 700])
+def test_any_number_of_shards_gives_the_same_fit(made, name, sample):
+    calib, examples = made
+    with_settings(calib, **STEPS[name])
+    whole, info = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=sample))
+    for n in (2, 7):
+        again, _ = fitted_bytes(calib, shards_of(calib, examples, n, sample=sample))
+        assert again == whole
+    assert info.docs == len(examples)
+    assert (info.sampled is None) == (sample == 500_000)
+
+
+@pytest.mark.parametrize("name", ["isotonic", "after temperature", "auto"])
+def test_it_is_the_fit_of_the_documents_in_the_order_of_their_digests(made, name):
+    calib, examples = made
+    with_settings(calib, **STEPS[name])
+    ordered = sorted(examples, key=lambda eg: document_digest(document_of(eg), eg.reference))
+    from_statistics, _ = fitted_bytes(calib, shards_of(calib, examples, 3))
+    assert calib.fit(ordered).to_bytes() == from_statistics
