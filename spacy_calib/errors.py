@@ -254,7 +254,7 @@ _MESSAGES = {
     "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
     # Statistics that add up
     "C420": "A table of counts cannot be read: {why}; collect its shard again, or copy the file anew.",
-    "C425": "The statistics of {one} and of {another} cannot go together: {what} differ ({given}; {wanted}); collect both with the same model and options.",
+    "C425": "The statistics of {one} and of {another} cannot go together: they differ in {what} ({given}; {wanted}); collect both with the same model and options.",
     "C426": "The shard '{name}' is there twice: '{other}' has {why}; give each shard once, under a name of its own (--shard).",
     "C427": "The statistics in {path} cannot be read: {why}; collect the shard again, or copy the file anew.",
     "C428": "Of {total} shards there are {n}: {missing} missing; give the statistics of all of them.",
@@ -264,8 +264,6 @@ _MESSAGES = {
     "C432": "The feature '{name}' of the context asks the documents themselves, which statistics do not hold; collect them with a calib pipe, or a --config, that has this feature.",
     "C433": "Option {option} takes the place of {given}; leave one of the two out.",
     "C434": "There are no statistics at {path}; give {wanted} that `calib collect` wrote.",
-    "C435": "Option {option} looks at documents, which statistics do not hold; leave it out, or give DATA in the place of --from.",
-    "C436": "Without MODEL statistics cannot be collected from DATA; give the pipeline, the data and the file to write.",
     "C421": "Tables of cells can only be added up where tags and cells are the same, but one has {first} and another {second}; collect all shards with the same labels and the same number of cells.",
     "C422": "A cell can hold {most} pairs at most, but more were added up; use more cells, or fewer shards.",
     "C423": "Sets {wanted} cannot be learned from counts, which do not tell the other tags of a token; fit them on documents, or ask for coverage marginal or tag.",

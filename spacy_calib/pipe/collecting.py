@@ -25,6 +25,7 @@ from ..expect.seen import SeenTexts
 from ..pairs.documents import TOKEN
 from ..sources.fingerprint import fingerprint
 from ..sources.mapped import map_of, with_map
+from ..statistics.cells import cells_of
 from ..statistics.collected import FitStatistics
 from ..statistics.identity import Identity, Shard
 from ..statistics.readings import Readings
@@ -41,13 +42,20 @@ _AT_ONCE = 2_000_000
 
 
 def collect_statistics(
-    pipe: Calibrator, examples: Iterable[Example], shard: str, *, sample: int = MOST_PAIRS, at_once: int = _AT_ONCE
+    pipe: Calibrator,
+    examples: Iterable[Example],
+    shard: str,
+    *,
+    bounded: bool = False,
+    sample: int = MOST_PAIRS,
+    at_once: int = _AT_ONCE,
 ) -> FitStatistics:
     """What a fit of a calib pipe needs of one shard; the pipe itself is not changed, and may be fitted or not.
 
     pipe (Calibrator): In its pipeline; its source, threshold and event say what is read. examples (Iterable[Example]): As for `Calibrator.fit`.
     shard (str): A name that no other shard has; "2/7" is the second of seven, which are all wanted then. sample (int): Pairs of whole
-        documents that are kept as they are. at_once (int): Entries that are held before they are added up.
+        documents that are kept as they are. bounded (bool): Whether scores are counted in cells, so that memory does not grow with the corpus, see `PairCells`.
+    at_once (int): Entries that are held before they are added up.
     RAISES C021 to C024, C028, C033 to C035, C040, C041: the component, or what it gives. C431: a setting was left to the fit.
     """
     first, examples = with_first(examples)
@@ -65,7 +73,7 @@ def collect_statistics(
     def add_up() -> None:
         readings = Readings.joined(held)
         seen = SeenTexts.of(watch.units().digests)
-        made = FitStatistics.of(identity_of(pipe, nlp, component, sample), readings, seen)
+        made = FitStatistics.of(identity_of(pipe, nlp, component, sample, bounded), readings, seen)
         parts[:] = [FitStatistics.merged([*parts, made])]
         held.clear()
 
@@ -80,7 +88,9 @@ def collect_statistics(
     return found.named(Shard(shard, content.hexdigest(), found.n_documents), reader.totals())
 
 
-def identity_of(pipe: Calibrator, nlp: Language | None, component: Any, sample: int = MOST_PAIRS) -> Identity:
+def identity_of(
+    pipe: Calibrator, nlp: Language | None, component: Any, sample: int = MOST_PAIRS, bounded: bool = False
+) -> Identity:
     """Whose statistics those of a pipe are, as it stands. sample (int): See Identity."""
     source = pipe.source
     annotation = source.annotation(component)
@@ -97,7 +107,7 @@ def identity_of(pipe: Calibrator, nlp: Language | None, component: Any, sample: 
         source=_settings(source),
         label_map=json.dumps(map_of(source) or {}, sort_keys=True, ensure_ascii=False),
         features=tuple(one.registered for one in _functions(pipe)) if annotation.unit == TOKEN else (),
-        cells=0,
+        cells=cells_of(len(source.labels(component))) if bounded else 0,
         sample=sample,
     )
 

@@ -80,7 +80,6 @@ FIT_INFO = record(
         "unknown": optional(maybe(keyed(text))),
         "label_map": optional(maybe(keyed(text))),
         "pairs": whole(),
-        "sampled": optional(maybe(_SAMPLED)),
         "counted_on": text,
         "scaling": optional(maybe(_SCALING)),
         "method": text,
@@ -94,6 +93,7 @@ FIT_INFO = record(
         "spans": optional(maybe(_SPANS)),
         "adaptations": optional(listed(_ADAPTATION), ()),
         "versions": keyed(text),
+        "sampled": optional(maybe(_SAMPLED)),
     }
 )
 
@@ -162,7 +162,6 @@ class FitInfo:
     unknown: Mapping[str, str] | None = None
     label_map: Mapping[str, str] | None = None
     pairs: int = 0
-    sampled: Mapping[str, Any] | None = None
     counted_on: str = ""
     scaling: Mapping[str, Any] | None = None
     method: str = ""
@@ -176,6 +175,7 @@ class FitInfo:
     spans: SpanFitInfo | None = None
     adaptations: list[Mapping[str, Any]] = field(default_factory=list)
     versions: Mapping[str, str] = field(default_factory=dict)
+    sampled: Mapping[str, Any] | None = None
 
     @property
     def row_unit(self) -> str:

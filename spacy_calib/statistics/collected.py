@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import CalibError, calib_error
 from ..expect.seen import SeenTexts
 from ..schema import Misfit, choice, digests, listed, record, whole
+from .cells import PairCells
 from .distinct import count_distinct, lowest
 from .file import pack, unpack
 from .identity import IDENTITY, SHARD, Identity, Shard, check_complete, joined_shards
@@ -34,14 +35,14 @@ _HEADER = record(
 @dataclass(frozen=True, eq=False)
 class FitStatistics:
     """identity (Identity): Whose they are. shards (tuple[Shard, ...]): What was added up. totals (Totals): Counts of gold.
-    pairs (PairCounts): The pairs with gold that reach the threshold. documents (Digests): The lowest digests of documents, see `distinct`.
+    pairs (PairCounts | PairCells): The pairs with gold that reach the threshold. documents (Digests): The lowest digests of documents, see `distinct`.
     seen (SeenTexts): Digests of texts. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the sample has `sample.n_pairs`.
     """
 
     identity: Identity
     shards: tuple[Shard, ...]
     totals: Totals
-    pairs: PairCounts
+    pairs: PairCounts | PairCells
     documents: Digests
     seen: SeenTexts
     sample: Sample
@@ -52,8 +53,12 @@ class FitStatistics:
         """Those of documents that were read, of no shard yet and without the totals."""
         pairs = readings.pairs(0)
         kept = np.flatnonzero(pairs.scores >= identity.threshold)
-        of_pair = np.repeat(readings.digests, readings.n_rows)[pairs.rows[kept]]
-        table = PairCounts.of(pairs.tags[kept], pairs.scores[kept], pairs.hits[kept], of_pair)
+        given = pairs.tags[kept], pairs.scores[kept], pairs.hits[kept]
+        table: PairCounts | PairCells
+        if identity.cells:
+            table = PairCells.of(*given, len(identity.labels), identity.cells)
+        else:
+            table = PairCounts.of(*given, np.repeat(readings.digests, readings.n_rows)[pairs.rows[kept]])
         return cls(
             identity,
             (),
@@ -78,7 +83,7 @@ class FitStatistics:
             first.identity,
             joined_shards([part.shards for part in parts]),
             Totals.merged([part.totals for part in parts]),
-            PairCounts.merged([part.pairs for part in parts]),
+            _kind(first.identity).merged([part.pairs for part in parts]),
             lowest(part.documents for part in parts),
             SeenTexts.of(np.concatenate([part.seen.digests for part in parts])),
             Sample.merged([part.sample for part in parts]),
@@ -155,7 +160,7 @@ class FitStatistics:
             identity,
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
             Totals.from_state(held["totals"]),
-            PairCounts.from_arrays(_below("pairs.", arrays)),
+            _kind(identity).from_arrays(_below("pairs.", arrays)),
             digests(arrays["documents"], "documents"),
             SeenTexts(digests(arrays["texts"], "texts")),
             Sample(Readings.of_arrays(_below("sample.", arrays)), identity.sample),
@@ -169,6 +174,11 @@ def check_purpose(header: dict[str, Any], wanted: str, path: object) -> None:
     if given != wanted and given in ("fit", "evaluate"):
         how = "without --judge" if wanted == FOR_FIT else "with --judge"
         raise calib_error("C430", path=path, given=given, wanted=wanted, how=how)
+
+
+def _kind(identity: Identity) -> Any:
+    """Of the tables of pairs."""
+    return PairCells if identity.cells else PairCounts
 
 
 def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -153,13 +153,13 @@ def test_documents_are_counted_exactly_and_estimated_where_there_are_too_many():
     [
         (
             {"weights": "v"},
-            r"C425.*shard 'a' and of shard 'b' cannot go together: the weights of the component differ \(w; v\)",
+            r"C425.*shard 'a' and of shard 'b' cannot go together: they differ in the weights of the component \(w; v\)",
         ),
-        ({"labels": ("A", "Z", "C")}, r"the labels differ \(3 labels, number 2 'B'; 3 labels, number 2 'Z'\)"),
-        ({"labels": LABELS[:2]}, r"the labels differ \(3 labels, number 3 'C'; 2 labels\)"),
-        ({"threshold": 0.05}, r"the threshold \(--threshold\) differ \(0.01; 0.05\)"),
-        ({"event": "overlap"}, r"when a span is right \(--event\) differ"),
-        ({"cells": 64}, r"the form of the tables \(--bounded\) differ"),
+        ({"labels": ("A", "Z", "C")}, r"they differ in the labels \(3 labels, number 2 'B'; 3 labels, number 2 'Z'\)"),
+        ({"labels": LABELS[:2]}, r"they differ in the labels \(3 labels, number 3 'C'; 2 labels\)"),
+        ({"threshold": 0.05}, r"they differ in the threshold \(--threshold\) \(0.01; 0.05\)"),
+        ({"event": "overlap"}, r"they differ in when a span is right \(--event\)"),
+        ({"cells": 64}, r"they differ in the form of the tables \(--bounded\)"),
     ],
 )
 def test_other_statistics_are_refused_by_name(changed, sentence):

@@ -19,7 +19,9 @@ SUFFIX = ".npz"
 From = Annotated[
     list[Path],
     typer.Option(
-        "--from", metavar="STATS...", help="Statistics that `calib collect` wrote, files or folders of them, in the place of DATA"
+        "--from",
+        metavar="STATS...",
+        help="Statistics that `calib collect` wrote, files or folders of them, in the place of DATA",
     ),
 ]
 
