@@ -14,6 +14,7 @@ import contextlib
 import gzip
 import importlib
 import io
+import json
 import os
 import random
 import runpy
@@ -56,7 +57,8 @@ RUNS = {
     ),
     "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "hmm_crf_table.py": Run("ewt --bin-size 200 --most 40 --cache {output}", "| CRF, spelling | calibrated |"),
-    "count_coverage.py": Run("{calibrated} {ewt_test} --parts 3", "| calibrated, documents differ |"),
+    "count_coverage.py": Run("{calibrated} {ewt_test} --parts 3 --gold 2 --draws 2", "| calibrated, 2 labelled documents |"),
+    "state_union.py": Run("{calibrated_ner} --place PERSON --speeches 2", "2 speeches"),
     "coref_table.py": Run("{model} {coref_dev} --train {coref_train}", "| calibrated |"),
     "ocr_events.py": Run("--words 60 60 60 --draws 1 --sets 1 --sizes 20 40 --steps 20", "| words: length and dictionary are"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
@@ -221,6 +223,16 @@ def write_chunks(folder: Path) -> None:
         path.write_bytes(gzip.compress("\n".join(lines).encode()))
 
 
+def write_speeches(folder: Path) -> None:
+    """data/state_union: a text for each of three years."""
+    lines = [
+        json.dumps({"text": " ".join(w.form for s in sentences(9, year) for w in s), "year": year})
+        for year in range(1990, 1993)
+    ]
+    (folder / "data" / "state_union").mkdir()
+    (folder / "data" / "state_union" / "speeches.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
 def write_letters(folder: Path) -> None:
     """data/ocr_letters: words of a few letters, each letter 16 x 8 pixels of which a fifth are turned over."""
     import numpy as np
@@ -369,6 +381,7 @@ def main() -> int:
         folder = Path(temporary)
         write_treebanks(folder)
         write_polarity(folder)
+        write_speeches(folder)
         write_chunks(folder)
         write_letters(folder)
         os.environ.update({"SPACY_CALIB_DATA": str(folder / "data"), "XDG_CACHE_HOME": str(folder / "cache")})

@@ -6,7 +6,8 @@
 
 A cell is a label in a part whose gold has it --least times. Of each cell: the gold count, what the model found, and the number to be expected with
 its 95 % interval, by raw scores of independent units, by calibrated ones, and by calibrated ones with the effects of documents that the fit
-learned. Nguyen and O'Connor (2015) could not test their intervals, as nothing that they counted had gold. Nothing is chosen here: the maps and the
+learned. With --gold K also as K documents of the part correct it, which are drawn at random --draws times, and are counted by their gold.
+Nguyen and O'Connor (2015) could not test their intervals, as nothing that they counted had gold. Nothing is chosen here: the maps and the
 effects come from the fit data alone. The interval of a share of cells is by bootstrap over parts: cells of one part are alike.
 """
 
@@ -16,6 +17,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,12 +29,16 @@ from spacy.training import Example
 
 from spacy_calib.cli.counting.gather import Answered, asked_of
 from spacy_calib.cli.fit import fit
-from spacy_calib.counts.estimate import estimate
+from spacy_calib.counts.estimate import Estimate, Units, corrected, estimate
+from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.expect.effects import Effects
+from spacy_calib.expect.prediction_powered import Known
 from spacy_calib.pipe.fitted import pipes_named
+from spacy_calib.types import Floats
 
-LOOKS = ("raw scores, independent", "calibrated, independent", "calibrated, documents differ")
 DRAWS = 2000
+FOUND = "counting what was found"
 
 
 class Part(NamedTuple):
@@ -41,6 +47,21 @@ class Part(NamedTuple):
     name: str
     pipeline: Path
     docs: list[Doc]
+
+
+class Tally(NamedTuple):
+    """What is known of a label in a part. gold, sizes (Floats): What the gold counts in each document, and its tokens."""
+
+    part: str
+    label: str
+    units: Units
+    gold: Floats
+    sizes: Floats
+    effects: Effects | None
+
+    def known(self, own: Any) -> Known:
+        """Some documents as labelled ones. own (Ints): Their numbers."""
+        return Known(*(column[own, None] for column in (self.gold, self.units.expected, self.units.open, self.sizes)))
 
 
 def parts_of(arguments: argparse.Namespace, folder: Path) -> Iterator[Part]:
@@ -66,32 +87,54 @@ def docs_in(file: Path) -> list[Doc]:
     return list(DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab))
 
 
-def cells_of(part: Part, least: int, unit: str | None) -> list[dict[str, Any]]:
-    """A row for each label of the part."""
+def tallies_of(part: Part, unit: str | None) -> Iterator[Tally]:
+    """One for each label that the pipeline knows."""
     nlp = spacy.load(part.pipeline)
     pipes = pipes_named(nlp, None)
     pipe = pipes[0]
-    annotation_labels = {label[2:] if pipe.fit_info.layer.startswith("biluo") else label for label in pipe.lookup.labels()}
+    labels = {label[2:] if pipe.fit_info.layer.startswith("biluo") else label for label in pipe.lookup.labels()}
     asked = asked_of(nlp, pipes)
-    queries = [make_query(f"label={label}", asked, unit) for label in sorted(annotation_labels - {"O", ""})]
-    done = list(run(nlp, part.docs))
     effects = {} if pipe.learned.record is None else pipe.learned.record.effects
-    rows = []
-    for query in queries:
-        gold = sum(query.true(example.reference) for example in done)
-        if gold < least:
-            continue
-        answers = [(number, query.answer(example.predicted)) for number, example in enumerate(done)]
-        units = Answered.of(query, answers, np.array([float(len(example.predicted)) for example in done])).units
-        name = query.text.removeprefix("label=")
-        made = (
-            estimate(units._replace(calibrated=units.raw)),
-            estimate(units),
-            estimate(units, effects.get(name)),
-        )
-        looks = {look: one._asdict() for look, one in zip(LOOKS, made, strict=True)}
-        rows.append({"part": part.name, "label": name, "gold": gold, "found": int(units.found.sum()), "looks": looks})
-    return rows
+    done = list(run(nlp, part.docs))
+    sizes = np.array([float(len(example.predicted)) for example in done])
+    view_of = cache(doc_view)
+    for label in sorted(labels - {"O", ""}):
+        query = make_query(f"label={label}", asked, unit)
+        answers = [(number, query.answer(example.predicted, view_of)) for number, example in enumerate(done)]
+        gold = np.array([float(query.true(example.reference)) for example in done])
+        yield Tally(part.name, label, Answered.of(query, answers, sizes).units, gold, sizes, effects.get(label))
+
+
+def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
+    """What each way of counting says; several times where labelled documents are drawn."""
+    units = tally.units
+    ways = {
+        "raw scores, independent": [estimate(units._replace(calibrated=units.raw))],
+        "calibrated, independent": [estimate(units)],
+        "calibrated, documents differ": [estimate(units, tally.effects)],
+    }
+    for n in golds:
+        if 2 * n <= len(tally.sizes):
+            name = f"calibrated, {n} labelled documents"
+            ways[name] = [with_gold(tally, n, seed) for seed in range(draws)]
+    looks = {
+        name: {key: [getattr(one, key) for one in made] for key in ("expected", "low", "high")} for name, made in ways.items()
+    }
+    return {
+        "part": tally.part,
+        "label": tally.label,
+        "gold": int(tally.gold.sum()),
+        "found": int(units.found.sum()),
+        "looks": looks,
+    }
+
+
+def with_gold(tally: Tally, n: int, seed: int) -> Estimate:
+    """As n documents of the part correct it, the same ones for every label."""
+    own = np.random.default_rng((n, seed)).choice(len(tally.sizes), n, replace=False)
+    gold = np.full(len(tally.sizes), np.nan)
+    gold[own] = tally.gold[own]
+    return corrected(tally.units, tally.sizes, tally.known(own), gold=gold)
 
 
 def run(nlp: Language, docs: Sequence[Doc]) -> Iterator[Example]:
@@ -104,57 +147,53 @@ def run(nlp: Language, docs: Sequence[Doc]) -> Iterator[Example]:
 
 
 def summary(cells: Sequence[dict[str, Any]], seed: int = 0) -> list[dict[str, Any]]:
-    """A row for each way of counting: share of cells held with its interval, mean width of the intervals, squared errors summed."""
-    gold = np.array([cell["gold"] for cell in cells], dtype=float)
-    found = np.array([cell["found"] for cell in cells], dtype=float)
-    names, part = np.unique([cell["part"] for cell in cells], return_inverse=True)
-    draws = np.random.default_rng(seed).multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)
-    weights = draws[:, part]
-    rows = [
-        {
-            "way": "counting what was found",
-            "held": None,
-            "low": None,
-            "high": None,
-            "width": None,
-            **errors(found, gold, found, weights),
-        }
-    ]
-    for look in LOOKS:
-        expected, low, high = (np.array([cell["looks"][look][name] for cell in cells]) for name in ("expected", "low", "high"))
-        held = (low <= gold) & (gold <= high)
-        shares = (weights @ held) / np.maximum(weights.sum(axis=1), 1)
-        bounds = np.quantile(shares, (0.025, 0.975))
-        width = float(((high - low) / gold).mean())
-        row = {"way": look, "held": float(held.mean()), "low": float(bounds[0]), "high": float(bounds[1]), "width": width}
-        rows.append({**row, **errors(expected, gold, found, weights)})
+    """A row for each way of counting: cells, share of cells held with its interval, median width of the intervals, squared errors summed."""
+    rows = [row_of(FOUND, cells, [[cell["found"]] for cell in cells], None, seed)]
+    for way in dict.fromkeys(name for cell in cells for name in cell["looks"]):
+        own = [cell for cell in cells if way in cell["looks"]]
+        looks = [cell["looks"][way] for cell in own]
+        bounds = [(np.array(look["low"]), np.array(look["high"])) for look in looks]
+        rows.append(row_of(way, own, [look["expected"] for look in looks], bounds, seed))
     return rows
 
 
-def errors(expected: Any, gold: Any, found: Any, weights: Any) -> dict[str, Any]:
-    """The squared errors summed, and by how much they are below those of what was found, with the interval of the difference."""
-    own = np.square(expected - gold)
-    less = weights @ (np.square(found - gold) - own)
-    low, high = np.quantile(less, (0.025, 0.975))
-    return {
-        "error": float(own.sum()),
-        "less": float((np.square(found - gold) - own).sum()),
-        "less_low": float(low),
-        "less_high": float(high),
-    }
+def row_of(way: str, cells: Sequence[dict[str, Any]], expected: Any, bounds: Any, seed: int) -> dict[str, Any]:
+    """The figures of one way of counting; means over what was drawn. expected: Of each cell, (n_draws,). bounds: (low, high) of each, likewise."""
+    gold = np.array([cell["gold"] for cell in cells], dtype=float)
+    found = np.array([cell["found"] for cell in cells], dtype=float)
+    _, part = np.unique([cell["part"] for cell in cells], return_inverse=True)
+    n_parts = int(part.max()) + 1
+    weights = np.random.default_rng(seed).multinomial(n_parts, np.full(n_parts, 1 / n_parts), DRAWS)[:, part]
+    own = np.array([np.square(np.array(one) - true).mean() for one, true in zip(expected, gold, strict=True)])
+    theirs = np.square(found - gold)
+    less = np.quantile(weights @ (theirs - own), (0.025, 0.975)).tolist()
+    row = {"way": way, "cells": len(cells), "parts": n_parts, "held": None, "width": None, "error": float(own.sum())}
+    row |= {"found_error": float(theirs.sum()), "less": float((theirs - own).sum()), "less_interval": less}
+    row["nearer"] = float((own < theirs).sum() / max(1, (own != theirs).sum()))
+    if bounds is not None:
+        held = np.array([((low <= true) & (true <= high)).mean() for (low, high), true in zip(bounds, gold, strict=True)])
+        shares = (weights @ held) / np.maximum(weights.sum(axis=1), 1)
+        row["held"], row["held_interval"] = float(held.mean()), np.quantile(shares, (0.025, 0.975)).tolist()
+        row["width"] = float(np.median([(high - low).mean() / true for (low, high), true in zip(bounds, gold, strict=True)]))
+    return row
 
 
-def show(name: str, cells: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
-    parts = len({cell["part"] for cell in cells})
-    print(f"{name}: {len(cells)} cells of {parts} parts\n")
-    print("| way | gold counts held | mean width / gold | squared errors | less than what was found |")
-    print("| --- | --- | --- | --- | --- |")
+def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
+    print(f"{name}: {rows[0]['cells']} cells of {rows[0]['parts']} parts\n")
+    print(
+        "| way | cells | gold counts held | median width / gold | squared errors | less than what was found | nearer in cells |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for row in rows:
-        held = "-" if row["held"] is None else f"{100 * row['held']:.1f} % ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+        held = "-" if row["held"] is None else f"{100 * row['held']:.1f} % ({_two(row['held_interval'], 100, '.1f')})"
         width = "-" if row["width"] is None else f"{row['width']:.2f}"
-        print(
-            f"| {row['way']} | {held} | {width} | {row['error']:,.0f} | {row['less']:,.0f} ({row['less_low']:,.0f} to {row['less_high']:,.0f}) |"
-        )
+        less = f"{row['less']:,.0f} ({_two(row['less_interval'], 1, ',.0f')})"
+        nearer = "-" if row["way"] == FOUND else f"{100 * row['nearer']:.0f} %"
+        print(f"| {row['way']} | {row['cells']} | {held} | {width} | {row['error']:,.0f} | {less} | {nearer} |")
+
+
+def _two(bounds: Sequence[float], times: float, form: str) -> str:
+    return " to ".join(format(times * bound, form) for bound in bounds)
 
 
 def main() -> None:
@@ -168,17 +207,22 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--most", type=int, help="parts at most")
     parser.add_argument("--least", type=int, default=5, help="gold count of a cell")
+    parser.add_argument(
+        "--gold", type=int, nargs="*", default=[], help="so many documents of the part are labelled, where it has twice as many"
+    )
+    parser.add_argument("--draws", type=int, default=20, help="of these documents")
     parser.add_argument("--name", default="")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        cells = [cell for part in parts_of(arguments, Path(folder)) for cell in cells_of(part, arguments.least, arguments.unit)]
+        tallies = [one for part in parts_of(arguments, Path(folder)) for one in tallies_of(part, arguments.unit)]
+    cells = [cell_of(one, arguments.gold, arguments.draws) for one in tallies if one.gold.sum() >= arguments.least]
     if not cells:
         raise SystemExit("no label has gold enough in any part")
     rows = summary(cells)
-    show(arguments.name or Path(arguments.data[-1]).stem, cells, rows)
+    show(arguments.name or Path(arguments.data[-1]).stem, rows)
     if arguments.output is not None:
-        arguments.output.write_text(json.dumps({"rows": rows, "cells": cells}, indent=1))
+        arguments.output.write_text(json.dumps({"rows": rows, "cells": cells}))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,10 @@ class CountOptions(Run):
             '([{"LOWER": "may", "TAG": "NNP"}]), or what an entity does ({"verb": "attack", "names": ["iraq", "iraqi"]})',
         ),
     ]
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="What the query is called in tables and titles; as often as --query, in the same order"),
+    ] = None
     unit: Annotated[
         str | None,
         choice(UNITS, "--unit", "-u", help="In what it is counted", show_default="entities of an entity label, else tokens"),
@@ -57,6 +61,9 @@ class CountOptions(Run):
         typer.Option("--by", metavar="KEY", help="A row for each value of this key of the lines of .jsonl, or of their meta"),
     ] = None
     every: Annotated[str | None, choice(PERIODS, "--every", help="The values are dates: a row for each period")] = None
+    per: Annotated[
+        int | None, typer.Option("--per", metavar="N", help="Show counts for each N tokens, on the screen and in the picture")
+    ] = None
     gold: Annotated[
         Path | None,
         typer.Option("--gold", help="A few labelled documents, picked at random from such texts: they correct the counts"),
@@ -75,6 +82,9 @@ class CountOptions(Run):
 
         check_confidence(self.confidence)
         check_option("--query", bool(self.query), "given once at least", "none")
+        names = len(self.name or ())
+        check_option("--name", names in (0, len(self.query)), f"given once for each of the {len(self.query)} queries", names)
+        check_option("--per", self.per is None or self.unit != "documents", "left out where documents are counted", self.per)
         check_option("--every", self.every is None or self.by is not None, "left out without --by", self.every)
         check_option("--plot", self.plot is None or self.by is not None, "left out without --by", self.plot)
         suffix = None if self.plot is None else self.plot.suffix
@@ -106,9 +116,10 @@ def count(run: CountOptions) -> dict[str, Any]:
     and the interval that holds the true number, for each year or what else texts
     are counted by.
 
-    RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "weights_changed", "gold" (labelled documents; None
-        without), and "queries": "query", "unit", "matched", "drawn" (whether its interval is of draws), "effects" (see `expect.effects.Effects`), "rows" of the groups and "total", each with
-        "group", "documents", "tokens", "raw", "expected", "low", "high".
+    RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed", "gold" (labelled
+        documents; None without), "gold_among" (texts that are among them), and "queries": "name", "query", "unit", "matched", "drawn" (whether its interval is of draws), "effects" (see
+        `expect.effects.Effects`), "rows" of the groups and "total", each with "group", "documents", "tokens", "raw" (found), "expected",
+        "low", "high", and "raw_expected", "raw_low", "raw_high" by raw scores of independent units (None where it is of draws).
     RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
         fault of the input.
     """
@@ -126,10 +137,10 @@ def count(run: CountOptions) -> dict[str, Any]:
     held = gather_texts(run, nlp, pipes, queries, run.data)
     labelled = None if run.gold is None else gather_texts(run, nlp, pipes, queries, run.gold, gold=True)
     told = []
-    for place, answered in enumerate(held.answered):
+    for place, (answered, name) in enumerate(zip(held.answered, run.name or run.query, strict=True)):
         effects = effects_for(answered.query, pipes)
         rows, total = rows_of(held, place, effects, run.confidence, labelled, run.by is not None)
-        told.append(result_of(answered, effects, rows, total))
+        told.append(result_of(answered, name, effects, rows, total))
     result = {
         "documents": len(held.groups),
         "of": held.unit,
@@ -137,8 +148,10 @@ def count(run: CountOptions) -> dict[str, Any]:
         "by": run.by,
         "every": run.every,
         "confidence": run.confidence,
+        "per": run.per,
         "weights_changed": any(pipe.lookup.weights_changed() for pipe in pipes),
         "gold": None if labelled is None else len(labelled.groups),
+        "gold_among": None if labelled is None else int((held.places_in(labelled) >= 0).sum()),
         "queries": told,
     }
     if run.plot is not None:
@@ -146,7 +159,7 @@ def count(run: CountOptions) -> dict[str, Any]:
         from ..report.plots import picture_bytes
         from .shared.atomic import write_file
 
-        write_file(run.plot, picture_bytes(plot_counts(told, run.by or "", run.confidence), run.plot.suffix))
+        write_file(run.plot, picture_bytes(plot_counts(result), run.plot.suffix))
     as_csv = run.output is not None and run.output.suffix == ".csv"
     if as_csv and run.output is not None:
         write_pieces(run.output, csv_of(result))
@@ -184,6 +197,7 @@ def gather_texts(
     from ..doc.annotations import plain_name
     from ..errors import calib_error
     from .counting.gather import Gathering, Seen
+    from .counting.needed import pipes_for
     from .shared.examples import read_through
     from .shared.gold import FirstDoc, check_whole_documents
     from .shared.texts import holds_gold, stream_examples
@@ -202,7 +216,7 @@ def gather_texts(
     for _ in read_through(
         nlp,
         examples,
-        nlp.pipe_names,
+        pipes_for(nlp, pipes, queries),
         read,
         silent=run.silent,
         what="Counting",
@@ -228,11 +242,12 @@ def gather_texts(
 def show(result: dict[str, Any]) -> None:
     """Print the counts."""
     percent = f"{100 * result['confidence']:g} % interval"
+    per = result["per"]
     show_other_weights(result["weights_changed"])
     for one in result["queries"]:
-        msg.divider(f"{one['query']} ({one['unit']})")
+        msg.divider(f"{one['name']} ({one['unit']}{'' if per is None else f' for each {per:,} tokens'})")
         header = (result["by"] or "Texts", "Documents", "Tokens", "Found", "Expected", percent)
-        rows = [(row["group"], *_cells(row)) for row in one["rows"]] + [("all", *_cells(one["total"]))]
+        rows = [(row["group"], *_cells(row, per)) for row in one["rows"]] + [("all", *_cells(one["total"], per))]
         print_table(rows, header, ("l", *"r" * 5))
         if not one["matched"]:
             msg.warn(
@@ -246,9 +261,14 @@ def show(result: dict[str, Any]) -> None:
         ):
             msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
     if result["gold"] is not None:
-        msg.text(f"Corrected by {result['gold']:,} labelled documents.")
+        among = result["gold_among"]
+        own = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
+        msg.text(f"Corrected by {result['gold']:,} labelled documents{own}.")
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    interval = f"{number(row['low'], 0)} to {number(row['high'], 0)}"
-    return f"{row['documents']:,}", f"{row['tokens']:,}", f"{row['raw']:,}", number(row["expected"], 1), interval
+def _cells(row: dict[str, Any], per: int | None) -> tuple[str, ...]:
+    counts = f"{row['documents']:,}", f"{row['tokens']:,}"
+    if per is None:
+        return *counts, f"{row['raw']:,}", number(row["expected"], 1), f"{number(row['low'], 0)} to {number(row['high'], 0)}"
+    found, expected, low, high = (number(row[name] * per / row["tokens"], 2) for name in ("raw", "expected", "low", "high"))
+    return *counts, found, expected, f"{low} to {high}"

@@ -81,20 +81,26 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
     return told(int(units.found.sum()), counted(units.calibrated, units.documents, effects, units.sizes), confidence)
 
 
-def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95) -> Estimate:
+def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:
     """As labelled documents of this kind correct it (prediction-powered, see `expect.prediction_powered`).
 
     sizes (Floats): Tokens of each document, shape (n_docs,). known (Known): Of the labelled documents, k = 1: what their gold counts, what the
-    chances expect, the variance of independent units, and tokens.
+    chances expect, the variance of independent units, and tokens. gold (Floats | None): What the gold counts in each document that is itself
+    a labelled one, NaN of the others, (n_docs,): what is known needs no estimate.
     RAISES C001: confidence out of range.
     """
-    survey = Survey(known, np.zeros(1), np.zeros(1), units.expected[:, None], sizes[:, None])
-    total = float(sizes.sum())
+    found = int(units.found.sum())
+    labelled = np.zeros(len(sizes), dtype=bool) if gold is None else ~np.isnan(gold)
+    certain = 0.0 if gold is None else float(gold[labelled].sum())
+    own = np.flatnonzero(~labelled)
+    rest = units.of(own)
+    total = float(sizes[own].sum())
     if not total:
-        return Estimate(int(units.found.sum()), 0.0, 0.0, 0.0)
+        return Estimate(found, certain, certain, certain)
+    survey = Survey(known, np.zeros(1), np.zeros(1), rest.expected[:, None], sizes[own, None])
     share = float(survey.totals()[0]) / total
-    own = known.units[:, 0]
-    docs = float(own.sum() ** 2 / max(float(np.square(own).sum()), 1.0))
-    variance = max(survey.variance(np.ones(1)), float(units.open.sum())) / total**2
-    found = interval(share, variance, docs, confidence)
-    return Estimate(int(units.found.sum()), total * found.expected, total * found.low, total * found.high)
+    lengths = known.units[:, 0]
+    docs = float(lengths.sum() ** 2 / max(float(np.square(lengths).sum()), 1.0))
+    variance = max(survey.variance(np.ones(1)), float(rest.open.sum())) / total**2
+    near = interval(share, variance, docs, confidence)
+    return Estimate(found, *(certain + total * value for value in near))

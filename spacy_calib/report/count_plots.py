@@ -5,42 +5,46 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .plots import CALIBRATED_COLOR, RAW_COLOR, drawable, figure_class, quiet_frame
+from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame
 
 # Names that an axis shows at most, and letters of a query in a title.
 _NAMES = 16
 _LETTERS = 70
 
 
-def plot_counts(counts: Sequence[Mapping[str, Any]], by: str, confidence: float = 0.95) -> Any:
+def plot_counts(result: Mapping[str, Any]) -> Any:
     """Draw each query below the other, on one axis of time.
 
-    counts (Sequence): Of each query "query", "unit" and "rows" with "group", "raw", "expected", "low", "high". by (str): What the groups are.
+    result (Mapping): What `cli.count` gives, of which are drawn: "by", "confidence", "per" (counts for each so many tokens; None for counts),
+        "gold", and of each of "queries" "name", "query", "unit", and "rows" with "group", "tokens", "raw", "expected", "low", "high".
     Whole numbers such as years stand where they are on the axis, and a line breaks where one is missing; other names stand side by side.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
+    counts, per = result["queries"], result["per"]
     names = [row["group"] for row in counts[0]["rows"]]
     numeric = all(name.lstrip("-").isdigit() for name in names)
     places = [int(name) for name in names] if numeric else list(range(len(names)))
     width = min(12.0, max(6.0, 2.0 + 0.14 * (max(places, default=0) - min(places, default=0) + 1)))
-    figure = figure_class()(figsize=(width, 0.7 + 2.2 * len(counts)), layout="constrained")
+    figure = figure_class()(figsize=(width, 1.1 + 1.9 * len(counts)), layout="constrained")
     all_axes = figure.subplots(len(counts), 1, sharex=True, squeeze=False)[:, 0]
     for ax, one in zip(all_axes, counts, strict=True):
+        scale = [1.0 if per is None else per / max(1, row["tokens"]) for row in one["rows"]]
+        drawn = {
+            name: [row[name] * times for row, times in zip(one["rows"], scale, strict=True)]
+            for name in ("raw", "expected", "low", "high")
+        }
         for stretch in _stretches(places, numeric):
-            own = [one["rows"][i] for i in stretch]
             x = [places[i] for i in stretch]
-            low, high = ([row[name] for row in own] for name in ("low", "high"))
+            expected, low, high = ([drawn[name][i] for i in stretch] for name in ("expected", "low", "high"))
             if len(stretch) == 1:
                 ax.vlines(x, low, high, color=CALIBRATED_COLOR, alpha=0.35, linewidth=4)
             else:
                 ax.fill_between(x, low, high, color=CALIBRATED_COLOR, alpha=0.2, linewidth=0)
-            ax.plot(x, [row["expected"] for row in own], color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
-        ax.plot(
-            places, [row["raw"] for row in one["rows"]], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False
-        )
-        ax.set_title(drawable(_short(f"{one['query']} ({one['unit']})")), loc="left", fontsize="medium")
+            ax.plot(x, expected, color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
+        ax.plot(places, drawn["raw"], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False)
+        ax.set_title(drawable(_short(_title(one))), loc="left", fontsize="medium")
         ax.set_ylim(bottom=0)
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.yaxis.get_major_locator().set_params(integer=per is None)
         ax.margins(x=0.02)
         quiet_frame(ax)
     last = all_axes[-1]
@@ -49,9 +53,25 @@ def plot_counts(counts: Sequence[Mapping[str, Any]], by: str, confidence: float 
         last.set_xticks(places[::step], [drawable(name) for name in names[::step]], rotation=45, ha="right")
     else:
         last.xaxis.get_major_locator().set_params(integer=True)
-    last.set_xlabel(drawable(by))
-    _explain(all_axes[0], f"expected, {100 * confidence:g} % interval", "found")
+    last.set_xlabel(drawable(result["by"] or ""))
+    if per is not None:
+        figure.supylabel(f"for each {per:,} tokens", fontsize="medium")
+    _explain(all_axes[0], f"expected, {100 * result['confidence']:g} % interval", "found")
+    figure.supxlabel(drawable(_caption(result)), fontsize="small", color=QUIET)
     return figure
+
+
+def _title(one: Mapping[str, Any]) -> str:
+    """A name stands by itself; a query says what it counts in."""
+    return str(one["name"]) if one["name"] != one["query"] else f"{one['query']} ({one['unit']})"
+
+
+def _caption(result: Mapping[str, Any]) -> str:
+    """What the band is."""
+    often = f"The band holds the true number {100 * result['confidence']:g} times of 100"
+    if result["gold"] is not None:
+        return f"{often}, as {result['gold']:,} labelled documents correct it."
+    return f"{often} on texts like those of the fit; it knows what the pipeline mistakes, not what the texts leave out."
 
 
 def _explain(ax: Any, expected: str, found: str) -> None:

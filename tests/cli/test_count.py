@@ -15,9 +15,12 @@ from spacy.tokens import DocBin
 
 from spacy_calib import CalibError
 from spacy_calib.cli.count import count
-from spacy_calib.cli.counting.gather import Answered
+from spacy_calib.cli.counting.gather import Answered, asked_of
+from spacy_calib.cli.counting.needed import pipes_for
 from spacy_calib.doc.queries.base import Answer
 from spacy_calib.doc.queries.entity_events import EventQuery
+from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.pipe.fitted import pipes_named
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.coref.made import trained
@@ -63,6 +66,12 @@ def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp
         tag,
         "-q",
         "text=the",
+        "--name",
+        "Tags",
+        "--name",
+        "The word",
+        "--per",
+        "10",
         "--by",
         "year",
         "-o",
@@ -73,11 +82,16 @@ def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp
     assert outcome.code == 0, outcome.text
     assert "95 % interval ---" in outcome.text
     assert " 1990 10 " in outcome.text
-    assert f"{tag} (tokens)" in outcome.text
+    assert "The word (tokens for each 10 tokens)" in outcome.text
+    assert "Tags" in (tmp_path / "c.svg").read_text()
     held = json.loads((tmp_path / "c.json").read_text())
     rows = held["queries"][0]["rows"]
     assert [(row["group"], row["documents"]) for row in rows] == [("1990", 10), ("1991", 10), ("1992", 10)]
     total = held["queries"][0]["total"]
+    assert f"{total['raw'] * 10 / total['tokens']:.2f} " in outcome.text
+    assert (held["queries"][0]["name"], held["queries"][0]["query"], held["per"]) == ("Tags", tag, 10)
+    assert total["raw_low"] <= total["raw_expected"] <= total["raw_high"]
+    assert total["raw_expected"] != total["expected"]
     for name in ("raw", "tokens"):
         assert sum(row[name] for row in rows) == total[name]
     assert sum(row["expected"] for row in rows) == pytest.approx(total["expected"], rel=1e-6)
@@ -130,6 +144,36 @@ def test_labelled_documents_correct_the_counts(calibrated, test_file, dev):
     )
 
 
+def test_labelled_documents_among_the_texts_count_once(calibrated, test_file, tmp_path):
+    """Where all texts are labelled, nothing is left to estimate."""
+    tag, gold = some_tag(test_file)
+    docs = list(DocBin().from_disk(test_file).get_docs(spacy.blank("xx").vocab))
+    result = count(str(calibrated), test_file, query=[tag], gold=test_file)
+    assert result["queries"][0]["total"]["low"] == result["queries"][0]["total"]["high"] == gold
+    some = save_docs(tmp_path / "some.spacy", docs[:8])
+    outcome = calib("count", calibrated, test_file, "-q", tag, "--gold", some, "-o", tmp_path / "c.json")
+    assert "are among the texts, and count as their labels say" in outcome.text
+    held = json.loads((tmp_path / "c.json").read_text())
+    own = sum(token.tag_ == tag for doc in docs[:8] for token in doc)
+    assert held["gold"] == 8 <= held["gold_among"] < result["gold"]  # a text may stand there twice
+    assert own <= held["queries"][0]["total"]["low"] <= gold <= held["queries"][0]["total"]["high"]
+
+
+def test_pipes_that_a_query_has_no_use_for_do_not_run(calibrated_ner):
+    nlp = spacy.load(calibrated_ner)
+    pipes = pipes_named(nlp, None)
+    nlp.add_pipe("parse_by_fives", first=True)
+    asked = asked_of(nlp, pipes)
+    queries = [make_query(text, asked) for text in ("PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]')]
+    assert pipes_for(nlp, pipes, queries)[0] == "parse_by_fives"  # nobody knows what it does
+    nlp.remove_pipe("parse_by_fives")
+    nlp.add_pipe("lemmatizer", config={"mode": "lookup"}, before=pipes[0].source.component)
+    nlp.add_pipe("parser", first=True)
+    assert pipes_for(nlp, pipes, queries) == ["tok2vec", pipes[0].source.component, pipes[0].name]
+    by_parse = make_query('[{"DEP": "nsubj"}]', asked_of(nlp, pipes))
+    assert pipes_for(nlp, pipes, [*queries, by_parse]) == nlp.pipe_names
+
+
 def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file, tmp_path):
     tag, _ = some_tag(test_file)
     nlp = spacy.load(calibrated)
@@ -155,6 +199,9 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
     (["-q", "text=the", "--by", "month"], "Text 1 of"),
     (["-q", "text=the", "--by", "year", "--every", "day"], "1990: no day in it"),
     (["-q", "text=the", "--every", "day"], "left out without --by"),
+    (["-q", "text=the", "--name", "a", "--name", "b"], "given once for each of the 1 queries"),
+    (["-q", "text=the", "--per", "0"], "Option --per must be at least 1, but 0 was given"),
+    (["-q", "text=the", "--per", "9", "--unit", "documents"], "left out where documents are counted"),
     (["-q", "text=the", "--plot", "x.png"], "left out without --by"),
     (["-q", "text=the", "--by", "year", "--plot", "x.gif"], "ends in .png or .svg"),
     (["-q", "text=the", "-o", "x.html"], "ends in .json or .csv"),

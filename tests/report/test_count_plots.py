@@ -9,15 +9,20 @@ pytest.importorskip("matplotlib")
 from spacy_calib.report.count_plots import plot_counts
 
 
-def counts(*groups):
+def counts(*groups, name="PERSON"):
     rows = [
-        {"group": group, "raw": 2 + i, "expected": 2.5 + i, "low": 1.0 + i, "high": 4.0 + i} for i, group in enumerate(groups)
+        {"group": group, "tokens": 500, "raw": 2 + i, "expected": 2.5 + i, "low": 1.0 + i, "high": 4.0 + i}
+        for i, group in enumerate(groups)
     ]
-    return {"query": "PERSON", "unit": "entities", "rows": rows}
+    return {"name": name, "query": "PERSON", "unit": "entities", "rows": rows}
+
+
+def result(*queries, by="year", per=None, gold=None):
+    return {"by": by, "confidence": 0.9, "per": per, "gold": gold, "queries": queries}
 
 
 def test_years_stand_where_they_are_and_a_gap_breaks_the_line():
-    figure = plot_counts([counts("1990", "1991", "1995"), counts("1990", "1991", "1995")], "year", 0.9)
+    figure = plot_counts(result(counts("1990", "1991", "1995"), counts("1990", "1991", "1995")))
     first, second = figure.axes
     assert [line.get_xdata().tolist() if hasattr(line.get_xdata(), "tolist") else list(line.get_xdata()) for line in first.lines] == [
         [1990, 1991], [1995], [1990, 1991, 1995],
@@ -28,6 +33,19 @@ def test_years_stand_where_they_are_and_a_gap_breaks_the_line():
 
 
 def test_names_stand_side_by_side():
-    ax = plot_counts([counts("letters", "news", "$peeches")], "genre").axes[0]
+    ax = plot_counts(result(counts("letters", "news", "$peeches"), by="genre")).axes[0]
     assert [list(line.get_xdata()) for line in ax.lines] == [[0, 1, 2], [0, 1, 2]]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["letters", "news", r"\$peeches"]
+
+
+def test_a_name_is_the_title_and_the_band_is_explained():
+    figure = plot_counts(result(counts("1990", "1991", name="Persons"), gold=5))
+    assert figure.axes[0].get_title(loc="left") == "Persons"
+    assert figure.get_supxlabel() == "The band holds the true number 90 times of 100, as 5 labelled documents correct it."
+    assert "texts like those of the fit" in plot_counts(result(counts("1990"))).get_supxlabel()
+
+
+def test_rates_are_for_so_many_tokens():
+    figure = plot_counts(result(counts("1990", "1991"), per=1000))
+    assert list(figure.axes[0].lines[0].get_ydata()) == [5.0, 7.0]  # 2.5 and 3.5 of 500 tokens
+    assert figure.get_supylabel() == "for each 1,000 tokens"

@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from ...doc.queries.base import Answer, Query
     from ...doc.queries.reading import Asked
     from ...pipe.component import Calibrator
+
+# Prefixes of scores that a Doc may have, at most, so that none is read twice.
+_PIPES = 8
+_PRIME = 2**61 - 1
 
 
 def asked_of(nlp: Language, pipes: Sequence[Calibrator]) -> Asked:
@@ -77,16 +81,16 @@ class Answered:
     @classmethod
     def of_answers(cls, query: Query, answers: Answers, sizes: Floats) -> Answered:
         """sizes (Floats): Tokens of each document."""
-        from ...doc.queries.base import DOCUMENTS, TOKENS
-        from ...doc.queries.labels import LabelQuery
+        from ...doc.queries.base import DOCUMENTS
 
         n_docs = len(sizes)
-        of_label = query.unit == TOKENS and isinstance(query, LabelQuery)
         documents = np.concatenate([np.zeros(0, dtype=np.intp), *answers.documents])
         raw, calibrated = (np.concatenate([np.zeros(0), *parts]) for parts in (answers.raw, answers.calibrated))
         numbers = np.array(answers.numbers, dtype=np.intp)
         found = np.bincount(numbers, np.array(answers.found), minlength=n_docs).astype(np.intp)
-        units = Units(documents, np.clip(raw, 0.0, 1.0), np.clip(calibrated, 0.0, 1.0), found, sizes if of_label else None)
+        units = Units(
+            documents, np.clip(raw, 0.0, 1.0), np.clip(calibrated, 0.0, 1.0), found, answers.sizes_of(query, calibrated, sizes)
+        )
         if query.unit == DOCUMENTS:
             units = units.by_document()
         return cls(query, units, answers.draws)
@@ -105,9 +109,17 @@ class Answered:
         parts = [distribution for number, distribution in self.draws if number in kept]
         return told(int(units.found.sum()), reduce(added, parts, Counted(0, np.ones(1))), confidence)
 
-    def corrected(self, own: Ints, sizes: Floats, known: Known, confidence: float) -> Estimate:
-        """As labelled documents correct it. sizes (Floats): Tokens of every document."""
-        return corrected(self.units.of(own), sizes[own], known, confidence)
+    def by_raw(self, own: Ints, confidence: float) -> dict[str, float | None]:
+        """What raw scores of independent units say of some documents; None of draws."""
+        names = ("raw_expected", "raw_low", "raw_high")
+        if self.draws is not None:
+            return dict.fromkeys(names)
+        units = self.units.of(own)
+        return dict(zip(names, estimate(units._replace(calibrated=units.raw), None, confidence)[1:], strict=True))
+
+    def corrected(self, own: Ints, sizes: Floats, known: Known, confidence: float, gold: Floats) -> Estimate:
+        """As labelled documents correct it. sizes, gold (Floats): Of every document; see `corrected`."""
+        return corrected(self.units.of(own), sizes[own], known, confidence, gold[own])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +127,8 @@ class Gathered:
     """What was read.
 
     answered (list[Answered]): Of each query. groups (list[str]): By what each document is counted; "" for nothing. sizes (Floats): Tokens of each.
-    unit (str): What a document is. true (Ints): What the gold of each document counts, for each query, (n_queries, n_docs).
+    unit (str): What a document is. true (Ints): What the gold of each document counts, for each query, (n_queries, n_docs). digests
+    (list[bytes]): Of the text of each, without its white space.
     """
 
     answered: list[Answered]
@@ -123,6 +136,17 @@ class Gathered:
     sizes: Floats
     unit: str
     true: Ints
+    texts: array[int]
+
+    def places_in(self, labelled: Gathered) -> Ints:
+        """Where each document is among labelled ones, -1 where it is not."""
+        places = {text: place for place, text in enumerate(labelled.texts)}
+        return np.array([places.get(text, -1) for text in self.texts], dtype=np.intp)
+
+    def gold_in(self, labelled: Gathered, place: int) -> Floats:
+        """What the gold counts in each document that is a labelled one, for one query; NaN of the others, shape (n_docs,)."""
+        places = self.places_in(labelled)
+        return np.where(places >= 0, labelled.true[place][places].astype(np.float64), np.nan)
 
     def known(self, place: int) -> Known:
         """The labelled documents, for one query."""
@@ -160,7 +184,7 @@ class Answers:
     """What one query answered of the Docs so far, as arrays: a few bytes for each document, and for each unit that may satisfy it.
 
     documents (list[Ints]), raw, calibrated (list[Floats]): Of units, by part. numbers (array), found (array): Of each Doc. true (Counter): Document ->
-    what its gold counts. draws (list | None): See `Answered`.
+    what its gold counts. draws (list | None): See `Answered`. tokens (float): To be expected in entities, see Answer.
     """
 
     documents: list[Ints] = field(default_factory=list)
@@ -170,6 +194,7 @@ class Answers:
     found: array[int] = field(default_factory=partial(array, "q"))
     true: Counter[int] = field(default_factory=Counter)
     draws: list[tuple[int, Counted]] | None = None
+    tokens: float = 0.0
 
     def add(self, answers: Sequence[tuple[int, Answer]]) -> None:
         """(number of the document, what was answered) of more Docs."""
@@ -179,11 +204,25 @@ class Answers:
             getattr(self, name).append(np.concatenate([np.zeros(0), *(getattr(one, name) for _, one in answers)]))
         self.numbers.extend(numbers)
         self.found.extend(one.found for _, one in answers)
+        self.tokens += sum(one.tokens or 0.0 for _, one in answers)
         for number, one in answers:
             if one.draws is not None:
                 self.draws = [] if self.draws is None else self.draws
                 if one.draws.any():
                     self.draws.append((number, drawn(one.draws)))
+
+    def sizes_of(self, query: Query, calibrated: Floats, sizes: Floats) -> Floats | None:
+        """Tokens of each document, among which are such of a label that have no score of it; of entities as many fewer as these have tokens.
+
+        calibrated (Floats): All of them. sizes (Floats): Tokens of each document. RETURNS: None where that is not to be said: of patterns,
+        documents, and entities that have scores as a whole.
+        """
+        from ...doc.queries.base import ENTITIES, TOKENS
+        from ...doc.queries.labels import LabelQuery
+
+        if isinstance(query, LabelQuery) and query.unit == TOKENS:
+            return sizes
+        return sizes * (float(calibrated.sum()) / self.tokens) if query.unit == ENTITIES and self.tokens else None
 
 
 class Gathering:
@@ -198,12 +237,14 @@ class Gathering:
         self._answers = [Answers() for _ in queries]
         self._groups: list[str] = []
         self._names: dict[str, str] = {}  # one string for each name, not one for each document
-        self._sizes = array("q")
+        self._sizes, self._texts = array("q"), array("q")
 
     def add(self, examples: Iterable[Example]) -> None:
         """The next ones. RAISES C396: see `check_annotated`. C397: see `group_of`."""
+        from ...doc.attributes import doc_view
         from ...doc.reading import document_of
 
+        view_of = lru_cache(maxsize=_PIPES)(doc_view)  # a Doc is asked by all queries before the next one comes
         answers: list[list[tuple[int, Answer]]] = [[] for _ in self._queries]
         for example in examples:
             number = self._numbers.number(document_of(example))
@@ -211,9 +252,11 @@ class Gathering:
             if number == len(self._groups):
                 self._groups.append(self._names.setdefault(group, group))
                 self._sizes.append(0)
+                self._texts.append(0)
             self._sizes[number] += len(example.predicted)
+            self._texts[number] = text_number(example.predicted.text, self._texts[number])
             for query, own, held in zip(self._queries, answers, self._answers, strict=True):
-                own.append((number, query.answer(example.predicted)))
+                own.append((number, query.answer(example.predicted, view_of)))
                 if self._gold:
                     check_annotated(query, example.reference, self._path)
                     held.true[number] += query.true(example.reference)
@@ -239,7 +282,16 @@ class Gathering:
             if query.unit == DOCUMENTS:
                 counts[place] = np.minimum(counts[place], 1)
         answered = [Answered.of_answers(query, held, sizes) for query, held in zip(self._queries, self._answers, strict=True)]
-        return Gathered(answered, self._groups, sizes, self._numbers.unit, counts)
+        return Gathered(answered, self._groups, sizes, self._numbers.unit, counts, self._texts)
+
+
+def text_number(text: str, before: int = 0) -> int:
+    """What tells texts apart, without their white space, in which tokenizers differ: their bytes as one number, modulo a prime (Rabin 1981).
+
+    before (int): That of the text before it, where one comes in pieces.
+    """
+    given = "".join(text.split()).encode()
+    return (before * pow(256, len(given), _PRIME) + int.from_bytes(given, "big")) % _PRIME
 
 
 def check_annotated(query: Query, doc: Doc, path: Path) -> None:

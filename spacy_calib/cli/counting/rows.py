@@ -11,7 +11,10 @@ from ...corpus.spreadsheet import csv_lines
 from ...expect.effects import Effects
 from .gather import Answered, Gathered
 
-COLUMNS = ("query", "unit", "group", "documents", "tokens", "raw", "expected", "low", "high")
+COLUMNS = (
+    *("name", "query", "unit", "group", "documents", "tokens", "raw", "expected", "low", "high"),
+    *("raw_expected", "raw_low", "raw_high"),
+)
 
 
 def in_order(groups: Sequence[str]) -> list[str]:
@@ -32,21 +35,26 @@ def rows_of(
     """(a row for each group, the row of all documents) of the query at a place. labelled (Gathered | None): What corrects the counts."""
     answered, names = held.answered[place], np.array([*held.groups, None], dtype=object)[:-1]
     known = None if labelled is None else labelled.known(place)
+    gold = None if labelled is None else held.gold_in(labelled, place)
 
     def row(group: str, own: Any) -> dict[str, Any]:
-        if known is None:
+        if known is None or gold is None:
             found = answered.estimate(own, effects, confidence)
         else:
-            found = answered.corrected(own, held.sizes, known, confidence)
-        return {"group": group, "documents": len(own), "tokens": int(held.sizes[own].sum()), **found._asdict()}
+            found = answered.corrected(own, held.sizes, known, confidence, gold)
+        counts = {"group": group, "documents": len(own), "tokens": int(held.sizes[own].sum()), **found._asdict()}
+        return {**counts, **answered.by_raw(own, confidence)}
 
     rows = [row(name, np.flatnonzero(names == name)) for name in in_order(held.groups)] if by else []
     return rows, row("", np.arange(len(held.groups)))
 
 
-def result_of(answered: Answered, effects: Effects | None, rows: list[dict[str, Any]], total: dict[str, Any]) -> dict[str, Any]:
-    """What is told of one query."""
+def result_of(
+    answered: Answered, name: str, effects: Effects | None, rows: list[dict[str, Any]], total: dict[str, Any]
+) -> dict[str, Any]:
+    """What is told of one query. name (str): What it is called."""
     return {
+        "name": name,
         "query": answered.query.text,
         "unit": answered.query.unit,
         "matched": answered.matched,
@@ -60,7 +68,7 @@ def result_of(answered: Answered, effects: Effects | None, rows: list[dict[str, 
 def csv_of(result: dict[str, Any]) -> Iterator[str]:
     """The lines of a CSV file: a row for each group of each query, or for all texts where there are none."""
     lines = (
-        [one["query"], one["unit"], *(row[name] for name in COLUMNS[2:])]
+        [one["name"], one["query"], one["unit"], *(row[name] for name in COLUMNS[3:])]
         for one in result["queries"]
         for row in (one["rows"] or [one["total"]])
     )

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ...types import Floats, Ints
 from ..annotations import Annotation, get_annotation, plain_name
-from ..attributes import doc_view
+from ..attributes import DocCalib, doc_view
 
 # What may be counted.
 TOKENS, ENTITIES, DOCUMENTS = "tokens", "entities", "documents"
@@ -21,6 +21,8 @@ UNITS = (DOCUMENTS, ENTITIES, TOKENS)
 # The attribute of spaCy's Matcher that the labels of an annotation stand under.
 _KEYS = {"tag": "TAG", "pos": "POS", "morph": "POS", "ner": "ENT_TYPE", "biluo": "ENT_TYPE", "lemma": "LEMMA", "dep": "DEP"}
 Satisfies = Callable[[str], bool]
+# The scores of a Doc under a prefix: `doc_view`, or what remembers what that gave.
+ViewOf = Callable[[Doc, str], DocCalib | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,7 @@ class Answer:
     """What a query says of one Doc.
 
     raw, calibrated (Floats): The chance of each unit that may satisfy it, shape (n,). found (int): How many do by the annotation that the Doc carries.
+    tokens (float | None): Where entities are counted by where they begin: how many tokens are to be expected in them.
     draws (Ints | None): Where units depend on each other: how many satisfy it in each of so many draws; `raw` and `calibrated` are then of the Doc.
     """
 
@@ -35,6 +38,7 @@ class Answer:
     calibrated: Floats
     found: int
     draws: Ints | None = None
+    tokens: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,10 @@ class Scored:
             return "" if label == "O" else label[2:] if self.annotation.prefixed else label
         return label
 
-    def chances(self, doc: Doc, satisfies: Satisfies) -> tuple[Floats, Floats]:
+    def chances(self, doc: Doc, satisfies: Satisfies, view_of: ViewOf = doc_view) -> tuple[Floats, Floats]:
         """(raw, calibrated) probability of each unit that its label satisfies. satisfies (Satisfies): Of a label as the source names it."""
         n_units = self.annotation.n_units(doc)
-        view = doc_view(doc, self.attr)
+        view = view_of(doc, self.attr)
         if view is None:
             return np.zeros(n_units), np.zeros(n_units)
         known = {tag: satisfies(tag) for tag in set(view.tags.tolist())}
@@ -112,9 +116,14 @@ class Query(ABC):
         """Attributes that are taken as they stand, and that a Doc need not have."""
         return []
 
+    @property
+    def of_scores(self) -> bool:
+        """Whether scores, and words as they stand, are all that it asks for."""
+        return True
+
     @abstractmethod
-    def answer(self, doc: Doc) -> Answer:
-        """Of a Doc that the pipeline has annotated."""
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
+        """Of a Doc that the pipeline has annotated. view_of (ViewOf): What reads its scores: many queries may share what was read."""
 
     @abstractmethod
     def true(self, doc: Doc) -> int:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
 from ...types import Ints
-from .base import DOCUMENTS, ENTITIES, Answer, Query
+from ..attributes import doc_view
+from .base import DOCUMENTS, ENTITIES, Answer, Query, ViewOf
 
 # Dependencies of the agent: of English in spaCy's words, and in those of Universal Dependencies.
 _AGENTS = ("nsubj", "agent", "obl:agent")
@@ -38,7 +39,11 @@ class EventQuery(Query):
     n_draws: int = 200
     seed: int = 0
 
-    def answer(self, doc: Doc) -> Answer:
+    @property
+    def of_scores(self) -> bool:
+        return False
+
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
         view = doc._.get(COREF)
         none = np.zeros(0)
         if view is None or not len(view):

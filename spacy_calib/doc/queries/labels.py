@@ -12,7 +12,7 @@ from ...pairs.documents import DOCUMENT
 from ...types import Floats
 from ..annotations import SPANS_PREFIX
 from ..attributes import doc_view
-from .base import DOCUMENTS, ENTITIES, TOKENS, Answer, Query, Scored
+from .base import DOCUMENTS, ENTITIES, TOKENS, Answer, Query, Scored, ViewOf
 
 
 def units_of(scored: Scored) -> tuple[str, ...]:
@@ -49,20 +49,23 @@ class LabelQuery(Query):
         """Whether entities are what is counted, or what makes a document count."""
         return ENTITIES in units_of(self.scored) and self.unit != TOKENS
 
-    def answer(self, doc: Doc) -> Answer:
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
         found = self._count(doc)
+        tokens = None
         if self._of_entities and self.scored.plain.startswith(SPANS_PREFIX):
-            view = doc_view(doc, self.scored.attr)
+            view = view_of(doc, self.scored.attr)
             spans = [] if view is None else [span for span in (*view.ents, *view.candidates) if span.label == self.label]
             return Answer(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), found)
         if self._of_entities and self.scored.annotation.prefixed:
-            raw, calibrated = self.scored.chances(doc, self._begins)
+            raw, calibrated = self.scored.chances(doc, self._begins, view_of)
         elif self._of_entities:
-            raw, calibrated = (self._beginnings(doc, held) for held in self.scored.chances(doc, self._is_label))
+            of_tokens = self.scored.chances(doc, self._is_label, view_of)
+            raw, calibrated = (self._beginnings(doc, held) for held in of_tokens)
+            tokens = float(of_tokens[1].sum())
         else:
-            raw, calibrated = self.scored.chances(doc, self._is_label)
+            raw, calibrated = self.scored.chances(doc, self._is_label, view_of)
         own = (raw > 0) | (calibrated > 0)
-        return Answer(raw[own], calibrated[own], found)
+        return Answer(raw[own], calibrated[own], found, tokens=tokens)
 
     def _beginnings(self, doc: Doc, chances: Floats) -> Floats:
         """The chance that an entity of the label begins at a token.

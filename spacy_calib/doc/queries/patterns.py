@@ -14,10 +14,40 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...types import Floats
-from .base import DOCUMENTS, Answer, Query, Scored
+from ..attributes import doc_view
+from .base import DOCUMENTS, Answer, Query, Scored, ViewOf
 
 # What a component, or an annotator, gives; all else stands in the text.
 _ANNOTATED = ("DEP", "LEMMA", "MORPH")
+# What a tokenizer gives.
+_OF_WORDS = frozenset(
+    [
+        "ORTH",
+        "TEXT",
+        "NORM",
+        "LOWER",
+        "LENGTH",
+        "SHAPE",
+        "PREFIX",
+        "SUFFIX",
+        "LIKE_NUM",
+        "LIKE_URL",
+        "LIKE_EMAIL",
+        "SPACY",
+        "IS_ALPHA",
+        "IS_ASCII",
+        "IS_DIGIT",
+        "IS_LOWER",
+        "IS_UPPER",
+        "IS_TITLE",
+        "IS_PUNCT",
+        "IS_SPACE",
+        "IS_STOP",
+        "IS_BRACKET",
+        "IS_QUOTE",
+        "IS_CURRENCY",
+    ]
+)
 Test = Callable[[str], bool]
 _TESTS: dict[str, Callable[[Any], Test]] = {
     "IN": lambda wanted: lambda value: value in wanted,
@@ -90,24 +120,27 @@ class PatternQuery(Query):
     def needs(self) -> list[str]:
         return sorted({key for place in self.places for key in place.sure if key in _ANNOTATED})
 
-    def answer(self, doc: Doc) -> Answer:
+    @property
+    def of_scores(self) -> bool:
+        return all(key in _OF_WORDS for place in self.places for key in place.sure)
+
+    def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
+        fits = [place.fits(doc) for place in self.places]
         both: list[list[Floats]] = [[], []]
-        for place in self.places:
-            fits = place.fits(doc).astype(np.float64)
-            columns = [fits, fits]
+        for place, own in zip(self.places, fits, strict=True):
+            columns = [own.astype(np.float64)] * 2
             for scored, test in place.tests:
-                chances = scored.chances(doc, _of_labels(scored, test))
+                chances = scored.chances(doc, _of_labels(scored, test), view_of)
                 columns = [column * chance for column, chance in zip(columns, chances, strict=True)]
             for held, column in zip(both, columns, strict=True):
                 held.append(column)
         raw, calibrated = (_in_a_row(held) for held in both)
-        own = (raw > 0) | (calibrated > 0)
-        return Answer(raw[own], calibrated[own], self._count(doc))
+        units = (raw > 0) | (calibrated > 0)
+        return Answer(raw[units], calibrated[units], self._count(doc, fits))
 
-    def _count(self, doc: Doc, gold: bool = False) -> int:
+    def _count(self, doc: Doc, fits: Sequence[NDArray[np.bool_]], gold: bool = False) -> int:
         columns = []
-        for place in self.places:
-            kept = place.fits(doc)
+        for place, kept in zip(self.places, fits, strict=True):
             for scored, test in place.tests:
                 kept = kept & scored.carried(doc, _of_labels(scored, test), gold)
             columns.append(kept.astype(np.float64))
@@ -115,7 +148,7 @@ class PatternQuery(Query):
         return min(n, 1) if self.unit == DOCUMENTS else n
 
     def true(self, doc: Doc) -> int:
-        return self._count(doc, gold=True)
+        return self._count(doc, [place.fits(doc) for place in self.places], gold=True)
 
 
 def _in_a_row(columns: Sequence[Floats]) -> Floats:

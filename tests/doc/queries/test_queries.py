@@ -27,7 +27,7 @@ class Fixed(Scored):
 
     held: dict[str, list[float]] = field(default_factory=dict)
 
-    def chances(self, doc, satisfies):
+    def chances(self, doc, satisfies, view_of=None):
         kept = [np.array(row) for label, row in self.held.items() if satisfies(label)]
         total = np.sum(kept, axis=0) if kept else np.zeros(len(doc))
         return total / 2, total
