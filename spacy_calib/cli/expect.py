@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..corpus.scored import ScoredCorpus
     from ..doc.annotations import Annotation
     from ..expect.few_labels import Read
+    from ..expect.summary import TextSums
     from ..pipe.component import Calibrator
 
 
@@ -58,6 +59,11 @@ class ExpectOptions(Run):
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws that show what chance makes")] = 0
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the result")] = None
     format: Format = "table"
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether all texts are looked at together: where they are compared with gold, theirs or that of others."""
+        return self.check or self.gold is not None
 
     def read_files(self) -> list[Path]:
         """RAISES C051 to C053: --gold is no gold."""
@@ -113,26 +119,33 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     nlp, pipe = run.open()
     from ..doc.annotations import get_annotation
     from ..expect.few_labels import with_gold
-    from ..expect.summary import checked_documents, documents_of, expectations, spans_of, tokens_of, true_values, without_trust
+    from ..expect.summary import checked_documents, expected_of, true_values, without_trust
 
     annotation = get_annotation(pipe.fit_info.layer)
-    noted = Noted()
-    corpus, seen = run.score(
-        nlp, pipe, sentences=False, judge=run.check, also=lambda examples: noted.over(examples, annotation)
-    )
+    record, labels = pipe.learned.record, pipe.lookup.labels()
+    noted, summed = Noted(), Summed(pipe, run)
+    seen = None
+    if run.needs_all:
+        corpus, seen = run.score(
+            nlp, pipe, sentences=False, judge=run.check, also=lambda examples: noted.over(examples, annotation)
+        )
+        summed.add(corpus)
+    else:
+        for corpus in run.score_blocks(nlp, pipe, sentences=False):
+            summed.add(corpus)
     if run.check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    record, labels = pipe.learned.record, pipe.lookup.labels()
+    assert summed.sums is not None
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
         "layer": annotation.gold.name,
-        "documents": corpus.n_documents,
+        "documents": summed.documents,
         "by": corpus.unit,
-        "tokens": int(corpus.counted.sum()),
+        "tokens": summed.sums.tokens,
         "confidence": run.confidence,
         "weights_changed": pipe.lookup.weights_changed(),
-        **expectations(tokens_of(corpus, labels), spans_of(corpus), record, pipe.fit_info.span_event, run.confidence, run.seed),
+        **expected_of(summed.sums, record, pipe.fit_info.span_event, run.confidence, run.seed),
     }
     if result["weights_changed"]:
         result = without_trust(result)
@@ -146,11 +159,39 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
         result |= {"seen": seen, **checked_documents(corpus)}
         result["true"] = true_values(corpus, sum(noted.gold), result)
     if run.per_doc:
-        correction = result["gold"]["correction"] if "gold" in result else 0.0
-        of_fit = None if "gold" in result else record
-        result["per_doc"] = documents_of(corpus, of_fit, run.confidence, run.check, correction)
+        result["per_doc"] = summed.rows if run.gold is None else summed.rows_of(corpus, result["gold"]["correction"])
     deliver(result, lambda: show(result), output=run.output, format=run.format, silent=run.silent)
     return result
+
+
+@dataclass
+class Summed:
+    """Texts summed up, some after the others. sums (TextSums | None): None before there are any. rows (list): Each document, where --per-doc asks for them."""
+
+    pipe: Calibrator
+    run: ExpectOptions
+    documents: int = 0
+    sums: TextSums | None = None
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, corpus: ScoredCorpus) -> None:
+        """More texts."""
+        from ..expect.summary import TextSums, spans_of, tokens_of
+
+        sums = TextSums.of(tokens_of(corpus, self.pipe.lookup.labels()), spans_of(corpus), self.pipe.learned.record)
+        self.sums = sums if self.sums is None else self.sums + sums
+        if self.run.per_doc and self.run.gold is None:
+            self.rows += self.rows_of(corpus)
+        self.documents += corpus.n_documents
+
+    def rows_of(self, corpus: ScoredCorpus, correction: float | None = None) -> list[dict[str, Any]]:
+        """The documents of the next texts. correction (float | None): Of labelled documents, which stand in for the fit."""
+        from ..expect.summary import documents_of
+
+        record = self.pipe.learned.record if correction is None else None
+        first = 0 if correction is not None else self.documents
+        rows = documents_of(corpus, record, self.run.confidence, self.run.check, correction or 0.0)
+        return [{**row, "doc": row["doc"] + first} for row in rows]
 
 
 @dataclass

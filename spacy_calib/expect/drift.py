@@ -98,6 +98,31 @@ class Drift:
         return self.verdict == LIKE
 
 
+@dataclass(frozen=True)
+class DriftSums:
+    """What is compared of new documents; those of some documents and of others add up.
+
+    totals (dict): Each table of `DriftProfile.tables` summed over documents. documents, tokens (int): With tokens; and these. stretched (DriftSums | None):
+        The same with stretches for documents; None where documents are too many for that.
+    """
+
+    totals: dict[str, Floats]
+    documents: int
+    tokens: int
+    stretched: DriftSums | None = None
+
+    @classmethod
+    def of(cls, tables: dict[str, Floats], tokens: int, stretched: DriftSums | None = None) -> DriftSums:
+        """tokens (int): Of all documents."""
+        with_tokens = int((tables["scores"].sum(axis=1) > 0).sum())
+        return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretched)
+
+    def __add__(self, other: DriftSums) -> DriftSums:
+        both = None if self.stretched is None or other.stretched is None else self.stretched + other.stretched
+        summed = {name: table + other.totals[name] for name, table in self.totals.items()}
+        return DriftSums(summed, self.documents + other.documents, self.tokens + other.tokens, both)
+
+
 def _profile_agrees(held: dict[str, Any]) -> str:
     n, bins = len(held["calibrated"]), len(held["span_edges"])
     sizes = {
@@ -179,19 +204,23 @@ class DriftProfile:
         }  # fmt: skip
 
     def compare(self, tokens: Labelled, spans: Labelled | None = None, seed: int = 0) -> Drift:
-        """New documents against the fit data.
+        """New documents against the fit data: see `judge`. tokens, spans (Labelled): Of the new documents."""
+        return self.judge(self.sums_of(tokens, spans), seed)
 
-        tokens, spans (Labelled): Of the new documents. seed (int): Of the draws that show what chance makes.
-        """
-        fit = self.held
-        usual = self.usual
-        cut = _are_few_and_long(tokens, usual)
-        tokens, spans = _in_stretches(tokens, spans, usual if cut else 0)
-        stretch = usual if cut else self.stretch
-        new = self.tables(tokens, spans)
-        found = differences(totals(new, np.ones((1, tokens.n_docs))), totals(fit, np.ones((1, len(self.scores)))))
-        tokens_of_docs = new["scores"].sum(axis=1)
-        chance = self._chance(fit, self.worth(int((tokens_of_docs > 0).sum()), float(tokens_of_docs.sum())), seed)
+    def sums_of(self, tokens: Labelled, spans: Labelled | None = None) -> DriftSums:
+        """What is compared of new documents."""
+        stretched = None
+        if len(np.unique(tokens.documents)) < _FEW:
+            stretched = DriftSums.of(self.tables(*_in_stretches(tokens, spans, self.usual)), len(tokens.raw))
+        return DriftSums.of(self.tables(tokens, spans), len(tokens.raw), stretched)
+
+    def judge(self, new: DriftSums, seed: int = 0) -> Drift:
+        """New documents against the fit data. seed (int): Of the draws that show what chance makes."""
+        fit, usual, stretch = self.held, self.usual, self.stretch
+        if new.stretched is not None and few_and_long(new.documents, new.tokens, usual):
+            new, stretch = new.stretched, usual
+        found = differences(new.totals, totals(fit, np.ones((1, len(self.scores)))))
+        chance = self._chance(fit, self.worth(new.documents, float(new.tokens)), seed)
         limits = self.limits(seed)
         checks = tuple(
             Check(name, float(value[0]), limits[name], chance[name]) for name, value in found.items() if not np.isnan(value[0])

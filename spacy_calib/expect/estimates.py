@@ -43,6 +43,26 @@ class Sums(NamedTuple):
     units: Floats
     squares: Floats | None = None
 
+    def total(self) -> Sums:
+        """All documents as one."""
+        return Sums(
+            self.expected.sum(axis=0, keepdims=True),
+            self.independent.sum(axis=0, keepdims=True),
+            self.units.sum(keepdims=True),
+            np.array([self.units_squared]),
+        )
+
+    def more(self, other: Sums) -> Sums:
+        """These documents and others, each as `total` gives them: sum by sum."""
+        assert self.squares is not None
+        assert other.squares is not None
+        return Sums(
+            self.expected + other.expected,
+            self.independent + other.independent,
+            self.units + other.units,
+            self.squares + other.squares,
+        )
+
     @property
     def units_squared(self) -> float:
         """Sum over documents of the squared numbers of tokens."""
@@ -269,13 +289,17 @@ class EntityEstimates:
 
 
 def expected_entities(model: EntityModel, given: EntitySums, confidence: float = 0.95) -> EntityEstimates:
+    """See `entity_estimates`. RAISES C001: confidence out of range."""
+    return entity_estimates(model, model.sums(given), float(given.predicted.sum()), confidence)
+
+
+def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidence: float = 0.95) -> EntityEstimates:
     """Precision, recall and F of the entities; their intervals by linearizing the ratios (Taylor series; Särndal et al. 1992, section 5.5).
 
-    RAISES C001: confidence out of range.
+    sums (Sums): What `EntityModel.sums` gave. predicted (float): Entities found. RAISES C001: confidence out of range.
     """
-    sums, residuals = model.sums(given), model.residuals
-    predicted = float(given.predicted.sum())
-    counts = sums.expected.sum(axis=0) + residuals.correction(float(given.units.sum()))
+    residuals = model.residuals
+    counts = sums.expected.sum(axis=0) + residuals.correction(float(sums.units.sum()))
     right = float(np.clip(counts[0], 0.0, predicted))
     gold = right + max(0.0, float(counts[1]))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
-from .drift import OTHER_WEIGHTS, Labelled
-from .estimates import EntityModel, Estimate, Sums, expected_accuracy, expected_entities, token_sums
+from .drift import OTHER_WEIGHTS, DriftSums, Labelled
+from .estimates import EntityModel, Estimate, Sums, entity_estimates, expected_accuracy, token_sums
 from .record import FitRecord, entity_sums
 
 # How much of a document is shown.
@@ -35,8 +35,54 @@ def spans_of(corpus: ScoredCorpus) -> Labelled:
     return Labelled(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
 
+@dataclass(frozen=True)
+class TextSums:
+    """What expectations are made of; those of some texts and of others add up.
+
+    tokens (int): How many are counted. scores (float): The sum of their calibrated scores. By the record of the fit, None without one: right (Sums): Right
+    tokens, `Sums.total`. entities (Sums | None), predicted (float): Right and missed entities, the same, and those found. drift (DriftSums | None).
+    """
+
+    tokens: int
+    scores: float
+    right: Sums | None = None
+    entities: Sums | None = None
+    predicted: float = 0.0
+    drift: DriftSums | None = None
+
+    @classmethod
+    def of(cls, tokens: Labelled, spans: Labelled, record: FitRecord | None) -> TextSums:
+        """Of all tokens and entities of some texts."""
+        n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
+        if record is None:
+            return cls(n, scores)
+        right, model = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs).total(), record.entities
+        if model is None:
+            return cls(n, scores, right, drift=record.profile.sums_of(tokens))
+        found = entity_sums(tokens, spans)
+        predicted = float(found.predicted.sum())
+        return cls(n, scores, right, model.sums(found).total(), predicted, record.profile.sums_of(tokens, spans))
+
+    def __add__(self, other: TextSums) -> TextSums:
+        return TextSums(
+            self.tokens + other.tokens,
+            self.scores + other.scores,
+            None if self.right is None or other.right is None else self.right.more(other.right),
+            None if self.entities is None or other.entities is None else self.entities.more(other.entities),
+            self.predicted + other.predicted,
+            None if self.drift is None or other.drift is None else self.drift + other.drift,
+        )
+
+
 def expectations(
     tokens: Labelled, spans: Labelled, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
+) -> dict[str, Any]:
+    """What `expected_of` tells of the sums of these tokens and entities."""
+    return expected_of(TextSums.of(tokens, spans, record), record, event, confidence, seed)
+
+
+def expected_of(
+    sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Any]:
     """What is to be expected, and whether to trust it.
 
@@ -46,16 +92,15 @@ def expectations(
         for an event other than exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether the verdict is that
         the texts are like the fit data. Without a record of the fit "low", "high" and "drift" are None, and so is "entities".
     """
-    mean = float(tokens.calibrated.mean())
-    if record is None:
+    mean = sums.scores / sums.tokens
+    if record is None or sums.right is None or sums.drift is None:
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
-    sums = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs)
-    estimate = expected_accuracy(record.tokens, sums, confidence)
-    drift = record.profile.compare(tokens, None if record.entities is None else spans, seed)
+    estimate = expected_accuracy(record.tokens, sums.right, confidence)
+    drift = record.profile.judge(sums.drift, seed)
     return {
         "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
-        "entities": None if record.entities is None else _entities(record.entities, tokens, spans, event, confidence),
+        "entities": None if record.entities is None else _entities(record.entities, sums, event, confidence),
         "drift": {
             "verdict": drift.verdict,
             "stretch": drift.stretch,
@@ -71,8 +116,9 @@ def without_trust(result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "drift": drift, "trusted": False}
 
 
-def _entities(model: EntityModel, tokens: Labelled, spans: Labelled, event: str, confidence: float) -> dict[str, Any]:
-    found = expected_entities(model, entity_sums(tokens, spans), confidence)
+def _entities(model: EntityModel, sums: TextSums, event: str, confidence: float) -> dict[str, Any]:
+    assert sums.entities is not None
+    found = entity_estimates(model, sums.entities, sums.predicted, confidence)
     exact = event == "exact"  # otherwise one gold entity may make several right
     return {
         "event": event,

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from spacy_calib.cli.shared import run as run_module
+from spacy_calib.cli.shared import scoring
 from spacy_calib.doc import zones
 from tests.cli.conftest import calib
 from tests.conftest import made_up_sentences
@@ -51,8 +52,8 @@ def short_zones(monkeypatch):
     return seen
 
 
-def told(command, *arguments):
-    outcome = calib(command, *arguments, *COMMANDS[command], "--format", "json")
+def told(command, *arguments, options=None):
+    outcome = calib(command, *arguments, *(COMMANDS[command] if options is None else options), "--format", "json")
     assert outcome.code == 0, outcome.text
     return json.loads(outcome.printed)
 
@@ -66,6 +67,17 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
     added = set(seen.nlp.vocab.strings) - seen.before
     assert not any(word.startswith("new") for word in added)
     assert len(added) < 20
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("expect", ()), ("expect", ("--per-doc",))],
+)
+def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, command, options, request, monkeypatch):
+    wanted = told(command, calibrated, texts, options=options)
+    request.getfixturevalue("short_zones")
+    monkeypatch.setattr(scoring, "BLOCK", 100)
+    assert close(told(command, calibrated, texts, options=options), wanted)
 
 
 def close(found, wanted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -14,7 +14,7 @@ from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold, 
 from .loading import open_model
 from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
-from .scoring import score
+from .scoring import score, score_blocks
 from .seen import seen_by, watch_for
 from .texts import holds_gold, stream_examples, text_files
 
@@ -138,3 +138,17 @@ class Run(Options):
         if judge:
             check_gold_of_corpus(pipe, corpus, silent)
         return Scored(corpus, seen_by(pipe, watch) if judge else None)
+
+    def score_blocks(
+        self, nlp: Language, pipe: Calibrator, *, sentences: bool = True, what: str = "Scoring"
+    ) -> Iterator[ScoredCorpus]:
+        """The scored corpora of the data, some texts after the others; of gold, which is not looked at, one.
+
+        sentences (bool): Whether sentences have to be found too. RAISES C075: no token got a score.
+        """
+        check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
+        examples = stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key)
+        gold, silent = holds_gold(self.data), self.silent
+        yield from score_blocks(
+            nlp, pipe, examples, sentences=sentences, n_process=self.n_process, silent=silent, what=what, gold=gold
+        )

@@ -50,7 +50,7 @@ def score(
     RAISES C075: no token got a score.
     """
     (corpus,) = score_blocks(
-        nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what, gold=gold, most=None
+        nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what, gold=gold, one=True
     )
     return corpus
 
@@ -65,11 +65,11 @@ def score_blocks(
     silent: bool = True,
     what: str = "Scoring",
     gold: bool = True,
-    most: int | None = BLOCK,
+    one: bool = False,
 ) -> Iterator[ScoredCorpus]:
-    """As `score`, but as corpora of some texts after the others, so that no more than one of them is held. Gold is one block.
+    """As `score`, but as corpora of some texts after the others, so that no more than one of them is held. Of gold there is one.
 
-    most (int | None): Rows with which a block ends; None makes one block of all.
+    one (bool): Whether all are to be one block.
     RAISES C075: no token got a score.
     """
     from ...doc.annotations import get_annotation
@@ -90,7 +90,7 @@ def score_blocks(
         n_process=n_process,
         whole=gold,
     ):
-        if most is not None and collector.n_rows >= most:
+        if collector.n_rows >= BLOCK and not (gold or one):
             corpus = collector.take()
             scored, n_blocks = scored or bool(corpus.counted.any()), n_blocks + 1
             yield corpus
