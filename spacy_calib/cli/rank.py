@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +11,8 @@ import numpy as np
 import typer
 
 from ..corpus.doubt import DOUBTS
-from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
+from .ranking.units import MIN_WORDS, findings, findings_of_sums, in_order, left_out_of, ranked, unit_of
 from .shared.checks import check_option
 from .shared.command import choice, command
 from .shared.options import (
@@ -23,11 +23,12 @@ from .shared.options import (
 from .shared.outputs import Output
 from .shared.results import json_pieces, print_exact, print_json, write_pieces, write_text
 from .shared.run import Run
-from .shared.scored import ScoredModel, of_pipe, scored_models
+from .shared.scored import ScoredModel, scored_models
 from .shared.screen import msg, number, print_table, shorten
 from .shared.seen import show_seen
 
 if TYPE_CHECKING:
+    from ..corpus.review.sums import UnitSums
     from ..corpus.review.tasks import Task
     from ..corpus.review.units import Units
     from ..corpus.scored import ScoredCorpus
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
 UNIT_KINDS = ("token", "sentence", "entity", "document")
 SHOWN = 20
-MIN_WORDS = 3
 _CURVE = tuple(share / 100 for share in range(101))
 _DRAWN = ("calibrated", "raw", "margin", "entropy", "random")
 _PICTURES = (".png", ".svg")
@@ -119,6 +119,12 @@ class RankOptions(Run):
         named = (("--output", self.output), ("the labeling config", self.labels_file), ("--plot", self.plot))
         return [Output(option, path) for option, path in named if path is not None]
 
+    @property
+    def needs_all(self) -> bool:
+        """Whether all units are looked at together: a queue of all, a random order, and curves."""
+        shown_only = self.output is None and self.form == "table"
+        return (self.top is None and not shown_only) or self.by == "random" or bool(self.plot or self.labels_file)
+
     def n_ranked(self, n_units: int) -> int:
         """How many units the queue holds, of so many."""
         shown_only = self.output is None and self.form == "table"
@@ -144,31 +150,26 @@ def rank(run: RankOptions) -> dict[str, Any]:
     """
     from ..corpus.made import MadeOnDemand
     from ..corpus.review.formats import record_of
-    from ..corpus.review.queue import long_enough, without_repeats
-    from ..corpus.review.ranking import review_order
     from ..corpus.review.tasks import tasks_of
-    from ..corpus.review.units import unit_doubts, units_of
+    from ..corpus.review.units import units_of
 
     if run.plot is not None:
         from ..report.plots import figure_class
 
         figure_class()
-    (model,) = scored_models(run, lambda: [_ranked(run)])
+    sums: list[UnitSums] = []
+    (model,) = scored_models(run, lambda: [ranked(run, sums)])
     kind, corpus = unit_of(model, run.unit), model.corpus
     units = units_of(corpus, kind)
-    doubt = unit_doubts(corpus, units, run.by, run.seed)
-    order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), _least(run.min_words, kind))
-    n_long = len(order)
-    order = order if run.repeats or model.without_sentences else without_repeats(corpus, units, order)
-    tasks = tasks_of(corpus, units, doubt, order[: run.n_ranked(len(order))])
+    queue = in_order(run, kind, corpus, units, not (run.repeats or model.without_sentences))
+    tasks = tasks_of(corpus, units, queue.doubt, queue.order[: run.n_ranked(len(queue.order))])
     result = {
         "pipe": model.name,
         "unit": kind,
         "by": run.by,
-        **findings(corpus, units, run.seed),
+        **(findings_of_sums(sums[0]) if sums else findings(corpus, units, run.seed)),
         "seen": model.seen,
-        "too_short": len(units) - n_long,
-        "repeats": n_long - len(order),
+        **(left_out_of(sums[0]) if sums else queue.left_out),
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
     deliver_queue(result, tasks, _labels_of(model, kind), run)
@@ -177,57 +178,11 @@ def rank(run: RankOptions) -> dict[str, Any]:
     return result
 
 
-def _ranked(run: RankOptions) -> ScoredModel:
-    """What the calib pipe says. RAISES C065: entities are asked of a pipe without any; before it runs."""
-    nlp, pipe = run.open()
-    check_unit(run.unit, pipe.spans.groups is not None, pipe.fit_info.row_unit, pipe.name, pipe.source.component)
-    return of_pipe(pipe, *run.score(nlp, pipe, what="Ranking"))
-
-
 def _labels_of(model: ScoredModel, kind: str) -> Sequence[str]:
     """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
     if model.layer == "lemma":
         return list(dict.fromkeys(model.corpus.names[tag] for tag in model.corpus.tags.tolist()))
     return model.span_labels if model.span_groups is not None and kind != "token" else model.labels
-
-
-def _least(min_words: int | None, kind: str) -> int:
-    """Words that a unit needs."""
-    return (MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words
-
-
-def unit_of(model: ScoredModel, unit: str | None) -> str:
-    """RAISES C065, C265: see `check_unit`."""
-    with_entities, own = model.span_groups is not None, model.corpus.row_unit
-    check_unit(unit, with_entities, own, model.name, model.component)
-    return unit or ("entity" if with_entities and model.spans_first else own)
-
-
-def check_unit(unit: str | None, with_entities: bool, own: str, name: str, component: str) -> None:
-    """own (str): What has labels. RAISES C065: entities are asked of what has none. C265: documents where tokens have the labels, or the other
-    way round.
-    """
-    if unit == "entity" and not with_entities:
-        raise calib_error("C065", name=name, component=component or "the source")
-    if unit is not None and (unit == DOCUMENT) != (own == DOCUMENT):
-        raise calib_error("C265", name=name, component=component or "the source", own=own, given=unit)
-
-
-def findings(corpus: ScoredCorpus, units: Units, seed: int) -> dict[str, Any]:
-    """What is known of the order: see `rank`."""
-    from ..corpus.review.ranking import SHARES, compare_signals, expected_shares
-    from ..corpus.scored import UNKNOWN, WRONG
-
-    known = bool((units.right != UNKNOWN).any())
-    return {
-        "units": len(units),
-        "known": int((units.right != UNKNOWN).sum()),
-        "wrong": int((units.right == WRONG).sum()) if known else None,
-        "expected_wrong": float((1 - units.calibrated).sum()),
-        "shares": list(SHARES),
-        "expected": expected_shares(units),
-        "signals": [asdict(row) for row in compare_signals(corpus, units, seed=seed)] if known else None,
-    }
 
 
 def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Path) -> None:

@@ -59,6 +59,7 @@ class ScoredCorpus:
     rows, tags, columns (Ints): Token of each score, ascending; its tag in names; its column in the labels of the source; shape (m,).
     tag_raw, tag_calibrated (Floats): The score before and after calibration. hits (NDArray[int8]): As `right`, of each score.
     spans (ScoredSpans): The entities (or categorized spans).
+    numbers (Ints | None): Number of each Doc in the data, shape (n_docs,); None where all of them are here.
     origins (tuple[dict, ...]): Where each Doc came from, as far as its reader said: "line", "file", "id", "meta"; shape (n_docs,), or ().
     """
 
@@ -84,6 +85,7 @@ class ScoredCorpus:
     doc_documents: Ints | None = None
     unit: str = DOCUMENT
     row_unit: str = TOKEN
+    numbers: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -91,6 +93,11 @@ class ScoredCorpus:
     def origin(self, doc: int) -> dict[str, Any]:
         """Where a Doc came from; empty where that is not known."""
         return self.origins[doc] if self.origins else {}
+
+    @property
+    def numbers_of_docs(self) -> Ints:
+        """Number of each Doc in the data."""
+        return np.arange(self.n_docs) if self.numbers is None else self.numbers
 
     @cached_property
     def documents(self) -> Ints:

@@ -24,11 +24,12 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """90 texts, each with a word that is in no other."""
+    """90 texts, each with a word of its own; the last 9 are there before, too."""
     path = tmp_path_factory.mktemp("long") / "texts.jsonl"
+    sentences = made_up_sentences(90, 5)
     lines = [
-        {"text": " ".join([*(word for word, _ in sentence), f"new{i}"]), "id": i}
-        for i, sentence in enumerate(made_up_sentences(90, 5))
+        {"text": " ".join([*(word for word, _ in sentence), f"new{i - 60 * (i > 80)}"]), "id": i}
+        for i, sentence in enumerate([*sentences[:81], *sentences[21:30]])
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -71,7 +72,13 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [("expect", ()), ("expect", ("--per-doc",))],
+    [
+        ("expect", ()),
+        ("expect", ("--per-doc",)),
+        ("rank", ("--top", 12)),
+        ("rank", ("--top", 5, "--unit", "sentence", "--by", "entropy")),
+        ("rank", ("--top", 30, "--repeats")),
+    ],
 )
 def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, command, options, request, monkeypatch):
     wanted = told(command, calibrated, texts, options=options)

@@ -44,7 +44,7 @@ def batch_rows(
         row = {
             "rank": rank,
             "text": corpus.text(first, last),
-            "doc": doc,
+            "doc": int(corpus.numbers_of_docs[doc]),
             "origin": corpus.origin(doc),
             "sentence": None if whole_docs else int(corpus.sentences[first] - corpus.sentences[offset]),
             "start": None if with_label else first - offset,

@@ -79,7 +79,7 @@ def _task(corpus: ScoredCorpus, units: Units, number: int, rank: int, doubt: flo
         spans=_spans(corpus, units, number, first, tokens),
         unit=units.kind,
         focus=corpus.text(unit_first, unit_last),
-        doc=doc,
+        doc=int(corpus.numbers_of_docs[doc]),
         origin=corpus.origin(doc),
         sentence=int(corpus.sentences[unit_first] - corpus.sentences[corpus.doc_starts[doc]]),
         rank=rank,

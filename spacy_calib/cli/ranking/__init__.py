@@ -1,0 +1,1 @@
+"""What `calib rank` is made of."""

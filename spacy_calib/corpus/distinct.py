@@ -1,0 +1,58 @@
+"""How many of very many digests are distinct, counted in little memory."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+
+Digests = NDArray[np.uint64]
+
+# Digests that are looked at together.
+_MOST = 1 << 20
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise calib_error("C399", why=error.strerror or error) from None
+
+
+class Distinct:
+    """Digests wait in a temporary file, eight bytes each, which goes with this object; they are counted part by part, by their remainder.
+
+    RAISES C399: there is no folder for such a file, or no room in it.
+    """
+
+    def __init__(self) -> None:
+        self._n = 0
+        with _told():
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as this object is there)
+        weakref.finalize(self, self._file.close)
+
+    def add(self, digests: Digests) -> None:
+        """Some more, with those that are there already."""
+        with _told():
+            self._file.write(digests.astype("<u8").tobytes())
+        self._n += len(digests)
+
+    def count(self) -> int:
+        """How many distinct ones were added."""
+        n_parts = -(-self._n // _MOST)
+        return sum(
+            len(np.unique(np.concatenate([block[block % np.uint64(n_parts) == part] for block in self._blocks()])))
+            for part in range(n_parts)
+        )
+
+    def _blocks(self) -> Iterator[Digests]:
+        self._file.seek(0)
+        while block := self._file.read(8 * _MOST):
+            yield np.frombuffer(block, dtype="<u8")

@@ -1,0 +1,87 @@
+"""What is told of the units of corpora that come one after the other: sums, never units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...types import Floats, Ints
+from ..distinct import Digests, Distinct
+from ..scored import ScoredCorpus
+from .queue import long_enough
+from .ranking import SHARES
+from .units import Units
+
+# Of a doubt as a float32 number these bits are left: cells of a width of 1/4096 of the doubt at most.
+_LOST = 11
+_CELLS = (0x3F800000 >> _LOST) + 1
+
+
+@dataclass(eq=False)
+class UnitSums:
+    """Units of several corpora.
+
+    least (int): Words that a unit of the queue needs. count_repeats (bool): Whether units at the same place of the same sentence are one in the queue.
+    n, too_short (int): Units, and those with fewer words. pairs (Ints), doubts (Floats): In each cell of doubt: units, and the sum of their doubts.
+    """
+
+    least: int
+    count_repeats: bool
+    n: int = 0
+    too_short: int = 0
+    counts: Ints = field(default_factory=lambda: np.zeros(_CELLS, dtype=np.int64))
+    doubts: Floats = field(default_factory=lambda: np.zeros(_CELLS))
+    _places: Distinct = field(default_factory=Distinct)
+
+    def add(self, corpus: ScoredCorpus, units: Units) -> None:
+        """The units of one more corpus."""
+        doubt = 1 - units.calibrated
+        cells = (doubt.astype(np.float32).clip(0, 1).view(np.int32) >> _LOST).astype(np.intp)
+        self.counts += np.bincount(cells, minlength=_CELLS)
+        self.doubts += np.bincount(cells, doubt, minlength=_CELLS)
+        long = long_enough(corpus, units, np.arange(len(units)), self.least)
+        self.n, self.too_short = self.n + len(units), self.too_short + len(units) - len(long)
+        if self.count_repeats:
+            self._places.add(place_digests(corpus, units)[long])
+
+    @property
+    def repeats(self) -> int:
+        """Units that the queue leaves out since there is another at the same place of the same sentence."""
+        return self.n - self.too_short - self._places.count() if self.count_repeats else 0
+
+    @property
+    def expected_wrong(self) -> float:
+        return float(self.doubts.sum())
+
+    def expected_shares(self, shares: Sequence[float] = SHARES) -> list[float | None]:
+        """As `ranking.expected_shares`: in the cell that a share ends in, all doubts count as their mean."""
+        total = self.expected_wrong
+        if total <= 0:
+            return [None] * len(shares)
+        n, sums = np.append(0, np.cumsum(self.counts[::-1])), np.append(0.0, np.cumsum(self.doubts[::-1]))
+        return [float(np.interp(round(share * self.n), n, sums)) / total for share in shares]
+
+
+def place_digests(corpus: ScoredCorpus, units: Units) -> Digests:
+    """64 bits of the tokens of each unit's sentence and of its place in it."""
+    from hashlib import blake2b
+
+    sentence = corpus.sentences[units.firsts]
+    bounds, words = corpus.sentence_starts, corpus.words
+    texts = np.zeros(len(bounds) - 1, dtype=np.uint64)
+    for number in np.unique(sentence).tolist():
+        held = "\0".join(words[bounds[number] : bounds[number + 1]].tolist()).encode("utf-8", "surrogatepass")
+        texts[number] = int.from_bytes(blake2b(held, digest_size=8).digest(), "little")
+    found: Digests = texts[sentence]
+    for place in (units.firsts - bounds[sentence], units.lasts - bounds[sentence]):
+        found = _mixed(found + place.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+    return found
+
+
+def _mixed(values: Digests) -> Digests:
+    """The finalizer of splitmix64 (Steele et al. 2014): nearby numbers are no longer near."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

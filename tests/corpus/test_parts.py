@@ -1,0 +1,95 @@
+"""Parts of scored corpora, and what is kept of those that come one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from spacy_calib.corpus import distinct
+from spacy_calib.corpus.distinct import Distinct
+from spacy_calib.corpus.parts import Kept, joined, some_docs
+from spacy_calib.corpus.review.queue import without_repeats
+from spacy_calib.corpus.review.ranking import expected_shares, review_order
+from spacy_calib.corpus.review.sums import UnitSums
+from spacy_calib.corpus.review.units import token_units, unit_doubts
+from spacy_calib.errors import CalibError
+from tests.corpora import corpus_of
+from tests.corpus.review.corpora import DOCS, SPANS
+
+# Other labels come first here than in DOCS.
+MORE = [
+    [[("Ann", "N", {"N": 0.95}), ("can", "V", {"V": 0.3, "N": 0.7}), ("fish", "V", {"V": 0.7, "N": 0.3})]],
+    [[("So", "X", {"X": 0.4, "D": 0.2})]],
+]
+
+
+def told(corpus):
+    """All that a corpus says, with labels by name."""
+    said = {}
+    for part, prefix in ((corpus, ""), (corpus.spans, "spans.")):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, np.ndarray) and field.name not in ("numbers", "doc_documents", "columns"):
+                named = field.name in ("labels", "gold", "tags")
+                said[prefix + field.name] = [corpus.names[i] if i >= 0 else "" for i in value] if named else value.tolist()
+    return {**said, "n_docs": corpus.n_docs}
+
+
+def test_parts_joined_are_what_they_were():
+    whole = corpus_of([*DOCS, *MORE], SPANS)
+    one, other = corpus_of(DOCS, SPANS), corpus_of(MORE)
+    assert told(joined(one, other))["labels"] == told(whole)["labels"]
+    assert told(some_docs(joined(one, other), np.array([0, 1]))) == told(some_docs(one, np.array([0, 1])))
+    assert told(some_docs(joined(one, other), np.array([2, 3]))) == told(other)
+    last = some_docs(whole, np.array([1, 3]))
+    assert last.numbers.tolist() == [1, 3]
+    assert [last.text(a, b) for a, b in zip(last.doc_starts, last.doc_starts[1:], strict=False)] == ["Ann can fish", "So"]
+
+
+def test_what_is_of_no_use_goes_when_more_comes():
+    counted = []
+    kept = Kept(lambda corpus: np.flatnonzero(corpus.numbers_of_docs % 2 == 1), lambda corpus: counted.append(corpus.n_docs))
+    kept.add(corpus_of(DOCS, SPANS))
+    assert (kept.corpus.n_docs, counted) == (2, [])
+    kept.add(corpus_of(MORE))
+    kept.add(corpus_of(DOCS, SPANS))
+    assert kept.corpus.numbers_of_docs.tolist() == [1, 3, 5]
+    assert counted == [2, 2, 2]
+
+
+def test_distinct_digests_are_counted_part_by_part(monkeypatch):
+    monkeypatch.setattr(distinct, "_MOST", 7)
+    rng, held = np.random.default_rng(0), Distinct()
+    digests = rng.integers(0, 2**63, size=40).astype(np.uint64) * np.uint64(2)
+    for part in np.split(rng.choice(digests, size=90), 9):
+        held.add(part)
+    drawn = np.random.default_rng(0)
+    drawn.integers(0, 2**63, size=40)
+    assert held.count() == len(np.unique(drawn.choice(digests, size=90)))
+    assert Distinct().count() == 0
+
+
+def test_a_folder_without_room_is_named(monkeypatch):
+    def full():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(distinct.tempfile, "TemporaryFile", full)
+    with pytest.raises(CalibError, match="C399.*No usable temporary directory found; set TMPDIR"):
+        Distinct()
+
+
+def test_sums_of_units_tell_what_units_do():
+    whole = corpus_of([*DOCS, *MORE], SPANS)
+    units = token_units(whole)
+    sums = UnitSums(0, True)
+    for part in (corpus_of(DOCS, SPANS), corpus_of(MORE)):
+        sums.add(part, token_units(part))
+    order = review_order(unit_doubts(whole, units))
+    assert (sums.n, sums.too_short) == (len(units), 0)
+    assert sums.repeats == len(units) - len(without_repeats(whole, units, order)) == 3
+    assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
+    assert sums.expected_shares((0.1, 0.4, 1.0)) == pytest.approx(expected_shares(units, (0.1, 0.4, 1.0)), rel=1e-4)
+    assert UnitSums(0, True).expected_shares((0.5,)) == [None]
+    assert UnitSums(0, False).repeats == 0
