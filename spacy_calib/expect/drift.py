@@ -10,6 +10,7 @@ import numpy as np
 
 from ..schema import floats, lengths, listed, optional, record, text, whole
 from ..types import Floats, Ints
+from .drift_sums import DriftSums, totals
 from .estimates import sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
@@ -96,31 +97,6 @@ class Drift:
     def trusted(self) -> bool:
         """Whether expectations hold: the new documents are like the fit data."""
         return self.verdict == LIKE
-
-
-@dataclass(frozen=True)
-class DriftSums:
-    """What is compared of new documents; those of some documents and of others add up.
-
-    totals (dict): Each table of `DriftProfile.tables` summed over documents. documents, tokens (int): With tokens; and these. stretched (DriftSums | None):
-        The same with stretches for documents; None where documents are too many for that.
-    """
-
-    totals: dict[str, Floats]
-    documents: int
-    tokens: int
-    stretched: DriftSums | None = None
-
-    @classmethod
-    def of(cls, tables: dict[str, Floats], tokens: int, stretched: DriftSums | None = None) -> DriftSums:
-        """tokens (int): Of all documents."""
-        with_tokens = int((tables["scores"].sum(axis=1) > 0).sum())
-        return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretched)
-
-    def __add__(self, other: DriftSums) -> DriftSums:
-        both = None if self.stretched is None or other.stretched is None else self.stretched + other.stretched
-        summed = {name: table + other.totals[name] for name, table in self.totals.items()}
-        return DriftSums(summed, self.documents + other.documents, self.tokens + other.tokens, both)
 
 
 def _profile_agrees(held: dict[str, Any]) -> str:
@@ -326,11 +302,6 @@ def _edges(raw: Floats) -> Floats:
 def _table(documents: Ints, columns: Ints, n_docs: int, n_columns: int) -> Floats:
     counts = np.bincount(documents * n_columns + columns, minlength=n_docs * n_columns)
     return counts.reshape(n_docs, n_columns).astype(np.float64)
-
-
-def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
-    """Each table summed over documents, by several weightings of them, shape (n_weightings, n_documents)."""
-    return {name: weights @ table for name, table in tables.items()}
 
 
 def differences(one: dict[str, Floats], other: dict[str, Floats]) -> dict[str, Floats]:

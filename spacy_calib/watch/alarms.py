@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..expect.drift import BLIND, DIFFERENT, TOO_FEW, Check, Drift, DriftProfile, differences, few_and_long, totals
+from ..expect.drift import BLIND, DIFFERENT, TOO_FEW, Check, Drift, DriftProfile, differences, few_and_long
+from ..expect.drift_sums import totals
 from ..types import Floats
 from .window import Counts
 

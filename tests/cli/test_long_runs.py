@@ -78,6 +78,8 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
         ("rank", ("--top", 12)),
         ("rank", ("--top", 5, "--unit", "sentence", "--by", "entropy")),
         ("rank", ("--top", 30, "--repeats")),
+        ("select", ("--top", 9)),
+        ("select", ("--top", 4, "--unit", "doc", "--by", "expected-errors", "--per-word")),
     ],
 )
 def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, command, options, request, monkeypatch):

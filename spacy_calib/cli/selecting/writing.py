@@ -47,7 +47,7 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["doc"], []).append(row)
-    examples = (example for number, example in enumerate(stream_examples(nlp, data)) if number in rows_of)
+    examples = stream_examples(nlp, data, wanted=rows_of)
     done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=silent, what="Reading the batch")
     docs: dict[int, Doc] = {}
     for number, example in zip(sorted(rows_of), done, strict=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,13 @@ def stream_examples(
     required: bool = True,
     date: str | None = None,
     fields: Fields = FIELDS,
+    wanted: Container[int] | None = None,
 ) -> Iterator[Example]:
     """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
 
     required (bool): False lets there be no documents. date (str | None): A key of JSON Lines whose value the origin of a text keeps under "date".
-    fields (Fields): What text and id are called in JSON Lines and Parquet.
+    fields (Fields): What text and id are called in JSON Lines and Parquet. wanted (Container[int] | None): Numbers of the texts to be given, from 0: of
+        the others no Docs are made. None gives all.
     RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
         C052: there are no documents.
     """
@@ -68,9 +71,10 @@ def stream_examples(
         check_lines(file, fields)
     for file in files:
         named = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
-        for example in _examples_of(nlp, file, gold_preproc, doc_key, named, date, fields):
+        for make in _examples_of(nlp, file, gold_preproc, doc_key, named, date, fields):
+            if wanted is None or n_examples in wanted:
+                yield make()
             n_examples += 1
-            yield example
     if required and not n_examples:
         raise calib_error("C052", path=path)
 
@@ -83,25 +87,39 @@ def _examples_of(
     named: dict[str, Any],
     date: str | None,
     fields: Fields,
-) -> Iterator[Example]:
-    """The examples of one file. named (dict): The file's name, where there are several, for the origin of each text. date, fields: See `stream_examples`."""
+) -> Iterator[Callable[[], Example]]:
+    """What makes each example of one file. named (dict): The file's name, where there are several, for the origin of each text. date, fields: See
+    `stream_examples`.
+    """
+    from ...doc.reading import GOLD_SUFFIXES
+
+    if file.suffix in GOLD_SUFFIXES:
+        for example in read_gold(nlp, file, gold_preproc, doc_key):
+            yield partial(_as_it_is, example)
+    else:
+        for text, origin in read_texts(file, date, fields):
+            yield partial(_example_of, nlp, file, text, {**named, **origin})
+
+
+def _as_it_is(example: Example) -> Example:
+    return example
+
+
+def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) -> Example:
+    """RAISES C074: the text is longer than nlp.max_length."""
     from spacy.training import Example
 
     from ...doc.collect import ORIGIN
-    from ...doc.reading import DOC_KEY, GOLD_SUFFIXES
+    from ...doc.reading import DOC_KEY
     from ...pairs.documents import TEXT, SourceDocument
 
-    if file.suffix in GOLD_SUFFIXES:
-        yield from read_gold(nlp, file, gold_preproc, doc_key)
-    else:
-        for text, origin in read_texts(file, date, fields):
-            try:
-                example = Example(nlp.make_doc(text), nlp.make_doc(text))
-            except ValueError as error:  # longer than nlp.max_length
-                raise calib_error("C074", path=file, why=reason(error)) from None
-            example.reference.user_data[ORIGIN] = {**named, **origin}
-            example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
-            yield example
+    try:
+        example = Example(nlp.make_doc(text), nlp.make_doc(text))
+    except ValueError as error:
+        raise calib_error("C074", path=file, why=reason(error)) from None
+    example.reference.user_data[ORIGIN] = origin
+    example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
+    return example
 
 
 def check_lines(file: Path, fields: Fields = FIELDS) -> None:
