@@ -48,6 +48,7 @@ RUNS = {
     "bench_entities.py": Run("--runs 1 --beam-runs 1 --beam-width 2", "beam of 2"),
     "bench_parser.py": Run("--runs 1", "heads or labels that differ: 0"),
     "bench_memory.py": Run("{calibrated_ner} --data {ner_test} --documents 300 --every 100", "bytes a document"),
+    "bench_statistics.py": Run("--pairs 20000 --kinds moved", "shards in random trees: all equal"),
     "bench_scores.py": Run("--rows 3000 --formats csv --method platt", "| .csv |"),
     "bench_rank.py": Run("{calibrated} --data {ewt_test} --repeat 1 --sentences 20", "A queue of"),
     "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),

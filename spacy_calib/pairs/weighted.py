@@ -93,3 +93,20 @@ def with_misses_and_hits(scores: NDArray[Any], pairs: NDArray[Any], hits: NDArra
     np.subtract(pairs, hits, out=weights[:, 0], casting="unsafe")
     held = np.flatnonzero(weights.ravel())
     return WeightedPairs(scores.astype(np.float64)[held >> 1], (held & 1).astype(bool), weights.ravel()[held])
+
+
+def spliced(parts: list[WeightedPairs]) -> tuple[WeightedPairs, list[WeightedPairs]]:
+    """(all parts as one, the parts but the first as views of it), as `collapse_groups` gives them. The list is emptied."""
+    ends = np.cumsum([len(part.scores) for part in parts])
+    scores, hits, weights = ([part[i] for part in parts] for i in range(3))
+    parts.clear()
+    whole = WeightedPairs(_joined(scores), _joined(hits), _joined(weights))
+    views = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return whole, [WeightedPairs(whole.scores[own], whole.hits[own], whole.weights[own]) for own in views]
+
+
+def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    """The columns as one; the list lets go of them."""
+    joined = np.concatenate(columns)
+    columns.clear()
+    return joined

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..calibration.recalibrators.logistic import sigmoid
 from ..errors import calib_error
 from ..pairs.bins import assign, check_count
-from ..pairs.weighted import TaggedPairs, WeightedPairs, with_misses_and_hits
+from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
 from ..types import Floats, Groups, as_hits, as_probabilities
 from .tables import whole_numbers
 
@@ -134,25 +134,14 @@ class PairCells:
             _of_cells(*(counts[of_tag == group].sum(axis=0) for counts in (self.pairs, self.hits, self.sums)))
             for group in range(-1, len(groups))
         ]
-        whole = WeightedPairs(
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.hits for part in parts]),
-            np.concatenate([part.weights for part in parts]),
-        )
-        return whole, parts[1:]
+        return spliced(parts)
 
     def tagged(self) -> TaggedPairs:
         """As `PairCounts.tagged`, with the mean score of each cell of a tag."""
         parts = [_of_cells(self.pairs[tag], self.hits[tag], self.sums[tag]) for tag in self._held]
         tags = np.repeat(self._held, [len(part.scores) for part in parts])
         none = WeightedPairs(np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0))
-        parts = parts or [none]
-        return TaggedPairs(
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.hits for part in parts]),
-            np.concatenate([part.weights for part in parts]),
-            tags,
-        )
+        return TaggedPairs(*spliced([none, *parts])[0], tags)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Name -> array: what a file holds of it, and `from_arrays` reads."""

@@ -36,13 +36,13 @@ class Rows(NamedTuple):
 
 
 def collapse_rows(columns: Sequence[Numbers], pairs: Numbers, hits: Numbers) -> Rows:
-    """Distinct rows of the columns, ascending, with the sums of pairs and hits (uint64) as two more columns."""
+    """Distinct rows of the columns, ascending, with the sums of pairs and hits as two more columns."""
     order = np.lexsort([_sortable(column) for column in reversed(columns)])
     ordered = [column[order] for column in columns]
     if not len(order):
-        return Rows([*ordered, np.zeros(0, np.uint64), np.zeros(0, np.uint64)])
+        return Rows([*ordered, np.zeros(0, np.uint8), np.zeros(0, np.uint8)])
     starts = np.flatnonzero(np.append(True, Rows(ordered).changes()))
-    sums = [np.add.reduceat(counts[order], starts, dtype=np.uint64) for counts in (pairs, hits)]
+    sums = [smallest(np.add.reduceat(counts[order], starts, dtype=np.uint64)) for counts in (pairs, hits)]
     return Rows([*(column[starts] for column in ordered), *sums])
 
 

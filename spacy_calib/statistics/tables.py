@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
-from ..pairs.weighted import TaggedPairs, WeightedPairs, with_misses_and_hits
+from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
 from ..types import Floats, Groups, as_hits, as_probabilities
 from .blocks import Blocks
 from .sorting import Rows, collapse_rows, in_pieces, smallest, widest
@@ -182,12 +182,7 @@ class PairCounts(BlockCounts):
             own = of_row == group
             rows = collapse_rows([self.scores[own]], self.pairs[own], self.hits[own])
             parts.append(with_misses_and_hits(*rows.columns))
-        whole = WeightedPairs(
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.hits for part in parts]),
-            np.concatenate([part.weights for part in parts]),
-        )
-        return whole, parts[1:]
+        return spliced(parts)
 
     def tagged(self) -> TaggedPairs:
         """Its distinct (tag, score, hit) with their weights."""
@@ -261,8 +256,12 @@ def whole_numbers(name: str, values: ArrayLike, n: int) -> Numbers:
 
 
 def _poured(pieces: Sequence[list[Numbers]], i: int) -> Numbers:
-    """The i-th column of all pieces as one; the pieces let go of theirs."""
-    column = np.concatenate([piece[i] for piece in pieces])
+    """The i-th column of all pieces as one. Each piece lets go of its own before the next is copied, so that memory holds them once."""
+    column = np.empty(sum(len(piece[i]) for piece in pieces), np.result_type(*(piece[i] for piece in pieces)))
+    begin = 0
     for piece in pieces:
-        piece[i] = piece[i][:0]
+        end = begin + len(piece[i])
+        column[begin:end] = piece[i]
+        piece[i] = np.zeros(0, dtype=piece[i].dtype)
+        begin = end
     return column

@@ -106,10 +106,14 @@ def test_isotonic_on_cells_is_no_worse_than_the_bound(pairs, n_cells):
     assert mapped <= 11 / 6 * share + 1e-12
 
 
-def test_the_bound_is_not_far_from_what_can_happen():
-    # Misses below hits, all in one cell: exact isotonic regression has no error, one level for all has 1/4.
-    scores, hits = np.linspace(0.51, 0.52, 10), np.arange(10) >= 5
-    assert excess_of_cells(scores, hits, 2)[0] == pytest.approx(0.25)
+def test_the_bound_of_steps_is_the_best_possible():
+    # Cell i of 62 holds i hits above 64 - i misses: what the cells hide comes to a third of a cell as they grow in number and size.
+    n, edges = 64, edges_of_cells(64)
+    scores = np.concatenate([np.linspace(a, b, n + 2)[1:-1] for a, b in zip(edges[:-1], edges[1:], strict=True)])
+    hits = np.concatenate([np.arange(n) >= n - i for i in range(1, n - 1)])
+    steps, mapped, share = excess_of_cells(np.round(scores / cells.UNIT) * cells.UNIT, hits, n)
+    assert 0.32 * share < steps <= share / 3
+    assert mapped <= 11 / 6 * share
 
 
 @pytest.mark.parametrize("n_cells", [1024, 16384])

@@ -23,7 +23,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.statistics.tables import PairCounts
 from spacy_calib.types import Groups, Pairs
 
-from .test_tables import merged_in_a_tree
+from .test_tables import bytes_of, merged_in_a_tree
 
 METHODS = [
     HistogramBinning(n_bins=4),
@@ -80,6 +80,24 @@ def test_every_method_learns_the_same_bits_from_any_shards(seed, n_shards, digit
     assert np.array_equal(ours.interval(scores, pairs.tags[:40]), theirs.interval(scores, pairs.tags[:40]))
     shifted = [GroupedRecalibrator(Platt(), GROUPS, TagOffsets()).fit_counts(one) for one in (counts, whole)]
     assert learned(shifted[0]) == learned(shifted[1])
+
+
+def test_pairs_like_a_taggers_from_any_shards():
+    # As of a tagger: most scores near 0 or 1, tags of very unlike frequency, documents of unlike length, shards of whole documents.
+    rng = np.random.default_rng(1)
+    n, documents = 20_000, np.sort(rng.integers(0, 300, 20_000) ** 2 // 300)
+    scores = 1 / (1 + np.exp(-rng.normal(3, 5, n)))
+    tags = np.minimum(rng.geometric(0.3, n) - 1, 3)
+    hits = rng.random(n) < 1 / (1 + np.exp(-0.8 * (np.log(scores) - np.log1p(-scores)) + 0.2 * tags))
+    columns = (tags, scores, hits, documents.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    whole = PairCounts.of(*columns)
+    for n_shards in (2, 7, 100):
+        parts = [PairCounts.of(*(column[documents % n_shards == shard] for column in columns)) for shard in range(n_shards)]
+        assert bytes_of(merged_in_a_tree(parts, rng)) == bytes_of(whole)
+    pairs = Pairs(np.arange(n), tags, scores, hits, n)
+    for method in METHODS:
+        ours, theirs = GroupedRecalibrator(method, GROUPS).fit_counts(whole), GroupedRecalibrator(method, GROUPS).fit(pairs)
+        assert learned(ours) == learned(theirs)
 
 
 def test_offsets_of_counts_are_those_of_pairs_to_rounding():
