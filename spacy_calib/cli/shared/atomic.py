@@ -49,6 +49,8 @@ def _replace_file(path: Path, chunks: Iterable[bytes]) -> None:
     try:
         with partial.open("wb") as file:
             file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())  # on the disk before the rename is
         if path.exists():
             shutil.copymode(path, partial)
         partial.replace(path)
