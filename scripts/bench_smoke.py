@@ -61,7 +61,6 @@ RUNS = {
     "count_coverage.py": Run("{calibrated} {ewt_test} --parts 3 --gold 2 --draws 2", "| calibrated, 2 labelled documents |"),
     "state_union.py": Run("{calibrated_ner} --place PERSON --speeches 2", "2 speeches"),
     "apply_kills.py": Run("{calibrated} {ewt_test} --kills 2", "none is lost and none there twice"),
-    "count_coverage.py": Run("{calibrated} {ewt_test} --parts 3", "| calibrated, documents differ |"),
     "coref_table.py": Run("{model} {coref_dev} --train {coref_train}", "| calibrated |"),
     "ocr_events.py": Run("--words 60 60 60 --draws 1 --sets 1 --sizes 20 40 --steps 20", "| words: length and dictionary are"),
     "polarity_table.py": Run("--sizes 20 40 --epochs 2 --cache {output}", "| spaCy textcat | calibrated |"),
