@@ -26,7 +26,7 @@ from .inference.antecedents import Antecedents, Candidates, first_mentions
 from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
 from .inference.learning import PENALTIES, Choices, learn, right_options
 from .inference.pairs import nearest_sample, pair_chances
-from .mentions import Mentions, clusters_in, gold_clusters, gold_speakers, mentions_of, speakers_of, write_clusters
+from .mentions import Mentions, aligned_gold, clusters_in, gold_speakers, mentions_of, speakers_of, write_clusters
 from .scoring import score_coref
 from .view import Resolved, clusters_of, coref_view, write_resolved
 
@@ -160,13 +160,7 @@ class CoreferenceResolver(AnnotatingPipe):
 
     def gold_of(self, example: Example) -> dict[tuple[int, int], int]:
         """The gold mentions in tokens of the predicted Doc, with their clusters. RAISES C359: a mention stands in two clusters."""
-        found: dict[tuple[int, int], int] = {}
-        for one, cluster in enumerate(gold_clusters(example.reference, self.prefix, self.mentions)):
-            for span in example.get_aligned_spans_y2x(cluster, allow_overlap=True):
-                if (span.start, span.end) in found:
-                    raise calib_error("C359", key=f"{self.prefix}_...", text=span.text[:40])
-                found[span.start, span.end] = one
-        return found
+        return aligned_gold(example, self.prefix, self.mentions)
 
     def _candidates(self, words: MentionWords) -> Candidates:
         return candidates_of(words.mentions, words.columns["head"], self.window)

@@ -133,6 +133,20 @@ def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) ->
         doc.spans[f"{prefix}_{number}"] = list(cluster)
 
 
+def aligned_gold(example: Example, prefix: str, key: str) -> dict[tuple[int, int], int]:
+    """The gold mentions in tokens of the predicted Doc, with their clusters. prefix, key (str): As in `gold_clusters`.
+
+    RAISES C359: a mention stands in two clusters.
+    """
+    found: dict[tuple[int, int], int] = {}
+    for one, cluster in enumerate(gold_clusters(example.reference, prefix, key)):
+        for span in example.get_aligned_spans_y2x(cluster, allow_overlap=True):
+            if (span.start, span.end) in found:
+                raise calib_error("C359", key=f"{prefix}_...", text=span.text[:40])
+            found[span.start, span.end] = one
+    return found
+
+
 def gold_speakers(example: Example, key: str, doc: Doc) -> None:
     """Put the speakers of a gold Doc on a copy of the predicted one, unless it names its own."""
     if key in example.reference.spans and key not in doc.spans:

@@ -13,6 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import calib_error
+from ..events.units import Evidence
 from ..types import Ints
 from .annotations import ARC_EVENTS, get_annotation, is_space
 from .events import check_event, span_hits
@@ -26,11 +27,14 @@ class Event(ABC):
     """A question about some spans of a Doc.
 
     registered (str): Name in the registry `calib_events`. called (tuple[str, str]): What a unit is called, one and several.
-    what (str): When the answer is yes, in words.
+    what (str): When the answer is yes, in words. features (tuple[str, ...] | None): What its own `evidence` is made of; None where the scores of the
+    units' tokens are the evidence. rivals (tuple[str, str]): What is said of a unit without a forecaster, raw and calibrated, in words.
     """
 
     registered: ClassVar[str] = ""
     called: tuple[str, str] = ("span", "spans")
+    features: ClassVar[tuple[str, ...] | None] = None
+    rivals: ClassVar[tuple[str, str]] = ("product of raw scores", "product of calibrated scores")
 
     @property
     @abstractmethod
@@ -39,6 +43,10 @@ class Event(ABC):
     @abstractmethod
     def units(self, doc: Doc) -> Sequence[Span]:
         """The spans of a predicted Doc that the question is asked about."""
+
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
+        """What the event itself knows of its units, where it has `features`."""
+        raise NotImplementedError
 
     @abstractmethod
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:

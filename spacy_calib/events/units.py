@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.span_features import NAMES, firsts_of, logit, span_features
+from ..calibration.span_features import NAMES, firsts_of, logit, product_of, span_features
+from ..errors import calib_error
 from ..types import Floats, Ints, Spans
 from .choice import Tried, choose, tune
 from .forecasters.base import Forecaster
@@ -25,6 +27,50 @@ _DOUBTFUL = 0.9
 # Sizes that held-out units choose among: of regions, and of how many trees are added up.
 _SIZES = (10, 20, 40, 80, 160)
 _FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of n units before their question is answered.
+
+    features (Floats): Shape (n, k): what a forecaster sees. raw, own (Floats): What is said of each without a forecaster, before and after calibration: of
+    tokens the product of their scores. RAISES C002: lengths differ.
+    """
+
+    features: Floats
+    raw: Floats
+    own: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("features", "raw"):
+            if len(getattr(self, name)) != len(self.own):
+                raise calib_error(
+                    "C002",
+                    what="Evidence",
+                    first="score",
+                    second=name,
+                    n_first=len(self.own),
+                    n_second=len(getattr(self, name)),
+                )
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def take(self, index: Any) -> Evidence:
+        """Of some of the units."""
+        return Evidence(self.features[index], self.raw[index], self.own[index])
+
+    @classmethod
+    def of_tokens(cls, units: Spans) -> Evidence:
+        """units (Spans): With the calibrated score of each token's label, and as their own the product of the raw ones."""
+        return cls(unit_features(units), units.own, product_of(units))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evidence], width: int) -> Evidence:
+        """Of the units of several Docs, one after the other. width (int): k."""
+        none = np.zeros(0)
+        features = np.concatenate([np.zeros((0, width)), *(part.features for part in parts)])
+        return cls(features, *(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in ("raw", "own")))
 
 
 def unit_features(units: Spans) -> Floats:

@@ -77,9 +77,11 @@ class AdaptedSpans:
         return (self.fit.entries.scores if scores is None else scores)[: len(self.data.known)]
 
 
-def adapt_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> PipeState:
-    """What a fitted pipe learns from labelled documents of a new kind, see `Calibrator.adapt`. The pipe is not changed; its figures go into
-    the pipeline's meta.
+def adapt_calibrator(
+    pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments
+) -> tuple[PipeState, JudgedPairs | None]:
+    """What a fitted pipe learns from labelled documents of a new kind, see `Calibrator.adapt`; and their pairs with held-out scores, None of a single document. The pipe is not
+    changed; its figures go into the pipeline's meta.
 
     RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
     """
@@ -122,7 +124,7 @@ def adapt_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: F
         set_performance(gathered.nlp, pipe.attr, figures(gathered, judged, pipe.groups, spans, learned.spans.groups))
     elif gathered.nlp is not None:
         drop_performance(gathered.nlp, pipe.attr)
-    return state
+    return state, judged
 
 
 def say(pipe: Calibrator, made: dict[str, Any]) -> None:

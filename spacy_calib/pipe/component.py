@@ -47,7 +47,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     """Writes a calibrated probability for every token and tag above the threshold.
 
     settings: See PipeSettings; each is an attribute of the pipe.
-    learned (PipeState): What the fit learned; before it, nothing. held_out (JudgedPairs | None): The pairs of a fit in this process, with scores
+    learned (PipeState): What the fit learned; before it, nothing. held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores
     of maps that did not see their document; it is not saved. lookup (SourceLookup): Finds what the source reads.
     RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
     """
@@ -225,7 +225,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         examples (Iterable[Example]): As for `fit`. options: See FitArguments.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
         """
-        self.learned = adapt_calibrator(self, examples, FitArguments(**options))
+        self.learned, self.held_out = adapt_calibrator(self, examples, FitArguments(**options))
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..calibration.span_features import product_of
 from ..doc.annotations import get_annotation, is_space
 from ..doc.attributes import doc_view, register, token_values
 from ..doc.blocks import add_block, delete_blocks
@@ -20,13 +19,13 @@ from ..doc.unit_events import UNKNOWN, Event, check_is_event
 from ..doc.write import CalibratedSpans, span_block
 from ..errors import calib_error
 from ..events.forecasters.base import Forecaster
-from ..events.units import candidates
+from ..events.units import UNIT_FEATURES, Evidence, candidates
 from ..pairs.documents import DocumentNumbers
 from ..schema import Misfit
-from ..types import Floats, Ints, Spans, stack_spans
+from ..types import Floats, Ints, Spans
 from . import saved
 from .annotating import AnnotatingPipe
-from .event_state import EventInfo, EventState, GatheredUnits, learn
+from .event_state import EventInfo, EventState, GatheredUnits, adapt, learn
 from .held_out import HeldOutScores
 from .warn_once import WarnOnce
 
@@ -36,10 +35,10 @@ SUFFIX = "_right"
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The units of a Doc that every word of has a score. spans (list[Span]): In the Doc. units (Spans): The same with the scores of their words."""
+    """The units of a Doc that can be asked about. spans (list[Span]): In the Doc. units (Evidence): What is known of each."""
 
     spans: list[Span]
-    units: Spans
+    units: Evidence
 
 
 class EventPipe(AnnotatingPipe):
@@ -81,31 +80,46 @@ class EventPipe(AnnotatingPipe):
             self.warn("CW01")
         return [self._forecast(self.ask(doc)) for doc in docs]
 
+    @property
+    def width(self) -> int:
+        """How many features a unit has."""
+        return len(UNIT_FEATURES if self.event.features is None else self.event.features)
+
     def ask(self, doc: Doc, held_out: HeldOutScores | None = None) -> Asked:
-        """The units of a Doc. One with a word that has no score is left out. held_out (HeldOutScores | None): See `gather`."""
+        """The units of a Doc. One with a word that has no score is left out, unless the event knows what else to look at.
+
+        held_out (HeldOutScores | None): See `gather`.
+        """
+        scores = None
+        if self.event.features is None:
+            scores = self._scores(doc, held_out)
+            if scores is None:
+                return self._nothing
+        spans = list(self.event.units(doc))
+        if not spans:
+            if len(doc):
+                self.warn("CW23", why=f"it has no {self.event.called[1]}")
+            return self._nothing
+        return Asked(spans, self.event.evidence(doc, spans)) if scores is None else of_words(doc, spans, *scores)
+
+    @property
+    def _nothing(self) -> Asked:
+        return Asked([], Evidence(np.zeros((0, self.width)), np.zeros(0), np.zeros(0)))
+
+    def _scores(self, doc: Doc, held_out: HeldOutScores | None) -> tuple[Floats, Floats] | None:
+        """(raw, calibrated score of each token's label), NaN where there is none; None where the Doc has none at all."""
         if doc_view(doc, self.attr) is None:
             if len(doc):
                 self.warn("CW23", why=f"no token has scores with the prefix '{self.attr}'")
-            return _NOTHING
-        words, values = ~is_space(doc), [token_values(token, self.attr) for token in doc]
+            return None
+        values = [token_values(token, self.attr) for token in doc]
         raw, calibrated = (
             np.array([np.nan if one is None else getattr(one, kind) for one in values]) for kind in ("raw", "calibrated")
         )
-        if held_out is not None:
-            better = held_out.of_next(doc, raw)
-            calibrated = np.where(np.isnan(better), calibrated, better)
-        spans = self.event.units(doc)
-        if not len(spans):
-            self.warn("CW23", why=f"it has no {self.event.called[1]}")
-            return _NOTHING
-        kept, own_raw, own = [], [], []
-        for span in spans:
-            inside = span.start + np.flatnonzero(words[span.start : span.end])
-            if len(inside) and not np.isnan(calibrated[inside]).any():
-                kept.append(span)
-                own_raw.append(float(raw[inside].prod()))
-                own.append(calibrated[inside])
-        return Asked(kept, _units([len(one) for one in own], own, own_raw))
+        if held_out is None:
+            return raw, calibrated
+        better = held_out.of_next(doc, raw)
+        return raw, np.where(np.isnan(better), calibrated, better)
 
     def _forecast(self, asked: Asked) -> CalibratedSpans:
         labels = tuple(dict.fromkeys(span.label_ for span in asked.spans))
@@ -114,12 +128,12 @@ class EventPipe(AnnotatingPipe):
             np.array([span.end for span in asked.spans], dtype=np.intp),
             np.array([labels.index(span.label_) for span in asked.spans], dtype=np.intp),
             np.zeros(sum(map(len, asked.spans))),
-            asked.units.own,
-            asked.units.chosen,
+            asked.units.raw,
+            np.ones(len(asked.spans), dtype=bool),
         )
         unjudged = np.full(len(asked.spans), -1, dtype=np.int8)
-        product = product_of(asked.units)
-        return CalibratedSpans(places, labels, product, self.learned.forecast(asked.units), unjudged, self.event.what)
+        forecasts = self.learned.forecast(asked.units)
+        return CalibratedSpans(places, labels, asked.units.own, forecasts, unjudged, self.event.what)
 
     def set_annotations(self, docs: Sequence[Doc], found: list[CalibratedSpans]) -> None:
         """Write a block on each Doc, in place of an older one."""
@@ -132,12 +146,12 @@ class EventPipe(AnnotatingPipe):
     # Fitting
 
     def gather(self, examples: Iterable[Example], held_out: HeldOutScores | None = None) -> tuple[GatheredUnits, str]:
-        """(the units with scores and gold, which annotation the labels are of).
+        """(the units with scores and gold, which annotation the labels are of, "" where the event looks at no labels).
 
         examples: Their predicted Docs have been through the calib pipe and all that the event asks for.
         held_out (HeldOutScores | None): Scores of maps that did not see the document, in place of those on the Docs.
         """
-        parts: list[Spans] = []
+        parts: list[Evidence] = []
         hits: list[Ints] = []
         documents: list[Ints] = []
         numbers, layer = DocumentNumbers(), ""
@@ -145,23 +159,36 @@ class EventPipe(AnnotatingPipe):
             view = doc_view(example.predicted, self.attr)
             asked = self.ask(example.predicted, held_out)
             number = numbers.number(document_of(example))
-            if view is None or not asked.spans:
+            if not asked.spans:
                 continue
-            layer = view.layer
-            answers = self.event.judge(example, asked.spans, rights_of(example, layer))
+            right = np.full(len(example.predicted), UNKNOWN)
+            if view is not None:
+                layer, right = view.layer, rights_of(example, view.layer)
+            answers = self.event.judge(example, asked.spans, right)
             keep = answers != UNKNOWN
             parts.append(asked.units.take(keep))
             hits.append(answers[keep] == 1)
             documents.append(np.full(int(keep.sum()), number))
-        units = stack_spans(parts, [int((part.ends - part.starts).sum()) for part in parts])
-        right = np.concatenate([np.zeros(0, dtype=bool), *hits])
-        return GatheredUnits(units, right, np.concatenate([np.zeros(0, dtype=np.intp), *documents]), numbers.unit), layer
+        yes = np.concatenate([np.zeros(0, dtype=bool), *hits])
+        return GatheredUnits(
+            Evidence.joined(parts, self.width), yes, np.concatenate([np.zeros(0, dtype=np.intp), *documents]), numbers.unit
+        ), layer
 
     def fit(self, examples: Iterable[Example], held_out: HeldOutScores | None = None) -> EventPipe:
         """Learn from held-out gold. examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C382: see `learn`."""
         found, layer = self.gather(examples, held_out)
         prototypes = candidates() if self.prototype is None else (self.prototype,)
         self.learned = learn(self.event.what, self.event.called, layer, found, prototypes)
+        return self
+
+    def adapt(self, examples: Iterable[Example], held_out: HeldOutScores | None = None) -> EventPipe:
+        """Learn from a few labelled documents of a new kind how the forecasts are off there; what was fitted stays.
+
+        examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C216: it is not fitted. C382: see `learn`.
+        """
+        if not self.fitted:
+            raise calib_error("C216", name=self.name)
+        self.learned = adapt(self.learned, self.gather(examples, held_out)[0])
         return self
 
     # Saving
@@ -172,20 +199,28 @@ class EventPipe(AnnotatingPipe):
     def _take(self, data: bytes, path: str) -> None:
         state = saved.load(data, name=self.name, path=path)
         try:
-            self.learned = EventState.from_dict(state, lambda one: saved.load_part(one, name=self.name))
+            self.learned = EventState.from_dict(state, lambda one: saved.load_part(one, name=self.name), self.width)
         except Misfit as error:
             raise calib_error("C010", name=self.name, path=path, why=error) from None
 
 
-def _units(lengths: Sequence[int], scores: Sequence[Floats], own: Sequence[float]) -> Spans:
-    """Units whose words follow one another. own: Product of the raw scores of each."""
-    ends = np.cumsum(np.array(lengths, dtype=np.intp), dtype=np.intp)
-    labels = np.zeros(len(ends), dtype=np.intp)
-    joined = np.concatenate([np.zeros(0), *scores])
-    return Spans(ends - lengths, ends, labels, joined, np.array(own, dtype=np.float64), np.ones(len(ends), dtype=bool))
-
-
-_NOTHING = Asked([], _units([], [], []))
+def of_words(doc: Doc, spans: Sequence[Span], raw: Floats, calibrated: Floats) -> Asked:
+    """Units with the scores of their words; those with a word that has none are left out. raw, calibrated (Floats): Of each token, NaN for none."""
+    words = ~is_space(doc)
+    kept, scores, products = [], [], []
+    for span in spans:
+        inside = span.start + np.flatnonzero(words[span.start : span.end])
+        if len(inside) and not np.isnan(calibrated[inside]).any():
+            kept.append(span)
+            products.append(float(raw[inside].prod()))
+            scores.append(calibrated[inside])
+    lengths = np.array([len(one) for one in scores], dtype=np.intp)
+    ends = np.cumsum(lengths, dtype=np.intp)
+    joined, n = np.concatenate([np.zeros(0), *scores]), len(kept)
+    units = Spans(
+        ends - lengths, ends, np.zeros(n, dtype=np.intp), joined, np.array(products, dtype=np.float64), np.ones(n, bool)
+    )
+    return Asked(kept, Evidence.of_tokens(units))
 
 
 def rights_of(example: Example, layer: str) -> Ints:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.span_features import product_of
+from ..calibration.adaptation.lines import LINE, OF_SPANS, Line, document_weights, fit_line
+from ..calibration.recalibrators.logistic import log_odds, sigmoid
 from ..errors import calib_error
 from ..events.forecasters.base import Forecaster
 from ..events.parts import split_loss
-from ..events.units import UNIT_FEATURES, Trial, fit_units, unit_features
+from ..events.units import Evidence, Trial, fit_units
 from ..metrics.proper import brier
 from ..pairs.documents import DOCUMENT
-from ..schema import Misfit, anything, listed, maybe, number, record, text, whole
-from ..types import Floats, Ints, Spans
+from ..pairs.folds import cross_fit, folds_of
+from ..schema import Misfit, anything, listed, maybe, number, optional, record, text, whole
+from ..types import Floats, Ints
 
+# With fewer documents each is left out by itself.
+_FOLDS = 10
 _LOSS = number(0.0, 1.0)
+_ADAPTED = record({"units": whole(), "documents": whole(), "line": LINE, "before": _LOSS, "after": maybe(_LOSS)})
 EVENT_INFO = record(
     {
         "event": text, "called": listed(text, 2, 2), "layer": text, "units": whole(), "right": whole(), "documents": whole(), "unit": text,
         "chosen": text, "product": _LOSS, "loss": _LOSS, "calibration": _LOSS, "sharpness": _LOSS,
-        "trials": listed(record({"name": text, "loss": _LOSS})),
+        "trials": listed(record({"name": text, "loss": _LOSS})), "adaptations": optional(listed(_ADAPTED), []),
     }
 )  # fmt: skip
 # The saved form of EventState.
@@ -32,11 +37,24 @@ EVENT_STATE = record({"forecaster": maybe(anything), "info": maybe(EVENT_INFO)})
 
 
 @dataclass(frozen=True)
+class Adapted:
+    """Forecasts moved by what a few documents of a new kind say. units, documents (int): Of them. line (Line): In log-odds.
+    before, after (float): Mean squared loss there; after by lines that did not see the document, None where there is one alone.
+    """
+
+    units: int
+    documents: int
+    line: Line
+    before: float
+    after: float | None
+
+
+@dataclass(frozen=True)
 class EventInfo:
     """event (str), called (tuple): Of the event. layer (str): Which annotation the labels are of. units, right, documents (int): Of the fit data; unit (str): What a document is.
 
     chosen (str): The forecaster. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
-    that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried.
+    that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried. adaptations (list[Adapted]): Since.
     """
 
     event: str
@@ -52,6 +70,7 @@ class EventInfo:
     calibration: float = 0.0
     sharpness: float = 0.0
     trials: list[Trial] = field(default_factory=list)
+    adaptations: list[Adapted] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the form EVENT_INFO."""
@@ -60,7 +79,9 @@ class EventInfo:
     @classmethod
     def from_dict(cls, held: dict[str, Any]) -> EventInfo:
         """Rebuild from what EVENT_INFO has read."""
-        return cls(**{**held, "called": tuple(held["called"]), "trials": [Trial(**one) for one in held["trials"]]})
+        trials = [Trial(**one) for one in held["trials"]]
+        adaptations = [Adapted(**{**one, "line": Line(**one["line"])}) for one in held["adaptations"]]
+        return cls(**{**held, "called": tuple(held["called"]), "trials": trials, "adaptations": adaptations})
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +91,17 @@ class EventState:
     forecaster: Forecaster | None = None
     info: EventInfo | None = None
 
-    def forecast(self, units: Spans) -> Floats:
+    def forecast(self, units: Evidence) -> Floats:
         """The probability of yes for each unit."""
         if self.forecaster is None or not len(units):
-            return product_of(units)
-        return np.clip(self.forecaster.predict(unit_features(units)), 0.0, 1.0)
+            return units.own
+        return self.adapted(np.clip(self.forecaster.predict(units.features), 0.0, 1.0))
+
+    def adapted(self, forecasts: Floats) -> Floats:
+        """Forecasts after the lines of adaptations, one after the other."""
+        for made in () if self.info is None else self.info.adaptations:
+            forecasts = sigmoid(made.line.move(log_odds(forecasts)))
+        return forecasts
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data and arrays, of EVENT_STATE."""
@@ -82,24 +109,24 @@ class EventState:
         return {"forecaster": forecaster, "info": None if self.info is None else self.info.to_dict()}
 
     @classmethod
-    def from_dict(cls, data: Any, load: Callable[[dict[str, Any]], Any]) -> EventState:
-        """RAISES Misfit: it is not of the form EVENT_STATE, or the forecaster takes other features."""
+    def from_dict(cls, data: Any, load: Callable[[dict[str, Any]], Any], width: int) -> EventState:
+        """width (int): How many features units have. RAISES Misfit: it is not of the form EVENT_STATE, or the forecaster takes other features."""
         held = EVENT_STATE(data, "state")
         if (held["forecaster"] is None) != (held["info"] is None):
             raise Misfit("state", "consistent: the forecaster and what is said of it are both there, or neither")
         if held["forecaster"] is None:
             return cls()
         forecaster = load(held["forecaster"])
-        if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != len(UNIT_FEATURES):
-            raise Misfit("state.forecaster", f"a forecaster from {len(UNIT_FEATURES)} features")
+        if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != width:
+            raise Misfit("state.forecaster", f"a forecaster from {width} features")
         return cls(forecaster, EventInfo.from_dict(held["info"]))
 
 
 @dataclass(frozen=True, eq=False)
 class GatheredUnits:
-    """n units with gold. units (Spans): With the scores of their tokens. hits: Whether the answer is yes. documents (Ints): Of each. unit (str): What a document is."""
+    """n units with gold. units (Evidence): What is known of them. hits: Whether the answer is yes. documents (Ints): Of each. unit (str): What a document is."""
 
-    units: Spans
+    units: Evidence
     hits: NDArray[np.bool_]
     documents: Ints
     unit: str
@@ -111,9 +138,9 @@ def learn(
     """Fit. RAISES C382: no unit has both scores and gold."""
     if not len(found.hits):
         raise calib_error("C382", several=called[1])
-    best, trials = fit_units(unit_features(found.units), found.hits, found.documents, prototypes)
+    best, trials = fit_units(found.units.features, found.hits, found.documents, prototypes)
     parts = split_loss(np.clip(best.held_out, 0.0, 1.0), found.hits)
-    product = brier(product_of(found.units), found.hits)
+    product = brier(found.units.own, found.hits)
     assert parts is not None
     assert product is not None
     chosen = min(trials, key=lambda trial: trial.loss).name
@@ -122,3 +149,30 @@ def learn(
         event, called, layer, *counts, found.unit, chosen, product, parts.loss, parts.calibration, parts.sharpness, trials
     )
     return EventState(best.forecaster, info)
+
+
+def adapt(state: EventState, found: GatheredUnits) -> EventState:
+    """Forecasts moved by a line in log-odds that a few labelled documents speak for; drawn towards no change, see `calibration/adaptation/lines.py`.
+
+    RAISES C382: no unit has both scores and gold.
+    """
+    assert state.info is not None
+    if not len(found.hits):
+        raise calib_error("C382", several=state.info.called[1])
+    forecasts = state.forecast(found.units)
+
+    def line_of(some: Ints) -> Line:
+        weights = document_weights(forecasts[some], found.documents[some], OF_SPANS.between)
+        return fit_line(log_odds(forecasts[some]), found.hits[some], weights, OF_SPANS)
+
+    after = None
+    if len(np.unique(found.documents)) > 1:
+        moved = cross_fit(
+            folds_of(found.documents, _FOLDS), lambda out, own: sigmoid(line_of(out).move(log_odds(forecasts[own])))
+        )
+        after = brier(moved, found.hits)
+    before = brier(forecasts, found.hits)
+    assert before is not None
+    counts = len(found.hits), len(np.unique(found.documents))
+    made = Adapted(*counts, line_of(np.arange(len(found.hits))), before, after)
+    return replace(state, info=replace(state.info, adaptations=[*state.info.adaptations, made]))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.span_features import product_of
 from ..events.parts import split_loss
 from ..metrics.calibration_error import calibration_error
 from ..metrics.noise_floor import noise_floor
@@ -22,14 +21,13 @@ def judge_event(pipe: EventPipe, examples: Sequence[Example], n_bins: int = 10, 
     """Forecasts beside the product of the tokens' scores, raw and calibrated, as plain data.
 
     examples: Their predicted Docs have been through the pipeline.
-    RETURNS (dict): "event", "called", "units", "right" (their share), "rows" (of each forecast: name, squared loss, its parts calibration and
+    RETURNS (dict): "event", "called", "rivals" (what the forecasts stand beside, in words), "units", "right" (their share), "rows" (of each forecast: name, squared loss, its parts calibration and
         sharpness, SMCE, floor and floor95), and "change": the loss of the forecasts less that of the calibrated product, with its interval by document.
     """
     found, _ = pipe.gather(examples)
-    product = product_of(found.units)
-    forecasts = {"raw": found.units.own, "product": product, "forecast": pipe.learned.forecast(found.units)}
+    forecasts = {"raw": found.units.raw, "product": found.units.own, "forecast": pipe.learned.forecast(found.units)}
     table = {
-        "name": pipe.name, "event": pipe.event.what, "called": list(pipe.event.called), "units": len(found.hits), "right": None, "rows": [],
+        "name": pipe.name, "event": pipe.event.what, "called": list(pipe.event.called), "rivals": list(pipe.event.rivals), "units": len(found.hits), "right": None, "rows": [],
         "change": None,
     }  # fmt: skip
     if not len(found.hits):

@@ -7,7 +7,8 @@ import json
 import pytest
 import spacy
 
-from .conftest import calib, refuses
+from .conftest import calib, refuses, save_docs
+from .test_adapt import odd_docs
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +64,35 @@ def test_no_sentences(changed_model, dev, tmp_path):
 def test_of_what_has_no_labels_of_tokens(spancat_model, span_gold, tmp_path):
     outcome = calib("fit", spancat_model, span_gold, tmp_path / "out", "--component", "spancat", "--event", "sentence")
     refuses(outcome, "The event sentence is about the labels of tokens")
+
+
+def test_adapting_moves_the_forecasts_too(asking, tmp_path):
+    odd = save_docs(tmp_path / "odd.spacy", odd_docs(6))
+    outcome = calib("adapt", asking, odd, tmp_path / "out")
+    assert outcome.code == 0, outcome.text
+    assert "calib_event: whole sentences (event: all labels right)" in outcome.text
+    assert "after, held out. Learned: 0.6 becomes" in outcome.text
+    made = spacy.load(tmp_path / "out").get_pipe("calib_event").info.adaptations[0]
+    assert made.after < made.before
+    assert f"Adapted to {made.units} sentences: squared loss" in calib("info", tmp_path / "out").text
+    again = calib("adapt", asking, odd, tmp_path / "again", "--format", "json")
+    said = json.loads(again.printed)["events"]["calib_event"]
+    assert (said["units"], said["documents"]) == (made.units, 6)
+
+
+def test_without_gold_for_a_whole_sentence_forecasts_stay(asking, tmp_path):
+    docs = odd_docs(3)
+    for doc in docs:
+        for token in doc[1:]:
+            token.tag_ = ""
+    outcome = calib("adapt", asking, save_docs(tmp_path / "odd.spacy", docs), tmp_path / "out")
+    assert outcome.code == 0, outcome.text
+    assert "stays as it was fitted" in outcome.text
+    assert spacy.load(tmp_path / "out").get_pipe("calib_event").info.adaptations == []
+
+
+@pytest.mark.parametrize("component", ["morphologizer", "trainable_lemmatizer"])
+def test_other_components(model, dev, tmp_path, component):
+    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component, "--event", "sentence", "--method", "platt")
+    assert outcome.code == 0, outcome.text
+    assert all(0 <= sent._.calib_right <= 1 for sent in spacy.load(tmp_path / "out")("the dog runs").sents)

@@ -11,7 +11,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.calibration.span_features import product_of
 from spacy_calib.doc.attributes import doc_view, token_values
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
@@ -20,6 +19,7 @@ from spacy_calib.pipe.event_table import judge_event
 from spacy_calib.pipe.held_out import HeldOutScores
 
 from ..conftest import examples_for, revive, run_upstream
+from .test_adapting import odd_examples
 
 
 @pytest.fixture
@@ -117,6 +117,66 @@ def test_it_learns_from_scores_that_did_not_see_the_document(asking):
     assert np.isnan(HeldOutScores(calib).of_next(other, raw + 0.5)).all()
 
 
+def test_forecasts_are_adapted_to_another_kind_of_text(asking, tmp_path):
+    calib, pipe = asking.get_pipe("calib"), asking.get_pipe("calib_event")
+    few, others = odd_examples(asking, 8, 3), odd_examples(asking, 20, 7)
+    before = judged_loss(asking, others)
+    calib.adapt(few)
+    assert pipe.adapt(run_upstream(asking, few), HeldOutScores(calib)) is pipe
+    (made,) = pipe.info.adaptations
+    assert made.documents == 8
+    assert made.after < made.before
+    assert judged_loss(asking, others) < before - 0.02
+    asking.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model").get_pipe("calib_event")
+    assert again.info == pipe.info
+    found, _ = pipe.gather(few)
+    assert (again.learned.forecast(found.units) == pipe.learned.forecast(found.units)).all()
+    assert pipe.fit(few).info.adaptations == []
+
+
+def judged_loss(nlp, examples) -> float:
+    table = judge_event(nlp.get_pipe("calib_event"), run_upstream(nlp, examples))
+    return {row["name"]: row["loss"] for row in table["rows"]}["forecast"]
+
+
+def test_one_document_adapts_without_a_judgement(asking):
+    pipe = asking.get_pipe("calib_event")
+    (example,) = run_upstream(asking, odd_examples(asking, 1, 3))
+    assert pipe.adapt([example]).info.adaptations[0].after is None
+    with pytest.raises(CalibError, match=r"C382.*None of the sentences"):
+        pipe.adapt([])
+
+
+def test_adapting_wants_a_fit_first(fitted):
+    with pytest.raises(CalibError, match="C216.*'calib_event' is not fitted"):
+        fitted.add_pipe("calib_event", last=True).adapt([])
+
+
+def test_states_of_before_adaptations_load(asking):
+    pipe = asking.get_pipe("calib_event")
+    state = pipe.learned.to_dict()
+    del state["info"]["adaptations"]
+    assert pipe.from_bytes(saved.dump(state)).info.adaptations == []
+
+
+@pytest.mark.parametrize("component", ["morphologizer", "trainable_lemmatizer"])
+def test_sentences_of_other_components(nlp, component):
+    calib = nlp.add_pipe("calib", after=component, config={"source": {"component": component}})
+    logistic = {"@calib_forecasters": "spacy-calib.Logistic.v1"}
+    pipe = nlp.add_pipe("calib_event", last=True, config={"forecaster": logistic})
+    with nlp.select_pipes(disable=["calib", "calib_event"]):
+        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    calib.fit(examples)
+    with nlp.select_pipes(disable=["calib_event"]):
+        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    pipe.fit(examples, HeldOutScores(calib))
+    assert pipe.info.layer == calib.fit_info.layer
+    assert 0 < pipe.info.right < pipe.info.units
+    (example,) = run_upstream(nlp, examples_for(nlp, 1, seed=5))
+    assert all(0 <= value <= 1 for value in rights(example.predicted))
+
+
 def test_before_the_fit_it_gives_the_product_and_says_so(fitted):
     pipe = fitted.add_pipe("calib_event", last=True)
     examples = examples_for(fitted, 1, seed=5)
@@ -166,7 +226,7 @@ def test_the_table_says_how_good_the_forecasts_are(asking):
     found, _ = pipe.gather(examples)
     rows = {row["name"]: row for row in table["rows"]}
     assert table["units"] == len(found.hits)
-    assert rows["product"]["loss"] == pytest.approx(np.mean((product_of(found.units) - found.hits) ** 2))
+    assert rows["product"]["loss"] == pytest.approx(np.mean((found.units.own - found.hits) ** 2))
     assert table["change"]["estimate"] == pytest.approx(rows["forecast"]["loss"] - rows["product"]["loss"])
     shown = [sent._.calib_right for example in examples for sent in example.predicted.sents]
     assert rows["forecast"]["loss"] == pytest.approx(np.mean((np.array(shown) - found.hits) ** 2))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...doc.unit_events import UNIT_EVENTS
-from ...errors import calib_error
+from ...errors import CalibError, calib_error
 from ...pairs.documents import TOKEN
 from ..shared.examples import run_pipes
 from ..shared.screen import msg, number, print_table, warn
+from .adapt_output import line_in_words
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -65,6 +66,41 @@ def fit_event(nlp: Language, calib: Calibrator, event: str, examples: list[Examp
     return made
 
 
+def adapt_events(nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool) -> dict[str, EventInfo]:
+    """Adapt the event pipes that read an adapted calib pipe to the same documents. examples: Read anew, their predicted Docs bare.
+
+    RETURNS (dict): Name -> what the pipe says of itself now. One whose units have no gold there stays as it was, and that is said aloud.
+    """
+    from ...pipe.event import event_pipes
+    from ...pipe.held_out import HeldOutScores
+
+    pipes = event_pipes(nlp, calib.attr)
+    if not pipes:
+        return {}
+    ready = list(run_pipes(nlp, examples, nlp.pipe_names, silent=silent, what="Reading events"))
+    adapted = {}
+    for pipe in pipes:
+        try:
+            info = pipe.adapt(ready, HeldOutScores(calib)).info
+        except CalibError as error:
+            if error.code != "C382":
+                raise
+            warn(f"The pipe '{pipe.name}' stays as it was fitted: {error}")
+            continue
+        assert info is not None
+        adapted[pipe.name] = info
+    return adapted
+
+
+def show_adapted_event(name: str, info: EventInfo) -> None:
+    """Print what the last adaptation of an event pipe learned."""
+    made = info.adaptations[-1]
+    msg.divider(f"{name}: whole {info.called[1]} (event: {info.event})")
+    held_out = "" if made.after is None else f", {number(made.after)} after, held out"
+    msg.text(f"{made.units:,} {info.called[1]}: squared loss {number(made.before)} before{held_out}.")
+    msg.text(f"Learned: {line_in_words(vars(made.line))}.")
+
+
 def show_event(name: str, info: EventInfo) -> None:
     """Print what an event pipe learned on the fit data."""
     msg.divider(f"{name}: whole {info.called[1]} (event: {info.event})")
@@ -73,6 +109,9 @@ def show_event(name: str, info: EventInfo) -> None:
     rows = [("product of the tokens' scores", number(info.product))]
     rows += [(trial.name + (" (chosen)" if trial.name == info.chosen else ""), number(trial.loss)) for trial in info.trials]
     print_table(rows, ("Forecast", "Squared loss"), ("l", "r"))
+    for made in info.adaptations:
+        after = "" if made.after is None else f", {number(made.after)} after (held out)"
+        msg.text(f"Adapted to {made.units:,} {info.called[1]}: squared loss {number(made.before)} before{after}")
 
 
 def show_event_table(table: dict[str, Any]) -> None:
@@ -83,7 +122,7 @@ def show_event_table(table: dict[str, Any]) -> None:
         msg.warn(f"Nothing to judge: no {one} has both scores and gold.")
         return
     msg.text(f"{table['units']:,} {several}, {number(100 * table['right'], 2)} % right")
-    names = {"raw": "product of raw scores", "product": "product of calibrated scores", "forecast": "forecast"}
+    names = dict(zip(("raw", "product"), table["rivals"], strict=True)) | {"forecast": "forecast"}
     columns = ("loss", "calibration", "sharpness", "smce", "floor", "floor95")
     rows = [(names[row["name"]], *(number(row[key]) for key in columns)) for row in table["rows"]]
     header = ("P(yes)", "Squared loss", "Calibration", "Sharpness", "SMCE", "Floor", "Floor 95 %")

@@ -1,0 +1,86 @@
+"""The event of a pair of mentions: whether a mention and the antecedent that it most likely chooses name the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..calibration.span_features import logit
+from ..doc.unit_events import NO, UNKNOWN, YES, Event
+from ..events.units import Evidence
+from ..types import Floats, Ints
+from .inference.antecedents import NEW
+from .inference.calibration import KINDS
+from .inference.context import expected_sizes
+from .mentions import aligned_gold
+from .view import DocCoref, coref_view
+
+# What is known of a pair, column by column.
+PAIR_FEATURES = (
+    "raw probability", "calibrated probability", "mentions between", "sentences between", "size of the later's cluster", "size of the earlier's cluster",
+    *(f"later is {kind}" for kind in KINDS), *(f"earlier is {kind}" for kind in KINDS),
+)  # fmt: skip
+
+
+class PairEvent(Event):
+    """Asked of each mention of `Doc._.coref` that has a likeliest antecedent; a unit is the mention.
+
+    prefix (str), mentions (str): Of the gold clusters, as in `calib_coref`.
+    """
+
+    registered = "spacy-calib.Pair.v1"
+    called = ("pair", "pairs")
+    features = PAIR_FEATURES
+    rivals = ("raw probability", "calibrated probability")
+
+    def __init__(self, prefix: str = "coref_clusters", mentions: str = "coref_mentions"):
+        self.prefix, self.mentions = prefix, mentions
+
+    @property
+    def what(self) -> str:
+        return "a mention and its antecedent name the same"
+
+    def units(self, doc: Doc) -> Sequence[Span]:
+        view = coref_view(doc)
+        return () if view is None else [view.mentions[one] for one in links_of(view)[0].tolist()]
+
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
+        view = coref_view(doc)
+        assert view is not None
+        later, earlier = links_of(view)
+        raw, calibrated = chances_of(view, later, earlier)
+        sizes, at = np.log(expected_sizes(view.pairs)), view.found
+        kinds = [(at.kinds[ends] == kind).astype(np.float64) for ends in (later, earlier) for kind in range(len(KINDS))]
+        apart = [np.log1p(later - earlier), np.log1p(np.maximum(at.sentences[later] - at.sentences[earlier], 0))]
+        features = [logit(raw), logit(calibrated), *apart, sizes[later], sizes[earlier], *kinds]
+        return Evidence(np.column_stack(features), raw, calibrated)
+
+    def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        view, gold = coref_view(example.predicted), aligned_gold(example, self.prefix, self.mentions)
+        if view is None or not gold:
+            return np.full(len(units), UNKNOWN)
+        later, earlier = links_of(view)
+        clusters = [gold.get((span.start, span.end), -1 - number) for number, span in enumerate(view.mentions)]
+        same = [clusters[late] == clusters[early] for late, early in zip(later.tolist(), earlier.tolist(), strict=True)]
+        return np.where(same, YES, NO).astype(np.intp)
+
+
+def links_of(view: DocCoref) -> tuple[Ints, Ints]:
+    """(the mentions whose likeliest option is an antecedent, that antecedent)."""
+    best = view.antecedents.best()
+    later = np.flatnonzero(best != NEW)
+    return later, best[later]
+
+
+def chances_of(view: DocCoref, later: Ints, earlier: Ints) -> tuple[Floats, Floats]:
+    """(raw, calibrated probability of each of these pairs)."""
+    pairs = list(zip(later.tolist(), earlier.tolist(), strict=True))
+    return np.array([view.raw(*pair) for pair in pairs]), np.array([view.probability(*pair) for pair in pairs])
+
+
+def make_pair_event(prefix: str = "coref_clusters", mentions: str = "coref_mentions") -> PairEvent:
+    """Registered as spacy-calib.Pair.v1. See PairEvent."""
+    return PairEvent(prefix, mentions)
