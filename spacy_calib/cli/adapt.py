@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..pipe.loading import check_readable
 from .fitting.adapt_output import show_adaptation
-from .fitting.fit_event import adapt_events, show_adapted_event
+from .fitting.fit_event import follow_events, show_followed
 from .fitting.fit_pipe import ready_to_read
 from .fitting.labels import MOST_UNKNOWN
 from .shared.command import Options, command
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..pipe.component import Calibrator
-    from ..pipe.event_state import EventInfo
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN)
     again = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
-    events = adapt_events(nlp, calib, again, silent=options.silent)
+    events = follow_events(nlp, calib, again, silent=options.silent)
     write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
     if not options.silent:
         tell(calib, events, options)
@@ -112,13 +111,12 @@ def pipe_to_adapt(nlp: Language, attr: str | None, component: str | None) -> Cal
     return found[0]
 
 
-def tell(calib: Calibrator, events: Mapping[str, EventInfo], options: AdaptOptions) -> None:
-    """Print what was learned, as JSON or in words. events (Mapping): Name of an event pipe -> what it says of itself now."""
+def tell(calib: Calibrator, events: Mapping[str, dict[str, Any]], options: AdaptOptions) -> None:
+    """Print what was learned, as JSON or in words. events (Mapping): See `follow_events`."""
     made = calib.fit_info.adaptations[-1]
     if options.format == "json":
-        of_units = {"events": {name: info.to_dict()["adaptations"][-1] for name, info in events.items()}} if events else {}
-        print_json({"output": str(options.output), "pipe": calib.name, **made, **of_units})
+        print_json({"output": str(options.output), "pipe": calib.name, **made, **({"events": events} if events else {})})
         return
     show_adaptation(calib, made, options.output)
-    for name, info in events.items():
-        show_adapted_event(name, info)
+    for name, told in events.items():
+        show_followed(name, told)

@@ -25,7 +25,7 @@ from ..schema import Misfit
 from ..types import Floats, Ints, Spans
 from . import saved
 from .annotating import AnnotatingPipe
-from .event_state import EventInfo, EventState, GatheredUnits, adapt, learn
+from .event_state import EventInfo, EventState, GatheredUnits, learn
 from .held_out import HeldOutScores
 from .warn_once import WarnOnce
 
@@ -179,16 +179,6 @@ class EventPipe(AnnotatingPipe):
         found, layer = self.gather(examples, held_out)
         prototypes = candidates() if self.prototype is None else (self.prototype,)
         self.learned = learn(self.event.what, self.event.called, layer, found, prototypes)
-        return self
-
-    def adapt(self, examples: Iterable[Example], held_out: HeldOutScores | None = None) -> EventPipe:
-        """Learn from a few labelled documents of a new kind how the forecasts are off there; what was fitted stays.
-
-        examples, held_out: As in `gather`. RETURNS (EventPipe): Itself. RAISES C216: it is not fitted. C382: see `learn`.
-        """
-        if not self.fitted:
-            raise calib_error("C216", name=self.name)
-        self.learned = adapt(self.learned, self.gather(examples, held_out)[0])
         return self
 
     # Saving

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.adaptation.lines import LINE, OF_SPANS, Line, document_weights, fit_line
-from ..calibration.recalibrators.logistic import log_odds, sigmoid
 from ..errors import calib_error
 from ..events.forecasters.base import Forecaster
 from ..events.parts import split_loss
 from ..events.units import Evidence, Trial, fit_units
 from ..metrics.proper import brier
 from ..pairs.documents import DOCUMENT
-from ..pairs.folds import cross_fit, folds_of
-from ..schema import Misfit, anything, listed, maybe, number, optional, record, text, whole
+from ..schema import Misfit, anything, listed, maybe, number, record, text, whole
 from ..types import Floats, Ints
 
-# With fewer documents each is left out by itself.
-_FOLDS = 10
 _LOSS = number(0.0, 1.0)
-_ADAPTED = record({"units": whole(), "documents": whole(), "line": LINE, "before": _LOSS, "after": maybe(_LOSS)})
 EVENT_INFO = record(
     {
         "event": text, "called": listed(text, 2, 2), "layer": text, "units": whole(), "right": whole(), "documents": whole(), "unit": text,
         "chosen": text, "product": _LOSS, "loss": _LOSS, "calibration": _LOSS, "sharpness": _LOSS,
-        "trials": listed(record({"name": text, "loss": _LOSS})), "adaptations": optional(listed(_ADAPTED), []),
+        "trials": listed(record({"name": text, "loss": _LOSS})),
     }
 )  # fmt: skip
 # The saved form of EventState.
@@ -37,24 +31,11 @@ EVENT_STATE = record({"forecaster": maybe(anything), "info": maybe(EVENT_INFO)})
 
 
 @dataclass(frozen=True)
-class Adapted:
-    """Forecasts moved by what a few documents of a new kind say. units, documents (int): Of them. line (Line): In log-odds.
-    before, after (float): Mean squared loss there; after by lines that did not see the document, None where there is one alone.
-    """
-
-    units: int
-    documents: int
-    line: Line
-    before: float
-    after: float | None
-
-
-@dataclass(frozen=True)
 class EventInfo:
     """event (str), called (tuple): Of the event. layer (str): Which annotation the labels are of. units, right, documents (int): Of the fit data; unit (str): What a document is.
 
     chosen (str): The forecaster. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
-    that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried. adaptations (list[Adapted]): Since.
+    that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried.
     """
 
     event: str
@@ -70,7 +51,6 @@ class EventInfo:
     calibration: float = 0.0
     sharpness: float = 0.0
     trials: list[Trial] = field(default_factory=list)
-    adaptations: list[Adapted] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the form EVENT_INFO."""
@@ -79,9 +59,7 @@ class EventInfo:
     @classmethod
     def from_dict(cls, held: dict[str, Any]) -> EventInfo:
         """Rebuild from what EVENT_INFO has read."""
-        trials = [Trial(**one) for one in held["trials"]]
-        adaptations = [Adapted(**{**one, "line": Line(**one["line"])}) for one in held["adaptations"]]
-        return cls(**{**held, "called": tuple(held["called"]), "trials": trials, "adaptations": adaptations})
+        return cls(**{**held, "called": tuple(held["called"]), "trials": [Trial(**one) for one in held["trials"]]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +73,7 @@ class EventState:
         """The probability of yes for each unit."""
         if self.forecaster is None or not len(units):
             return units.own
-        return self.adapted(np.clip(self.forecaster.predict(units.features), 0.0, 1.0))
-
-    def adapted(self, forecasts: Floats) -> Floats:
-        """Forecasts after the lines of adaptations, one after the other."""
-        for made in () if self.info is None else self.info.adaptations:
-            forecasts = sigmoid(made.line.move(log_odds(forecasts)))
-        return forecasts
+        return np.clip(self.forecaster.predict(units.features), 0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data and arrays, of EVENT_STATE."""
@@ -149,30 +121,3 @@ def learn(
         event, called, layer, *counts, found.unit, chosen, product, parts.loss, parts.calibration, parts.sharpness, trials
     )
     return EventState(best.forecaster, info)
-
-
-def adapt(state: EventState, found: GatheredUnits) -> EventState:
-    """Forecasts moved by a line in log-odds that a few labelled documents speak for; drawn towards no change, see `calibration/adaptation/lines.py`.
-
-    RAISES C382: no unit has both scores and gold.
-    """
-    assert state.info is not None
-    if not len(found.hits):
-        raise calib_error("C382", several=state.info.called[1])
-    forecasts = state.forecast(found.units)
-
-    def line_of(some: Ints) -> Line:
-        weights = document_weights(forecasts[some], found.documents[some], OF_SPANS.between)
-        return fit_line(log_odds(forecasts[some]), found.hits[some], weights, OF_SPANS)
-
-    after = None
-    if len(np.unique(found.documents)) > 1:
-        moved = cross_fit(
-            folds_of(found.documents, _FOLDS), lambda out, own: sigmoid(line_of(out).move(log_odds(forecasts[own])))
-        )
-        after = brier(moved, found.hits)
-    before = brier(forecasts, found.hits)
-    assert before is not None
-    counts = len(found.hits), len(np.unique(found.documents))
-    made = Adapted(*counts, line_of(np.arange(len(found.hits))), before, after)
-    return replace(state, info=replace(state.info, adaptations=[*state.info.adaptations, made]))

@@ -117,47 +117,24 @@ def test_it_learns_from_scores_that_did_not_see_the_document(asking):
     assert np.isnan(HeldOutScores(calib).of_next(other, raw + 0.5)).all()
 
 
-def test_forecasts_are_adapted_to_another_kind_of_text(asking, tmp_path):
-    calib, pipe = asking.get_pipe("calib"), asking.get_pipe("calib_event")
-    few, others = odd_examples(asking, 8, 3), odd_examples(asking, 20, 7)
-    before = judged_loss(asking, others)
-    calib.adapt(few)
-    assert pipe.adapt(run_upstream(asking, few), HeldOutScores(calib)) is pipe
-    (made,) = pipe.info.adaptations
-    assert made.documents == 8
-    assert made.after < made.before
-    assert judged_loss(asking, others) < before - 0.02
-    asking.to_disk(tmp_path / "model")
-    again = spacy.load(tmp_path / "model").get_pipe("calib_event")
-    assert again.info == pipe.info
-    found, _ = pipe.gather(few)
-    assert (again.learned.forecast(found.units) == pipe.learned.forecast(found.units)).all()
-    assert pipe.fit(few).info.adaptations == []
+def test_forecasts_follow_adapted_scores(asking):
+    # Those of tokens are too sure on the other kind of text, and so are forecasts; adapted scores make both truer.
+    calib, others = asking.get_pipe("calib"), odd_examples(asking, 20, 7)
+    before = judged(asking, others)
+    calib.adapt(odd_examples(asking, 8, 3))
+    after = judged(asking, others)
+    assert after["loss"] < before["loss"] - 0.02
+    held = HeldOutScores(calib)
+    few = run_upstream(asking, odd_examples(asking, 8, 3))
+    found = held.of_next(few[0].predicted, np.array([token_values(token, "calib").raw for token in few[0].predicted]))
+    own = np.array([token_values(token, "calib").calibrated for token in few[0].predicted])
+    assert not np.isnan(found).all()
+    assert np.nanmax(np.abs(found - own)) > 0  # of an adaptation that did not see the document
 
 
-def judged_loss(nlp, examples) -> float:
+def judged(nlp, examples) -> dict[str, float]:
     table = judge_event(nlp.get_pipe("calib_event"), run_upstream(nlp, examples))
-    return {row["name"]: row["loss"] for row in table["rows"]}["forecast"]
-
-
-def test_one_document_adapts_without_a_judgement(asking):
-    pipe = asking.get_pipe("calib_event")
-    (example,) = run_upstream(asking, odd_examples(asking, 1, 3))
-    assert pipe.adapt([example]).info.adaptations[0].after is None
-    with pytest.raises(CalibError, match=r"C382.*None of the sentences"):
-        pipe.adapt([])
-
-
-def test_adapting_wants_a_fit_first(fitted):
-    with pytest.raises(CalibError, match="C216.*'calib_event' is not fitted"):
-        fitted.add_pipe("calib_event", last=True).adapt([])
-
-
-def test_states_of_before_adaptations_load(asking):
-    pipe = asking.get_pipe("calib_event")
-    state = pipe.learned.to_dict()
-    del state["info"]["adaptations"]
-    assert pipe.from_bytes(saved.dump(state)).info.adaptations == []
+    return next(row for row in table["rows"] if row["name"] == "forecast")
 
 
 @pytest.mark.parametrize("component", ["morphologizer", "trainable_lemmatizer"])

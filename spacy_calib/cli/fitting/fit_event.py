@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...doc.unit_events import UNIT_EVENTS
-from ...errors import CalibError, calib_error
+from ...errors import calib_error
 from ...pairs.documents import TOKEN
 from ..shared.examples import run_pipes
 from ..shared.screen import msg, number, print_table, warn
-from .adapt_output import line_in_words
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -66,39 +66,37 @@ def fit_event(nlp: Language, calib: Calibrator, event: str, examples: list[Examp
     return made
 
 
-def adapt_events(nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool) -> dict[str, EventInfo]:
-    """Adapt the event pipes that read an adapted calib pipe to the same documents. examples: Read anew, their predicted Docs bare.
+def follow_events(nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool) -> dict[str, dict[str, Any]]:
+    """How true the forecasts of event pipes are that read an adapted calib pipe: they stay as they were fitted, and look at adapted scores.
 
-    RETURNS (dict): Name -> what the pipe says of itself now. One whose units have no gold there stays as it was, and that is said aloud.
+    examples: The labelled documents, read anew, their predicted Docs bare. RETURNS (dict): Name -> "called", "event", "units", and of them the mean "expected" to be right
+        and "right" (None without units); from scores of adaptations that did not see the document, where there are several.
     """
     from ...pipe.event import event_pipes
     from ...pipe.held_out import HeldOutScores
 
     pipes = event_pipes(nlp, calib.attr)
-    if not pipes:
-        return {}
-    ready = list(run_pipes(nlp, examples, nlp.pipe_names, silent=silent, what="Reading events"))
-    adapted = {}
+    ready = list(run_pipes(nlp, examples, nlp.pipe_names, silent=silent, what="Reading events")) if pipes else []
+    found: dict[str, dict[str, Any]] = {}
     for pipe in pipes:
-        try:
-            info = pipe.adapt(ready, HeldOutScores(calib)).info
-        except CalibError as error:
-            if error.code != "C382":
-                raise
-            warn(f"The pipe '{pipe.name}' stays as it was fitted: {error}")
-            continue
-        assert info is not None
-        adapted[pipe.name] = info
-    return adapted
+        units = pipe.gather(ready, HeldOutScores(calib))[0]
+        means = {"expected": pipe.learned.forecast(units.units), "right": units.hits}
+        told = {name: float(values.mean()) if len(units.hits) else None for name, values in means.items()}
+        found[pipe.name] = {"called": list(pipe.event.called), "event": pipe.event.what, "units": len(units.hits), **told}
+    return found
 
 
-def show_adapted_event(name: str, info: EventInfo) -> None:
-    """Print what the last adaptation of an event pipe learned."""
-    made = info.adaptations[-1]
-    msg.divider(f"{name}: whole {info.called[1]} (event: {info.event})")
-    held_out = "" if made.after is None else f", {number(made.after)} after, held out"
-    msg.text(f"{made.units:,} {info.called[1]}: squared loss {number(made.before)} before{held_out}.")
-    msg.text(f"Learned: {line_in_words(vars(made.line))}.")
+def show_followed(name: str, told: Mapping[str, Any]) -> None:
+    """Print how true the forecasts of an event pipe are after an adaptation. told (Mapping): As `follow_events` gives it."""
+    several = told["called"][1]
+    msg.divider(f"{name}: whole {several} (event: {told['event']})")
+    if not told["units"]:
+        msg.warn(f"None of the {several} has gold throughout, so nothing says how true the forecasts are here.")
+        return
+    msg.text(
+        f"The forecasts stay as they were fitted, and look at the adapted scores: of {told['units']:,} {several} they expect "
+        f"{100 * told['expected']:.0f} % to be right, and {100 * told['right']:.0f} % are."
+    )
 
 
 def show_event(name: str, info: EventInfo) -> None:
@@ -109,9 +107,6 @@ def show_event(name: str, info: EventInfo) -> None:
     rows = [("product of the tokens' scores", number(info.product))]
     rows += [(trial.name + (" (chosen)" if trial.name == info.chosen else ""), number(trial.loss)) for trial in info.trials]
     print_table(rows, ("Forecast", "Squared loss"), ("l", "r"))
-    for made in info.adaptations:
-        after = "" if made.after is None else f", {number(made.after)} after (held out)"
-        msg.text(f"Adapted to {made.units:,} {info.called[1]}: squared loss {number(made.before)} before{after}")
 
 
 def show_event_table(table: dict[str, Any]) -> None:
