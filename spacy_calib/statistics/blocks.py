@@ -52,6 +52,11 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.prefixes)
 
+    def holds(self) -> bool:
+        """Whether prefixes are ascending and of so many bits."""
+        ascending = (self.prefixes[1:] > self.prefixes[:-1]).all()
+        return bool(self.bits <= _BITS and ascending and (_first_bits(self.prefixes, self.bits) == self.prefixes).all())
+
     def numbers(self, digests: Digests) -> Ints:
         """The number of each digest's block, from 0; each digest must be of one of these documents."""
         return np.searchsorted(self.prefixes, _first_bits(digests, self.bits))

@@ -1,4 +1,4 @@
-"""Figures from tables alone: what `calib evaluate` shows, from the counts of judged pairs."""
+"""Figures from tables alone: what `calib evaluate` shows, from the counts of judged pairs; and how true the raw scores of a fit are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics.proper import PROPER
+from ..calibration.grouped import Countable
+from ..metrics.calibration_error import gmce, mean_of, smce
+from ..metrics.noise_floor import noise_floor
+from ..metrics.proper import PROPER, brier, log_loss
 from ..metrics.table import calibration_table
 from ..pairs.documents import DOCUMENT
 from ..types import Groups, Pairs
@@ -50,3 +53,23 @@ def table_of_counts(
         weights,
         np.flatnonzero(likeliest),
     )
+
+
+def raw_figures(
+    counts: Countable, groups: Groups, n_bins: int = 10, bin_size: int | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """How true the scores of a fit are before calibration, from exact tables and from cells (in which pairs have the mean score of their cell).
+
+    n_bins, bin_size: See `make_binner`. RETURNS (dict): "pairs", "smce", "mean_gmce", "floor" (of SMCE, mean), "brier", "nll"; None without pairs.
+    """
+    scores, hits, weights, tags = counts.tagged()
+    pairs = Pairs(np.zeros(len(scores), dtype=np.intp), tags, scores, hits, 0)
+    floor = noise_floor(scores, n_bins, bin_size, seed=seed, weights=weights)
+    return {
+        "pairs": int(weights.sum()),
+        "smce": smce(pairs, None, n_bins, bin_size, weights),
+        "mean_gmce": mean_of(gmce(pairs, groups, None, n_bins, bin_size, weights)),
+        "floor": floor.mean if floor else None,
+        "brier": brier(scores, hits, weights),
+        "nll": log_loss(scores, hits, weights),
+    }

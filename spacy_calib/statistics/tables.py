@@ -142,6 +142,8 @@ class BlockCounts:
         """Whether rows are in range and ascending, each once."""
         if not len(self):
             return True
+        if not self.documents.holds():
+            return False
         in_range = self.blocks.max() < max(1, len(self.documents)) and (self.hits <= self.pairs).all() and self.pairs.min() > 0
         scores = all(key.min() >= 0 and key.max() <= 1 for key in self.keys)
         return bool(in_range and scores and Rows([self.tags, self.blocks, *self.keys]).ascending())

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.metrics.proper import PROPER
+from spacy_calib.metrics.calibration_error import gmce, mean_of, smce
+from spacy_calib.metrics.noise_floor import noise_floor
+from spacy_calib.metrics.proper import PROPER, brier, log_loss
 from spacy_calib.metrics.smooth_error import SmoothCalibrationError
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pairs.build import top_pairs
-from spacy_calib.statistics.figures import table_of_counts
-from spacy_calib.statistics.tables import JudgedCounts
+from spacy_calib.statistics.cells import PairCells
+from spacy_calib.statistics.figures import raw_figures, table_of_counts
+from spacy_calib.statistics.tables import JudgedCounts, PairCounts
 from spacy_calib.types import Groups, Pairs
 
 from .test_tables import merged_in_a_tree
@@ -73,3 +76,20 @@ def test_a_table_of_no_pairs_says_nothing():
     none = JudgedCounts.of([], [], [], [], [], np.zeros(0, np.uint64), units=0)
     found = table_of_counts(none, GROUPS)
     assert (found["pairs"], found["accuracy"], found["errors"][0]["raw"]) == (0, None, None)
+
+
+def test_figures_of_raw_scores_from_both_forms():
+    pairs, _, documents = judged_pairs()
+    exact = raw_figures(PairCounts.of(pairs.tags, pairs.scores, pairs.hits, documents.astype(np.uint64)), GROUPS, 4)
+    bounded = raw_figures(PairCells.of(pairs.tags, pairs.scores, pairs.hits, 3), GROUPS, 4)
+    floor = noise_floor(pairs.scores, 4)
+    wanted = {
+        "pairs": 400,
+        "smce": smce(pairs, n_bins=4),
+        "mean_gmce": mean_of(gmce(pairs, GROUPS, n_bins=4)),
+        "floor": None if floor is None else floor.mean,
+        "brier": brier(pairs.scores, pairs.hits),
+        "nll": log_loss(pairs.scores, pairs.hits),
+    }
+    assert exact == pytest.approx(wanted, rel=1e-12)
+    assert bounded == pytest.approx(wanted, rel=1e-4)

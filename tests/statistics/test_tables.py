@@ -121,6 +121,8 @@ def test_arrays_come_back_and_others_are_refused():
         ("pairs", arrays["pairs"].astype(float), "another kind"),
         ("scores", arrays["scores"] + 1, "out of range"),
         ("tags", arrays["tags"][::-1], "out of order"),
+        ("bits", np.array([65], dtype=np.uint8), "out of range"),
+        ("prefixes", arrays["prefixes"][::-1], "out of order"),
     ):
         changed = {key: held for key, held in {**arrays, name: value}.items() if held is not None}
         with pytest.raises(CalibError, match="C420.*" + why):
