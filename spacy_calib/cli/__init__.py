@@ -10,6 +10,7 @@ from . import (
     adapt,
     apply,
     apply_scores,
+    collect,
     count,
     evaluate,
     expect,
@@ -36,6 +37,7 @@ fit.
 
 COMMANDS: dict[str, Command[Any, Any]] = {
     "fit": fit.fit,
+    "collect": collect.collect,
     "adapt": adapt.adapt,
     "evaluate": evaluate.evaluate,
     "report": report.report,

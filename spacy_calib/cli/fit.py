@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,20 +14,19 @@ from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..doc.unit_events import UNIT_EVENTS
+from ..errors import calib_error
 from ..sequence.ways import WAYS
 from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
 from .fitting.fit_output import show_fit
-from .fitting.fit_pipe import check_held_out, count_tags, fit_pipe
-from .fitting.fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
-from .fitting.labels import MOST_UNKNOWN, map_labels, map_of_pipe
+from .fitting.fit_pipe import check_held_out, count_tags, fit_on_statistics, fit_pipe
+from .fitting.labels import MOST_UNKNOWN
+from .fitting.new_calib import as_collected, new_calib
 from .fitting.overrides import WithOverrides
 from .fitting.promises import check_sets
-from .fitting.settings import NORMALIZE, check_settings, complete_source, pipe_settings, settings_from_file
-from .shared.checks import check_option
+from .fitting.settings import NORMALIZE
 from .shared.command import Options, choice, command
 from .shared.examples import data_files, read_examples
-from .shared.gold import check_whole_documents
-from .shared.loading import import_user_code, use_gpu
+from .shared.from_statistics import From, TakesStatistics, read_fit_statistics
 from .shared.options import (
     Bins,
     Code,
@@ -38,6 +37,7 @@ from .shared.options import (
     GoldPreproc,
     GpuId,
     Groups,
+    LabelMap,
     Method,
     NewAttr,
     Scaling,
@@ -51,19 +51,25 @@ from .shared.screen import msg, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.training import Example
 
     from ..pipe.component import Calibrator
     from ..pipe.event import EventPipe
+    from ..statistics.collected import FitStatistics
 
 
 @dataclass(frozen=True)
 class FitOptions(Options):
-    """What is calibrated, on what, and how."""
+    """What is calibrated, on what, and how. statistics: Files of `calib collect`; DATA is None then."""
 
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline to calibrate: package name or path")]
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Held-out gold: a .spacy file or a folder of them")]
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", help="Held-out gold: a .spacy file or a folder of them; left out beside --from"),
+    ]
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the calibrated pipeline to")]
     _: KW_ONLY
+    statistics: From = field(default_factory=list)
     component: Component = None
     train_data: Annotated[
         Path | None, typer.Option("--train-data", "-t", help="Training gold, for tag frequencies; else those of DATA")
@@ -143,13 +149,7 @@ class FitOptions(Options):
             show_default="of calib_online kd_pc",
         ),
     ] = None
-    label_map: Annotated[
-        str | None,
-        typer.Option(
-            "--map",
-            help="The component's labels in the words of the data: PERSON=PER,GPE=LOC,DATE= or a .json or .tsv file",
-        ),
-    ] = None
+    label_map: LabelMap = None
     allow_unknown: Annotated[
         bool, typer.Option("--allow-unknown", help="Go on where the component knows few of the gold labels")
     ] = False
@@ -168,16 +168,34 @@ class FitOptions(Options):
     silent: Silent = True
     overrides: Mapping[str, Any] | None = None
 
+    def check_options(self) -> None:
+        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
+        if bool(self.statistics) == (self.data is not None):
+            raise calib_error("C433", option="--from", given="DATA")
+        of_documents = {"--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--event": self.event in UNIT_EVENTS}
+        for option, given in of_documents.items():
+            if self.statistics and given:
+                raise calib_error("C435", option=option)
+
+    def examples(self, nlp: Language) -> list[Example]:
+        """Of DATA, which must be given."""
+        assert self.data is not None
+        return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+
     def given(self) -> dict[str, Any]:
         """With --no-context, which is more than a flag that is off."""
         return super().given() | ({} if self.context is None else {"context": self.context})
+
+
+class FitCommand(WithOverrides, TakesStatistics):
+    """With dotted settings, and statistics in the place of DATA."""
 
 
 @command(
     FitOptions,
     does="Learn calibrated probabilities from held-out gold",
     example="en_core_web_sm dev.spacy ./calibrated",
-    kind=WithOverrides,
+    kind=FitCommand,
 )
 def fit(options: FitOptions) -> Calibrator:
     """
@@ -196,63 +214,50 @@ def fit(options: FitOptions) -> Calibrator:
     from .shared.atomic import write_folder
 
     event = take_event(options.given())
-    nlp, calib, own = prepare(options)
-    examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
+    collected = read_fit_statistics(options.statistics) if options.statistics else None
+    nlp, calib, own = prepare(options, collected)
     counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data)
-    fit_pipe(
-        nlp,
-        calib,
-        examples,
-        counts,
-        counted_on=str(options.train_data and shown_path(Path(options.train_data.name))),
-        silent=options.silent,
-        n_process=options.n_process,
-        max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN,
-    )
+    told: dict[str, Any] = {
+        "counted_on": str(options.train_data and shown_path(Path(options.train_data.name))),
+        "max_unknown": 1.0 if options.allow_unknown else MOST_UNKNOWN,
+    }
+    if collected is not None:
+        fit_on_statistics(calib, collected, counts, **told)
+    else:
+        examples = options.examples(nlp)
+        fit_pipe(nlp, calib, examples, counts, silent=options.silent, n_process=options.n_process, **told)
     check_held_out(calib.fit_info.held_out, calib.fit_info.method, calib.fit_info.row_unit)
     check_sets(calib.fit_info)
     asked = None
     if event is not None:
-        again = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
-        asked = fit_event(nlp, calib, event, again, silent=options.silent)
+        asked = fit_event(nlp, calib, event, options.examples(nlp), silent=options.silent)
     write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
     if not options.silent:
         tell(nlp, calib, own, options, asked)
     return calib
 
 
-def prepare(options: FitOptions) -> tuple[Language, Calibrator, str | None]:
-    """The pipeline with a calib pipe in its place, not fitted yet; and the name of the pipe of the pipeline whose settings it took over.
+def prepare(options: FitOptions, collected: FitStatistics | None = None) -> tuple[Language, Calibrator, str | None]:
+    """See `new_calib`, with the place of the output looked at before. collected (FitStatistics | None): What it is to be fitted on.
 
     RAISES CalibError: a fault of the options, the files, the pipeline or the settings.
     """
-    from ..pairs.label_map import read_map
-
     given = options.given()
-    event = take_event(given)
-    import_user_code(options.code)
-    check_settings(given)
-    table = None if options.label_map is None else read_map(options.label_map)
-    base = None if options.config is None else settings_from_file(options.config)
-    read = [path for data in (options.data, options.train_data) if data is not None for path in (data, *data_files(data))]
-    check_pipeline_folder(options.output, options.force, inputs=[*read, options.config, options.code], model=options.model)
-    use_gpu(options.gpu_id)
-    nlp, unreadable = load_readable(options.model)
-    own = own_block(nlp, options.attr, options.component) if base is None else None
-    name, settings = pipe_settings(base or own, given, options.overrides)
-    if not options.second_pass:
-        nlp = with_inline_recognizer(nlp, options.model, settings["source"].get("component", ""), unreadable)
-    complete_source(nlp, settings, given, options.second_pass)
-    older = map_of_pipe(nlp, name)
-    calib = add_calib(nlp, name, settings)
+    if collected is not None:
+        given = as_collected(collected.identity, given)
+    take_event(given)
+    sources = [data for data in (options.data, options.train_data) if data is not None]
+    read = [path for data in sources for path in (data, *data_files(data))]
+    inputs = [*read, *options.statistics, options.config, options.code]
+
+    def check() -> None:
+        check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model)
+
+    nlp, calib, own = new_calib(options, given, check)
+    event = take_event(options.given())
     check_event_fits(calib, event)
     drop_events(nlp, calib, event)
-    map_labels(calib, older if table is None else table)
-    annotation = calib.source.annotation(calib.lookup.component())
-    wanted = "left out for a component that finds sentences"
-    check_option("--gold-preproc", not (options.gold_preproc and annotation.name == "sent"), wanted, "it")
-    check_whole_documents(annotation.unit, options.gold_preproc)
-    return nlp, calib, own and own[0]
+    return nlp, calib, own
 
 
 def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions, asked: EventPipe | None) -> None:

@@ -13,9 +13,10 @@ from ..pairs.documents import DOCUMENT
 from .fitting.adapt_output import adaptation_line
 from .fitting.context import context_line, show_context, show_span_context
 from .fitting.fit_event import show_event
-from .fitting.fit_output import print_fit_tables, words_of_spans
+from .fitting.fit_output import print_fit_tables, sampled_line, words_of_spans
 from .fitting.promises import name_tags
 from .shared.command import Options, command
+from .shared.from_statistics import describe_statistics, holds_statistics, read_any
 from .shared.loading import open_model
 from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
@@ -49,7 +50,8 @@ class InfoOptions(Options):
 def info(options: InfoOptions) -> dict[str, Any]:
     """
     Show what the fitted calib pipes of a pipeline hold: source, groups with
-    their tags and frequencies, method, size of the fit data, versions.
+    their tags and frequencies, method, size of the fit data, versions. Of a
+    file that `calib collect` wrote it tells whose statistics it holds.
 
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency; "events" where
         event pipes read its scores: what each learned.
@@ -59,6 +61,8 @@ def info(options: InfoOptions) -> dict[str, Any]:
     from ..pipe.fitted import fitted_pipes
 
     check_files(wanted_output(options.output), options.force, inputs=[options.code], model=options.model)
+    if holds_statistics(options.model):
+        return tell_statistics(options)
     nlp = open_model(options.model, code=options.code)
     pipes = fitted_pipes(nlp)
     result = {pipe.name: describe(pipe) for pipe in pipes}
@@ -75,6 +79,20 @@ def info(options: InfoOptions) -> dict[str, Any]:
                     show_event(one.name, one.info)
 
     deliver(result, show_all, output=options.output, format=options.format, silent=options.silent)
+    return result
+
+
+def tell_statistics(options: InfoOptions) -> dict[str, Any]:
+    """What a file of statistics holds, see `collect.describe`. RAISES C427, C429: it cannot be read."""
+    result = describe_statistics(read_any([Path(options.model)]))
+
+    def show_statistics() -> None:
+        msg.divider(Path(options.model).name)
+        shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in result["shards"]]
+        facts = {**result, "labels": ", ".join(result["labels"]), "shards": ", ".join(shards)}
+        print_table({key.replace("_", " ").capitalize(): value for key, value in facts.items()})
+
+    deliver(result, show_statistics, output=options.output, format=options.format, silent=options.silent)
     return result
 
 
@@ -129,6 +147,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Intervals": "Venn-Abers" if info.intervals else "none",
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
+        **({} if info.sampled is None else {"Sampled": sampled_line(info.sampled)}),
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }

@@ -84,7 +84,14 @@ def test_what_is_read_is_called_data_everywhere(command):
     if command.endswith("-scores"):  # files of scores are no data that a pipeline reads
         assert names in (["SCORES", "OUTPUT"], ["CALIBRATOR", "SCORES", "OUTPUT"])
         return
-    assert names in (["MODEL"], ["MODEL", "DATA"], ["MODEL", "OUTPUT"], ["MODEL", "DATA", "OUTPUT"], ["OUTPUT"])
+    assert names in (
+        ["MODEL"],
+        ["MODEL", "DATA"],
+        ["MODEL", "OUTPUT"],
+        ["MODEL", "DATA", "OUTPUT"],
+        ["MODEL", "DATA", "STATS"],
+        ["OUTPUT"],
+    )
 
 
 @pytest.mark.parametrize("command", OURS)

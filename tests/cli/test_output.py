@@ -19,6 +19,7 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, sco
     """Command -> arguments that work."""
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
+        "collect": [model, dev, tmp_path / "statistics.npz"],
         "evaluate": [calibrated, test_file],
         "info": [calibrated],
         "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],

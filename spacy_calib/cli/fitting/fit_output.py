@@ -31,6 +31,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+    if info.sampled is not None:
+        msg.info(f"A sample was looked at: {sampled_line(info.sampled)}")
     warn_of_promises(info)
     warn_of_held_out(info.held_out, info.row_unit)
     if info.selection:
@@ -40,6 +42,13 @@ def show_fit(calib: Calibrator, output: Path) -> None:
         if info.spans is not None:
             msg.info(f"Context of {several} {context_line(info.spans.context)}")
     print_fit_tables(info)
+
+
+def sampled_line(sampled: Mapping[str, Any]) -> str:
+    """What was looked at document by document, and what all pairs were counted for."""
+    tables = ", ".join(sampled["tables"])
+    rest = f"; {tables} of all pairs" if tables else "; nothing of all pairs"
+    return f"{sampled['documents']:,} documents one by one ({sampled['pairs']:,} pairs){rest}"
 
 
 def words_of_spans(info: FitInfo) -> tuple[str, str]:

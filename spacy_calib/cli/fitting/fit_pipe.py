@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...calibration.sufficiency import HeldOut
     from ...context.familiarity import WordCounts
     from ...pipe.component import Calibrator
+    from ...statistics.collected import FitStatistics
 
 
 class GoldCounts(NamedTuple):
@@ -60,20 +61,33 @@ def fit_pipe(
 
     RAISES: see `ready_to_read` and `Calibrator.fit`.
     """
+    calib.fit(
+        ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process),
+        counts and counts.tags,
+        **_arguments(calib, counts, counted_on, max_unknown),
+    )
+
+
+def fit_on_statistics(
+    calib: Calibrator, collected: FitStatistics, counts: GoldCounts | None, *, counted_on: str = "", max_unknown: float = 1.0
+) -> None:
+    """Fit on what `calib collect` gathered. RAISES: see `Calibrator.fit_statistics`."""
+    calib.fit_statistics(collected, counts and counts.tags, **_arguments(calib, counts, counted_on, max_unknown))
+
+
+def _arguments(calib: Calibrator, counts: GoldCounts | None, counted_on: str, max_unknown: float) -> dict[str, Any]:
+    """See FitArguments."""
     from ...pipe.scorer import scorer_like
 
-    ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     n_bins = scorer_like(calib.scorer).n_bins
-    calib.fit(
-        ready,
-        counts and counts.tags,
-        span_counts=counts and counts.spans,
-        min_pairs=n_bins,
-        counted_on=counted_on,
-        n_bins=n_bins,
-        max_unknown=max_unknown,
-        word_counts=counts and counts.words,
-    )
+    return {
+        "span_counts": counts and counts.spans,
+        "min_pairs": n_bins,
+        "counted_on": counted_on,
+        "n_bins": n_bins,
+        "max_unknown": max_unknown,
+        "word_counts": counts and counts.words,
+    }
 
 
 def ready_to_read(

@@ -162,7 +162,7 @@ class Command(Generic[P, R]):
             with user_errors():
                 more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
                 make: Any = self.options
-                options = make(**given, **more)
+                options = make(**{**given, **more})
                 code = self.exit_code(options, self.run(options))
             if code:
                 raise typer.Exit(code)

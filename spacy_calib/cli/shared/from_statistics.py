@@ -5,14 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import click
 import typer
 
 from ...errors import calib_error
 from .command import MORE_OPTIONS, CalibCommand
 
+if TYPE_CHECKING:
+    from ...statistics.collected import FitStatistics
+
+# Newer versions of typer have a click of their own.
+_UsageError: Any = typer.BadParameter.__base__
 S = TypeVar("S")
 SUFFIX = ".npz"
 
@@ -43,15 +47,17 @@ class TakesStatistics(CalibCommand):
         more = ctx.meta.setdefault(MORE_OPTIONS, {})
         more |= dict.fromkeys(self.replaced, _nothing)
         others, held = split_values(self.several, args)
+        if len(held) > 1 and not held[-1].endswith(SUFFIX) and not Path(held[-1]).exists():
+            others, held = [*others, held[-1]], held[:-1]  # where the output will be
         try:
             return super().parse_args(ctx, spread(self.several, held, others))
-        except click.MissingParameter:
-            if len(held) < 2:
+        except typer.BadParameter as error:
+            if type(error).__name__ != "MissingParameter" or len(held) < 2:
                 raise
             # The last value is the argument that stands behind them.
             return super().parse_args(ctx, spread(self.several, held[:-1], [*others, held[-1]]))
-        except click.UsageError as error:
-            if "unexpected extra argument" not in error.message:
+        except _UsageError as error:
+            if "unexpected extra argument" not in str(error.message):
                 raise
             raise calib_error("C433", option=self.several, given=self.replaced[0].upper()) from None
 
@@ -93,14 +99,14 @@ def spread(option: str, held: Sequence[str], others: Sequence[str]) -> list[str]
 
 
 def statistics_files(paths: Iterable[Path]) -> list[Path]:
-    """The files at these paths, each once. RAISES C434: there is nothing, or a folder without any."""
+    """The files at these paths. RAISES C434: there is nothing, or a folder without any."""
     found: list[Path] = []
-    for path in paths:
+    for path in map(Path, paths):
         inside = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path] if path.is_file() else []
         if not inside:
             raise calib_error("C434", path=path, wanted=f"a folder with {SUFFIX} files" if path.is_dir() else "a file")
         found += inside
-    return list(dict.fromkeys(found))
+    return found
 
 
 def read_all(paths: Iterable[Path], read: Callable[[bytes, Path], S], merged: Callable[[Sequence[S]], S]) -> S:
@@ -113,6 +119,47 @@ def read_all(paths: Iterable[Path], read: Callable[[bytes, Path], S], merged: Ca
     for path in files[1:]:
         found = merged([found, read(_content(path), path)])
     return found
+
+
+def read_fit_statistics(paths: Iterable[Path]) -> FitStatistics:
+    """What a fit is to learn from. RAISES C425 to C430, C434: the files, and whether they go together."""
+    found = read_any(paths)
+    found.check_complete()
+    return found
+
+
+def read_any(paths: Iterable[Path]) -> FitStatistics:
+    """What the files at these paths hold together, of all shards or of some. RAISES C425 to C427, C429, C430, C434."""
+    from ...statistics.collected import FitStatistics
+
+    return read_all(paths, FitStatistics.from_bytes, FitStatistics.merged)
+
+
+def describe_statistics(found: FitStatistics) -> dict[str, Any]:
+    """What is in a file of statistics, as plain data."""
+    identity = found.identity
+    return {
+        "statistics_for": "fit",
+        "component": identity.component,
+        "layer": identity.layer,
+        "labels": list(identity.labels),
+        "threshold": identity.threshold,
+        "event": identity.event,
+        "weights": identity.weights,
+        "bounded": bool(identity.cells),
+        "documents": found.n_documents,
+        "tokens": found.totals.n_with_gold,
+        "pairs": found.pairs.total,
+        "pairs_in_all": found.size,
+        "sampled_documents": found.sample.readings.n_documents,
+        "sampled_pairs": found.sample.n_pairs,
+        "shards": [vars(shard) for shard in found.shards],
+    }
+
+
+def holds_statistics(path: str) -> bool:
+    """Whether a file of statistics is named, and no pipeline."""
+    return path.endswith(SUFFIX) and Path(path).is_file()
 
 
 def _content(path: Path) -> bytes:

@@ -48,6 +48,13 @@ Bins = Annotated[
     int | None, typer.Option("--bins", "-b", help="Adaptive bins, for binning methods and metrics", show_default="10")
 ]
 Threshold = Annotated[float | None, typer.Option("--threshold", help="Scores below it take no part", show_default="0.01")]
+LabelMap = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        help="The component's labels in the words of the data: PERSON=PER,GPE=LOC,DATE= or a .json or .tsv file",
+    ),
+]
 NewAttr = Annotated[
     str | None, typer.Option("--attr", help="Name of the pipe and prefix of its attributes", show_default="calib")
 ]

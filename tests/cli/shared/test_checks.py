@@ -14,6 +14,7 @@ from tests.cli.conftest import calib, refuses
 ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
     "adapt": ["no_model", "DATA", "OUT"],
+    "collect": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
     "fit-scores": ["no_scores.csv", "OUT"],
     "apply": ["no_model", "DATA", "OUT"],

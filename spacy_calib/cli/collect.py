@@ -1,0 +1,176 @@
+"""`spacy calib collect`: what a fit or a judgement needs of one shard of gold, in a file that adds up with those of other shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..corpus.visible import shown_path
+from ..doc.annotations import ARC_EVENTS
+from ..doc.events import EVENTS
+from ..errors import calib_error
+from .fitting.fit_event import check_event_fits
+from .fitting.fit_pipe import ready_to_read
+from .fitting.new_calib import new_calib
+from .fitting.overrides import WithOverrides
+from .shared.command import Options, choice, command
+from .shared.examples import data_files, read_examples
+from .shared.from_statistics import TakesStatistics, describe_statistics, read_any, statistics_files
+from .shared.options import (
+    Code,
+    Component,
+    DocKey,
+    FirstAttr,
+    Format,
+    GoldPreproc,
+    GpuId,
+    LabelMap,
+    Silent,
+    Threshold,
+)
+from .shared.outputs import Output, check_files
+from .shared.results import print_json
+from .shared.screen import msg
+
+if TYPE_CHECKING:
+    from ..statistics.collected import FitStatistics
+
+
+@dataclass(frozen=True)
+class CollectOptions(Options):
+    """Of which model and shard, and how it is read. merge: Files to add up; model and data are None then."""
+
+    model: Annotated[
+        str | None, typer.Argument(metavar="MODEL", help="Pipeline to calibrate: package name or path; left out beside --merge")
+    ]
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", help="One shard of gold: a .spacy file or a folder of them; left out beside --merge"),
+    ]
+    stats: Annotated[Path, typer.Argument(metavar="STATS", help="File to write the statistics to (.npz)")]
+    _: KW_ONLY
+    merge: Annotated[
+        list[Path], typer.Option("--merge", metavar="STATS...", help="Add up the statistics in these files, or folders of them")
+    ] = field(default_factory=list)
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard",
+            help="Name of the shard; of shards called 1/7 to 7/7 none may be missing later",
+            show_default="DATA",
+        ),
+    ] = None
+    component: Component = None
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Config with a [components.calib] block: which source is read, and how")
+    ] = None
+    threshold: Threshold = None
+    event: Annotated[
+        str | None,
+        choice(
+            (*EVENTS, *ARC_EVENTS),
+            "--event",
+            help="When an entity or an arc counts as right",
+            show_default="exact; of parsers head",
+        ),
+    ] = None
+    granularity: Annotated[
+        str | None, choice(("type", "biluo"), "--granularity", help="Token labels of a recognizer", show_default="type")
+    ] = None
+    label_map: LabelMap = None
+    second_pass: Annotated[
+        bool, typer.Option("--second-pass", help="Leave a recognizer as it is and decode again for the scores")
+    ] = False
+    bounded: Annotated[
+        bool, typer.Option("--bounded", help="Count scores in cells, so that memory and file stay small whatever the corpus")
+    ] = False
+    sample: Annotated[
+        int, typer.Option("--sample", help="Pairs of whole documents that are kept as they are, for choices and scalings")
+    ] = 500_000
+    attr: FirstAttr = None
+    format: Format = "table"
+    gold_preproc: GoldPreproc = False
+    doc_key: DocKey = None
+    n_process: Annotated[int, typer.Option("--n-process", help="Worker processes; recognizers are read in one")] = 1
+    gpu_id: GpuId = -1
+    code: Code = None
+    force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at STATS")] = False
+    silent: Silent = True
+    overrides: Mapping[str, Any] | None = None
+
+    def check_options(self) -> None:
+        """RAISES C433: both DATA and --merge, or neither."""
+        if bool(self.merge) == (self.data is not None) or (self.data is not None and self.model is None):
+            raise calib_error("C433", option="--merge", given="MODEL and DATA")
+
+
+class CollectCommand(WithOverrides, TakesStatistics):
+    """With dotted settings, and files to merge in the place of MODEL and DATA."""
+
+    several = "--merge"
+    replaced = ("model", "data")
+
+
+@command(
+    CollectOptions,
+    does="Gather what a fit needs of one shard; shards add up",
+    example="en_core_web_sm shard1.spacy shard1.npz --shard 1/7",
+    kind=CollectCommand,
+)
+def collect(options: CollectOptions) -> FitStatistics:
+    """
+    Gather what a fit needs of one shard of held-out gold in a file: counts of
+    all pairs, and a sample of whole documents. The files of all shards add up
+    in any order, on any machine, and `calib fit MODEL --from STATS... OUTPUT`
+    learns from them what it would learn from all data at once. --merge adds
+    files up beforehand.
+
+    RETURNS (FitStatistics): What is in the file.
+    RAISES CalibError: every fault of the input.
+    """
+    from .shared.atomic import write_file
+
+    files = statistics_files(options.merge) if options.merge else []
+    found = read_any(files) if files else collected(options)
+    if files:
+        _check_output(options, files)
+    write_file(options.stats, found.to_bytes())
+    if not options.silent:
+        tell(found, options)
+    return found
+
+
+def collected(options: CollectOptions) -> FitStatistics:
+    """The statistics of DATA. RAISES CalibError: every fault of the options, the data, the pipeline or the settings."""
+    from ..pipe.collecting import collect_statistics
+
+    assert options.data is not None
+    files = data_files(options.data)
+    nlp, calib, _ = new_calib(
+        options, options.given(), lambda: _check_output(options, [options.data, *files, options.config, options.code])
+    )
+    check_event_fits(calib, None)
+    examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
+    ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
+    name = options.shard or str(shown_path(options.data))
+    return collect_statistics(calib, ready, name, bounded=options.bounded, sample=options.sample)
+
+
+def _check_output(options: CollectOptions, inputs: Sequence[Path | None]) -> None:
+    """RAISES C054 to C056, C100: STATS may not be written, see `check_files`."""
+    check_files([Output("STATS", options.stats)], options.force, inputs=inputs, model=options.model or "")
+
+
+def tell(found: FitStatistics, options: CollectOptions) -> None:
+    """Print what was gathered."""
+    told = describe_statistics(found)
+    if options.format == "json":
+        print_json({"output": str(options.stats), **told})
+        return
+    msg.good(f"Statistics of {told['documents']:,} documents with {told['pairs']:,} pairs: {options.stats}")
+    if told["sampled_pairs"] < told["pairs_in_all"]:
+        msg.info(f"{told['sampled_documents']:,} of the documents are sampled whole ({told['sampled_pairs']:,} pairs)")
