@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from .formats import ScoredDoc
     from .inputs import Row
 
-# So many texts between two starts of worker processes, whose memory grows meanwhile.
-WITH_WORKERS = 10_000
-
 
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
     """What there are rows of for a calib pipe; the first is the one that is meant where nothing is said."""
@@ -73,8 +70,7 @@ def pipes_needed(nlp: Language, pipes: Sequence[Calibrator], unit: str, whole: b
 
 def scored(nlp: Language, rows: Iterable[Row], batch_size: int | None, n_process: int) -> Iterator[ScoredDoc]:
     """The texts through the pipeline, rows without text left out: what is wanted of a Doc has to be taken from it before the next one is asked for."""
-    from ...doc.zones import IN_ZONE, pipe_in_zones
+    from ...doc.zones import pipe_in_zones
 
     items = ((row.text, row) for row in rows if row.text is not None)
-    in_zone = IN_ZONE if n_process == 1 else WITH_WORKERS
-    return pipe_in_zones(nlp, items, batch_size=batch_size, n_process=n_process, in_zone=in_zone)
+    return pipe_in_zones(nlp, items, batch_size=batch_size, n_process=n_process)
