@@ -12,8 +12,9 @@ import typer
 from .shared.checks import check_confidence, check_option
 from .shared.command import choice, command
 from .shared.examples import data_files
-from .shared.options import Format, OnlyAttr, Texts
+from .shared.options import Format, IdColumn, OnlyAttr, TextColumn, Texts
 from .shared.outputs import Output
+from .shared.records import FIELDS
 from .shared.results import deliver, write_pieces
 from .shared.run import Run
 from .shared.screen import msg, number, print_table
@@ -72,6 +73,8 @@ class CountOptions(Run):
     draws: Annotated[int, typer.Option("--draws", help="Clusterings of each document, for what entities do")] = 200
     seed: Annotated[int, typer.Option("--seed", help="Seed of these draws")] = 0
     attr: OnlyAttr = None
+    text_column: TextColumn = FIELDS.text
+    id_column: IdColumn = FIELDS.id
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON or CSV file for the counts")] = None
     plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG file for the picture; needs --by")] = None
     format: Format = "table"
@@ -131,7 +134,7 @@ def count(run: CountOptions) -> dict[str, Any]:
 
         figure_class()
     if run.by is not None:
-        check_groups(run.data, run.by, run.every)
+        check_groups(run.data, run.by, run.every, run.fields)
     nlp = run.begin()
     pipes, queries = ask(run, nlp)
     held = gather_texts(run, nlp, pipes, queries, run.data)
@@ -204,7 +207,7 @@ def gather_texts(
 
     for pipe in pipes:
         check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-    examples = stream_examples(nlp, path, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.by)
+    examples = stream_examples(nlp, path, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.by, fields=run.fields)
     seen, first = Seen(pipes), [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
     gathering = Gathering(queries, None if gold else run.by, run.every, path, gold)
 

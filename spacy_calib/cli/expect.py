@@ -15,7 +15,8 @@ from .shared.command import command
 from .shared.examples import data_files
 from .shared.expected import show
 from .shared.gold import check_gold_of_corpus
-from .shared.options import FirstAttr, Format, Texts
+from .shared.options import FirstAttr, Format, IdColumn, TextColumn, Texts
+from .shared.records import FIELDS
 from .shared.results import deliver
 from .shared.run import Run
 from .shared.scoring import score
@@ -40,6 +41,8 @@ class ExpectOptions(Run):
     data: Texts
     _: KW_ONLY
     attr: FirstAttr = None
+    text_column: TextColumn = FIELDS.text
+    id_column: IdColumn = FIELDS.id
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -227,7 +230,9 @@ def labelled_documents(
     RAISES C030: they have no labels of the component. C075, C151: no token got a score, or the component knows none of the labels.
     """
     noted, watch = Noted(), watch_for(pipe)
-    examples = noted.over(stream_examples(nlp, gold, gold_preproc=run.gold_preproc, doc_key=run.doc_key), annotation)
+    examples = noted.over(
+        stream_examples(nlp, gold, gold_preproc=run.gold_preproc, doc_key=run.doc_key, fields=run.fields), annotation
+    )
     corpus = score(nlp, pipe, watch.over(examples), n_process=run.n_process, silent=run.silent, what="Scoring --gold")
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)

@@ -18,9 +18,12 @@ from .shared.command import choice, command
 from .shared.options import (
     FORMATS,
     FirstAttr,
+    IdColumn,
+    TextColumn,
     Texts,
 )
 from .shared.outputs import Output
+from .shared.records import FIELDS
 from .shared.results import json_pieces, print_exact, print_json, write_pieces, write_text
 from .shared.run import Run
 from .shared.scored import ScoredModel, scored_models
@@ -90,6 +93,8 @@ class RankOptions(Run):
         None
     )
     attr: FirstAttr = None
+    text_column: TextColumn = FIELDS.text
+    id_column: IdColumn = FIELDS.id
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random order")] = 0
 
     def check_options(self) -> None:

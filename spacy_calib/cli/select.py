@@ -15,7 +15,8 @@ from .selecting.showing import show_batch
 from .selecting.writing import batch_docs, write_batch
 from .shared.checks import check_option
 from .shared.command import choice, command
-from .shared.options import FirstAttr, Format, Texts
+from .shared.options import FirstAttr, Format, IdColumn, TextColumn, Texts
+from .shared.records import FIELDS
 from .shared.results import deliver
 from .shared.run import Run
 
@@ -91,6 +92,8 @@ class SelectOptions(Run):
     ] = field(default_factory=list)
     seed: Annotated[int, typer.Option("--seed", help="Of --by random and --for adapt")] = 0
     attr: FirstAttr = None
+    text_column: TextColumn = FIELDS.text
+    id_column: IdColumn = FIELDS.id
     output: Annotated[
         Path | None,
         typer.Option(
@@ -178,6 +181,6 @@ def select(run: SelectOptions) -> dict[str, Any]:
         found = choose_from_blocks(run.score_blocks(nlp, pipe), run, tags)
     result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
     if run.output is not None:
-        write_batch(run.output, result, lambda: batch_docs(nlp, pipe, run.data, found, silent=run.silent))
+        write_batch(run.output, result, lambda: batch_docs(nlp, pipe, run.data, found, run.fields, silent=run.silent))
     deliver(result, lambda: show_batch(result, run.output), output=None, format=run.format, silent=run.silent)
     return result

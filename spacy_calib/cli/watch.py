@@ -12,7 +12,8 @@ import typer
 from ..errors import calib_error
 from .shared.checks import check_confidence, check_option
 from .shared.command import choice, command
-from .shared.options import TEXTS, FirstAttr, Format
+from .shared.options import TEXTS, FirstAttr, Format, IdColumn, TextColumn
+from .shared.records import FIELDS, Fields
 from .shared.results import deliver
 from .shared.run import Run
 from .shared.screen import msg, number, print_table
@@ -41,6 +42,8 @@ class WatchOptions(Run):
     ]
     _: KW_ONLY
     attr: FirstAttr = None
+    text_column: TextColumn = FIELDS.text
+    id_column: IdColumn = FIELDS.id
     window: Annotated[int | None, typer.Option("--window", help="Documents of a window", show_default=str(DOCUMENTS))] = None
     date: Annotated[
         str | None, typer.Option("--date", metavar="KEY", help="Windows by date: key of the lines of .jsonl, or of their meta")
@@ -115,7 +118,7 @@ def watch(run: WatchOptions) -> dict[str, Any]:
         for flag, given in (("--window", run.window), ("--date", run.date), ("--part", run.part)):
             check_option(flag, given is None, "left out where DATA holds windows", given)
     elif run.date is not None:
-        check_dates(run.data, run.date, str(run.window_of_texts))
+        check_dates(run.data, run.date, str(run.window_of_texts), run.fields)
     from ..doc.annotations import plain_name
 
     nlp, pipe = run.open()
@@ -148,7 +151,7 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     return result
 
 
-def check_dates(path: Path, key: str, every: str) -> None:
+def check_dates(path: Path, key: str, every: str, fields: Fields = FIELDS) -> None:
     """Look at all dates before the work begins. (Those of a FIFO, which can be read once only, are looked at as they come.)
 
     RAISES C241: a file cannot have dates. C242: a line has none. C074: see `read_texts`.
@@ -160,7 +163,7 @@ def check_dates(path: Path, key: str, every: str) -> None:
         if suffix_of(file) not in KEYED:
             raise calib_error("C241", path=file)
         if file.is_file():
-            for _, origin in read_texts(file, key):
+            for _, origin in read_texts(file, key, fields):
                 _date(origin, file, key, every)
 
 
@@ -212,7 +215,9 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
                 when = _date(example.reference.user_data[ORIGIN], run.data, run.date, str(monitor.window))
             monitor.update(example.predicted, when)
 
-    examples = stream_examples(nlp, run.data, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.date)
+    examples = stream_examples(
+        nlp, run.data, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.date, fields=run.fields
+    )
     for _ in read_through(
         nlp,
         examples,

@@ -19,6 +19,7 @@ from ...expect.effects import Effects
 from ...expect.prediction_powered import Known
 from ...pairs.documents import DocumentNumbers
 from ...types import Floats, Ints
+from ..shared.records import FIELDS, Fields
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -319,7 +320,7 @@ def group_of(origin: dict[str, Any], path: Path, key: str, every: str | None) ->
     return str(given).strip()
 
 
-def check_groups(path: Path, key: str, every: str | None) -> None:
+def check_groups(path: Path, key: str, every: str | None, fields: Fields = FIELDS) -> None:
     """Look at all texts before the work begins. (A file of gold, and a FIFO, are looked at as they come.)
 
     RAISES C397: see `group_of`. C074: see `read_texts`.
@@ -329,5 +330,5 @@ def check_groups(path: Path, key: str, every: str | None) -> None:
 
     for file in text_files(path):
         if file.suffix not in GOLD_SUFFIXES and file.is_file():
-            for _, origin in read_texts(file, key):
+            for _, origin in read_texts(file, key, fields):
                 group_of(origin, file, key, every)

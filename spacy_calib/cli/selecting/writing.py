@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..shared.examples import run_pipes
+from ..shared.records import FIELDS, Fields
 from ..shared.results import write_json
 from ..shared.scoring import pipes_to_run
 from ..shared.texts import stream_examples
@@ -37,7 +38,9 @@ def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[
         write_file(path, (jsonl_bytes if path.suffix == ".jsonl" else csv_bytes)(result["rows"]))
 
 
-def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, silent: bool) -> list[Doc]:
+def batch_docs(
+    nlp: Language, pipe: Calibrator, data: Path, found: Found, fields: Fields = FIELDS, *, silent: bool
+) -> list[Doc]:
     """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
     of every Doc, so that a pool of any length fits into memory.
     """
@@ -47,7 +50,7 @@ def batch_docs(nlp: Language, pipe: Calibrator, data: Path, found: Found, *, sil
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["doc"], []).append(row)
-    examples = stream_examples(nlp, data, wanted=rows_of)
+    examples = stream_examples(nlp, data, wanted=rows_of, fields=fields)
     done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=silent, what="Reading the batch")
     docs: dict[int, Doc] = {}
     for number, example in zip(sorted(rows_of), done, strict=True):

@@ -14,6 +14,7 @@ from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold, 
 from .loading import open_model
 from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
+from .records import FIELDS, Fields
 from .scoring import score, score_blocks
 from .seen import seen_by, watch_for
 from .texts import holds_gold, stream_examples, text_files
@@ -45,8 +46,10 @@ class Run(Options):
     model: CalibratedModel
     data: Gold
     _: KW_ONLY
-    # Each command says in its own words what these two mean there.
+    # Each command says in its own words what these mean there, if it has them.
     attr: str | None = None
+    text_column: str = FIELDS.text
+    id_column: str = FIELDS.id
     output: Path | None = None
     gold_preproc: GoldPreproc = False
     doc_key: DocKey = None
@@ -55,6 +58,11 @@ class Run(Options):
     code: Code = None
     force: ForceFile = False
     silent: Silent = True
+
+    @property
+    def fields(self) -> Fields:
+        """What text and id are called in DATA."""
+        return Fields(self.text_column, self.id_column)
 
     def outputs(self) -> list[Output]:
         """The files that the command writes."""
@@ -130,7 +138,9 @@ class Run(Options):
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         watch, gold = watch_for(pipe), holds_gold(self.data)
-        examples = also(stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key))
+        examples = also(
+            stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, fields=self.fields)
+        )
         if judge:
             examples = watch.over(examples)
         n_process, silent = self.n_process, self.silent
@@ -147,7 +157,7 @@ class Run(Options):
         sentences (bool): Whether sentences have to be found too. RAISES C075: no token got a score.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        examples = stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key)
+        examples = stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, fields=self.fields)
         gold, silent = holds_gold(self.data), self.silent
         yield from score_blocks(
             nlp, pipe, examples, sentences=sentences, n_process=self.n_process, silent=silent, what=what, gold=gold

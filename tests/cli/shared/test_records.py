@@ -11,6 +11,7 @@ import spacy
 from spacy_calib.cli.shared.records import Fields, read_records
 from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
 from spacy_calib.errors import CalibError
+from tests.cli.conftest import calib, refuses
 
 RECORDS = [{"text": "The dog runs.", "id": 7}, {"text": None, "id": 8}, {"text": " ", "id": 9}, {"text": "A cat.", "id": None}]
 
@@ -107,3 +108,26 @@ def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
         list(read_texts(tmp_path / "a.parquet"))
     with pytest.raises(CalibError, match="b.jsonl.zst needs pyarrow to be unpacked"):
         list(read_texts(tmp_path / "b.jsonl.zst"))
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("expect", ["--format", "json"]),
+        ("rank", ["--format", "json"]),
+        ("select", ["--max-words", 20, "--output", "batch.spacy", "--force"]),
+        ("watch", ["--window", 10, "--format", "json"]),
+        ("watch", ["--date", "day", "--every", "month", "--format", "json"]),
+        ("count", ["--query", "text=the", "--by", "day", "--every", "year", "--format", "json"]),
+    ],
+)
+def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_columns(command, options, calibrated, tmp_path):
+    texts = ["the dog saw a cat .", None, "a red duck eats .", "every run saw light ."] * 20
+    days = [datetime.date(2024, 1 + number // 40, 3) for number in range(len(texts))]
+    file = write_parquet(tmp_path / "a.parquet", {"body": texts, "key": list(range(len(texts))), "day": days})
+    given = [tmp_path / option if str(option).endswith(".spacy") else option for option in options]
+    outcome = calib(command, calibrated, file, "--text-column", "body", "--id-column", "key", *given)
+    assert outcome.code == 0, outcome.text
+    refuses(
+        calib(command, calibrated, file, *given), "has no column 'text'; it has: body, key, day. Name the one that is meant"
+    )
