@@ -76,10 +76,10 @@ def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike, weights: ArrayLik
     """What a metric gives, as a plain number. weights (ArrayLike | None): Whole numbers; see `why_not_weighted` for where it is None with them."""
     if weights is None:
         value = metric(scores, hits)
-    elif getattr(metric, "weighted", False):
-        value = metric(scores, hits, weights)
     elif hasattr(metric, "losses"):
         value = mean_loss(np.asarray(metric.losses(scores, hits)), weights) if np.size(scores) else None
+    elif getattr(metric, "weighted", False):
+        value = metric(scores, hits, weights)
     elif why_not_weighted(metric, weights):
         value = None
     else:
