@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..pairs.documents import counted
-from .applying.formats import FORMATS, SUFFIXES, RowWriter, check_format, format_of
+from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, check_format, format_of
 from .applying.shards import Shards
 from .shared.checks import check_option
 from .shared.command import Options, choice, command
 from .shared.options import (
-    FORMATS as PRINTED,
-)
-from .shared.options import (
+    FORMATS,
     CalibratedModel,
     Code,
     GpuId,
@@ -70,7 +68,7 @@ class ApplyOptions(Options):
     format: Annotated[
         str | None,
         choice(
-            (*PRINTED, *FORMATS),
+            (*FORMATS, *FILE_FORMATS),
             "--format",
             help="How rows are written; table and json: how it is told what was done",
             show_default="table, and shards of parquet",
@@ -108,9 +106,9 @@ class ApplyOptions(Options):
     @property
     def form(self) -> str:
         """How rows are written."""
-        if self.format in FORMATS:
+        if self.format in FILE_FORMATS:
             return self.format
-        return (format_of(self.output) if self.one_file else None) or FORMATS[0]
+        return (format_of(self.output) if self.one_file else None) or FILE_FORMATS[0]
 
     @property
     def fields(self) -> Fields:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Format -> what its files end in.
 SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "csv": ".csv", "spacy": ".spacy"}
-FORMATS = tuple(SUFFIXES)
+FILE_FORMATS = tuple(SUFFIXES)
 # So many rows are written at once.
 _ROWS = 50_000
 ScoredDoc = tuple["Doc", "Row"]

@@ -72,5 +72,6 @@ def scored(nlp: Language, rows: Iterable[Row], batch_size: int | None, n_process
     """The texts through the pipeline, rows without text left out: what is wanted of a Doc has to be taken from it before the next one is asked for."""
     from ...doc.zones import pipe_in_zones
 
-    items = ((row.text, row) for row in rows if row.text is not None)
+    # What goes with a text is sent to the worker and back: not the text once more.
+    items = ((row.text, row._replace(text=None)) for row in rows if row.text is not None)
     return pipe_in_zones(nlp, items, batch_size=batch_size, n_process=n_process)

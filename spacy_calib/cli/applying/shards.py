@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import calib_error
-from ..shared.atomic import remove_leftovers, write_chunks
+from ..shared.atomic import write_chunks
 from ..shared.outputs import as_sentence
 from ..shared.results import write_json
 from .formats import SUFFIXES, format_of
@@ -72,10 +72,6 @@ class Shards:
             self.folder.mkdir(parents=True, exist_ok=True)
             if not manifest.exists():
                 write_json(manifest, self.manifest())
-            for number in range(len(self)):
-                if not self.file(number).exists():
-                    remove_leftovers(self.file(number))
-                    break
 
     def manifest(self) -> dict[str, Any]:
         from ...doc.score_rows import COLUMNS
