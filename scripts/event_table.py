@@ -1,0 +1,126 @@
+"""Events of units judged on data: forecasts of a calib_event pipe beside the product of token scores and the units' own scores, in squared loss.
+
+    python scripts/event_table.py en_core_web_sm dev.spacy test.spacy --component tagger --event Spans --chunks
+    python scripts/event_table.py en_core_web_sm dev.spacy test.spacy --component parser --event Arc
+    python scripts/event_table.py training/ner dev.spacy test.spacy --component ner --event Entity
+
+A calib pipe of COMPONENT is fitted on FIT, then the event pipe, on scores that did not see the document; held-out documents of FIT choose its forecaster. TEST is judged
+once. --chunks puts the noun chunks into doc.spans for the event Spans. Differences have 95 % intervals by document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Corpus, Example
+from tqdm import tqdm
+
+import spacy_calib
+from spacy_calib.doc.attributes import span_raw, span_score
+from spacy_calib.doc.unit_events import UNKNOWN
+from spacy_calib.events.parts import split_loss
+from spacy_calib.metrics.proper import squared_losses
+from spacy_calib.metrics.resampling import resample_mean
+from spacy_calib.pipe.event import EventPipe
+from spacy_calib.pipe.held_out import HeldOutScores
+
+CHUNKS = "noun_chunks"
+EVENTS: dict[str, dict[str, Any]] = {
+    "Sentence": {"@calib_events": "spacy-calib.Sentence.v1"},
+    "Spans": {"@calib_events": "spacy-calib.Spans.v1", "key": CHUNKS},
+    "Entity": {"@calib_events": "spacy-calib.Entity.v1"},
+    "Arc": {"@calib_events": "spacy-calib.Arc.v1"},
+}
+
+
+def add_chunks(doc: Doc) -> Doc:
+    doc.spans[CHUNKS] = list(doc.noun_chunks)
+    return doc
+
+
+def read(nlp: Language, file: Path, chunks: bool) -> list[Example]:
+    """Examples whose predicted Docs have been through the pipeline."""
+    examples = list(Corpus(file)(nlp))
+    docs = nlp.pipe(example.predicted for example in examples)
+    for example, doc in tqdm(zip(examples, docs, strict=True), total=len(examples), desc=file.name, disable=None):
+        example.predicted = add_chunks(doc) if chunks else doc
+    return examples
+
+
+def own_scores(pipe: EventPipe, examples: Iterable[Example]) -> dict[str, Any]:
+    """The raw and calibrated score that the calib pipe itself gives each unit that was judged; {} where it scores no such units."""
+    raw, calibrated = [], []
+    for example in examples:
+        asked = pipe.ask(example.predicted)
+        right = np.full(len(example.predicted), UNKNOWN)  # of events that do not look at the labels of tokens
+        answers = pipe.event.judge(example, asked.spans, right).tolist() if asked.spans else []
+        for span, answer in zip(asked.spans, answers, strict=True):
+            if answer != UNKNOWN:
+                raw.append(span_raw(span, pipe.attr))
+                calibrated.append(span_score(span, pipe.attr))
+    known = bool(raw) and None not in raw and None not in calibrated
+    return {"own score, raw": np.array(raw), "own score, calibrated": np.array(calibrated)} if known else {}
+
+
+def judge(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
+    """Print the table, and give it back as plain data."""
+    found, _ = pipe.gather(examples)
+    scores = {"product, raw": found.units.raw, "product, calibrated": found.units.own}
+    own = own_scores(pipe, examples)
+    if own and len(own["own score, raw"]) == len(found.hits):
+        scores |= own
+    forecasts = pipe.learned.forecast(found.units)
+    losses = squared_losses(forecasts, found.hits)
+    print(
+        f"\n{pipe.event.what}: {len(found.hits):,} {pipe.event.called[1]}, {found.hits.mean():.1%} yes; {pipe.learned.info and pipe.learned.info.chosen}\n"
+    )
+    print("| P(yes) | squared loss | calibration | sharpness | forecast less it |\n| --- | ---: | ---: | ---: | --- |")
+    result: dict[str, Any] = {}
+    for name, values in {**scores, "forecast": forecasts}.items():
+        parts = split_loss(np.clip(values, 0.0, 1.0), found.hits)
+        assert parts is not None
+        result[name] = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
+        shown = ""
+        if name != "forecast":
+            drawn = resample_mean(losses - squared_losses(values, found.hits), found.documents)
+            assert drawn is not None
+            less = drawn.interval()
+            result[name] |= less.to_dict()
+            shown = f"{less.estimate:+.4f} ({less.low:+.4f} to {less.high:+.4f})"
+        print(f"| {name} | {parts.loss:.4f} | {parts.calibration:.4f} | {parts.sharpness:.4f} | {shown} |")
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("fit", type=Path)
+    parser.add_argument("test", type=Path)
+    parser.add_argument("--component", required=True)
+    parser.add_argument("--event", choices=tuple(EVENTS), required=True)
+    parser.add_argument("--chunks", action="store_true")
+    parser.add_argument("--output", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        calib = spacy_calib.fit(given.model, given.fit, Path(folder) / "model", component=given.component)
+        nlp = spacy.load(Path(folder) / "model")
+    examples = read(nlp, given.fit, given.chunks)
+    pipe: Any = nlp.add_pipe("calib_event", config={"attr": calib.attr, "event": EVENTS[given.event]}, last=True)
+    pipe.fit(examples, HeldOutScores(calib))
+    with nlp.select_pipes(disable=["calib_event"]):
+        result = judge(pipe, read(nlp, given.test, given.chunks))
+    if given.output is not None:
+        given.output.write_text(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
