@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,7 +88,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
         if not options.silent:  # `show_adaptation` says them
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN)
-    again = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
+    again = partial(read_examples, nlp, options.data, options.gold_preproc, options.doc_key)
     events = follow_events(nlp, calib, again, silent=options.silent)
     write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
     if not options.silent:

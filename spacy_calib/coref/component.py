@@ -72,7 +72,8 @@ class CoreferenceResolver(AnnotatingPipe):
     learn_on (str): The mentions to learn from: those of the "gold", or those that are "found", of which some are none in the gold.
     clusters (str): "best" takes the likeliest antecedent of each mention, "sample" of 100 clusterings the one nearest to the pair probabilities.
     threshold (float): Pairs of lower probability are not kept. recalibrator (Recalibrator | None): Makes pair probabilities true, by kind of pair, from
-        the documents that cross-validation held out; None leaves them. context (bool): Whether it looks at how large the clusters are expected to be, too.
+        the documents that cross-validation held out; None leaves them. context (bool): With ten documents or more a logistic regression on kinds, distance and
+        expected sizes of clusters does so in its place.
     RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
     """
 

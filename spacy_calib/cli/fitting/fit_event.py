@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...doc.unit_events import UNIT_EVENTS
@@ -66,17 +66,20 @@ def fit_event(nlp: Language, calib: Calibrator, event: str, examples: list[Examp
     return made
 
 
-def follow_events(nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool) -> dict[str, dict[str, Any]]:
+def follow_events(
+    nlp: Language, calib: Calibrator, read: Callable[[], list[Example]], *, silent: bool
+) -> dict[str, dict[str, Any]]:
     """How true the forecasts of event pipes are that read an adapted calib pipe: they stay as they were fitted, and look at adapted scores.
 
-    examples: The labelled documents, read anew, their predicted Docs bare. RETURNS (dict): Name -> "called", "event", "units", and of them the mean "expected" to be right
-        and "right" (None without units); from scores of adaptations that did not see the document, where there are several.
+    read (Callable): Reads the labelled documents anew, asked only where there are such pipes.
+    RETURNS (dict): Name -> "called", "event", "units", and of them the mean "expected" to be right and "right" (None without units); from scores of adaptations that
+        did not see the document, where there are several.
     """
     from ...pipe.event import event_pipes
     from ...pipe.held_out import HeldOutScores
 
     pipes = event_pipes(nlp, calib.attr)
-    ready = list(run_pipes(nlp, examples, nlp.pipe_names, silent=silent, what="Reading events")) if pipes else []
+    ready = list(run_pipes(nlp, read(), nlp.pipe_names, silent=silent, what="Reading events")) if pipes else []
     found: dict[str, dict[str, Any]] = {}
     for pipe in pipes:
         units = pipe.gather(ready, HeldOutScores(calib))[0]
