@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,28 @@ def collapse_rows(columns: Sequence[Numbers], pairs: Numbers, hits: Numbers) -> 
     starts = np.flatnonzero(np.append(True, Rows(ordered).changes()))
     sums = [smallest(np.add.reduceat(counts[order], starts, dtype=np.uint64)) for counts in (pairs, hits)]
     return Rows([*(column[starts] for column in ordered), *sums])
+
+
+def joined_rows(pieces: Iterable[Rows], most: int, kinds: Sequence[Any]) -> list[Numbers]:
+    """The columns of pieces that follow one another. Memory holds rows once: what is not filled of an array takes none, and is cut off at the end.
+
+    most (int): There are no more rows. kinds (Sequence): The narrowest type of each column.
+    """
+    columns: list[Numbers] = [np.empty(most, kind) for kind in kinds]
+    n = 0
+    for piece in pieces:
+        end = n + len(piece.columns[0])
+        for i, own in enumerate(piece.columns):
+            kind = np.promote_types(columns[i].dtype, own.dtype)
+            if kind != columns[i].dtype:
+                wider = np.empty(most, kind)
+                wider[:n] = columns[i][:n]
+                columns[i] = wider
+            columns[i][n:end] = own
+        n = end
+    for column in columns:
+        column.resize(n, refcheck=False)
+    return columns
 
 
 def _sortable(column: Numbers) -> Numbers:

@@ -5,7 +5,7 @@ Nothing is rounded, so that tables merged in any order, by any tree, are equal t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -16,7 +16,7 @@ from ..errors import calib_error
 from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
 from ..types import Floats, Groups, as_hits, as_probabilities
 from .blocks import Blocks
-from .sorting import Rows, collapse_rows, in_pieces, smallest, widest
+from .sorting import Rows, collapse_rows, in_pieces, joined_rows, smallest, widest
 
 Self = TypeVar("Self", bound="BlockCounts")
 Numbers = NDArray[Any]
@@ -84,10 +84,8 @@ class BlockCounts:
                 np.concatenate([part.hits[at] for part, _, at in cut]),
             )
 
-        made = list(
-            map(piece, in_pieces([(part.tags, number[part.blocks]) for part, number in zip(parts, numbers, strict=True)]))
-        )
-        return cls._joined(made, kinds, documents)
+        columns = [(part.tags, number[part.blocks]) for part, number in zip(parts, numbers, strict=True)]
+        return cls._joined(map(piece, in_pieces(columns)), sum(map(len, parts)), kinds, documents)
 
     @classmethod
     def _counted(cls: type[Self], tags: ArrayLike, keys: Sequence[ArrayLike], hits: ArrayLike, digests: ArrayLike) -> Self:
@@ -102,16 +100,13 @@ class BlockCounts:
             as_hits(np.zeros(len(other), dtype=bool), n)
         blocks = documents.numbers(of).astype(np.uint16)
         rows = collapse_rows([column, blocks, *given], np.ones(n, dtype=np.uint8), as_hits(hits, n).astype(np.uint8))
-        return cls._joined([rows], [key.dtype for key in given], documents)
+        return cls._joined([rows], len(rows.columns[0]), [key.dtype for key in given], documents)
 
     @classmethod
-    def _joined(cls: type[Self], pieces: list[Rows], kinds: Sequence[Any], documents: Blocks) -> Self:
-        """One table of pieces that follow one another. The pieces are used up."""
-        n_keys = len(kinds)
-        empty = Rows([np.zeros(0, kind) for kind in (np.uint8, np.uint16, *kinds, np.uint8, np.uint8)])
-        columns = [_poured([piece.columns for piece in pieces] or [empty.columns], i) for i in range(n_keys + 4)]
-        tags, blocks, *keys, pairs, hits = columns
-        return cls(smallest(tags), blocks, tuple(keys), smallest(pairs), smallest(hits), documents)
+    def _joined(cls: type[Self], pieces: Iterable[Rows], most: int, kinds: Sequence[Any], documents: Blocks) -> Self:
+        """One table of pieces that follow one another, of at most so many rows."""
+        tags, blocks, *keys, pairs, hits = joined_rows(pieces, most, [np.uint8, np.uint16, *kinds, np.uint8, np.uint8])
+        return cls(tags, blocks, tuple(keys), pairs, hits, documents)
 
     def arrays(self) -> dict[str, Numbers]:
         """Name -> array: what a file holds of it, and `from_arrays` reads."""
@@ -255,15 +250,3 @@ def whole_numbers(name: str, values: ArrayLike, n: int) -> Numbers:
     if n and (given.dtype.kind not in "iu" or given.min() < 0):
         raise calib_error("C001", name=f"{name}s", wanted="whole numbers of at least 0", given="other values")
     return smallest(given.astype(np.uint64))
-
-
-def _poured(pieces: Sequence[list[Numbers]], i: int) -> Numbers:
-    """The i-th column of all pieces as one. Each piece lets go of its own before the next is copied, so that memory holds them once."""
-    column = np.empty(sum(len(piece[i]) for piece in pieces), np.result_type(*(piece[i] for piece in pieces)))
-    begin = 0
-    for piece in pieces:
-        end = begin + len(piece[i])
-        column[begin:end] = piece[i]
-        piece[i] = np.zeros(0, dtype=piece[i].dtype)
-        begin = end
-    return column
