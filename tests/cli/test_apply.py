@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import sys
 
 import pytest
@@ -16,6 +17,7 @@ from spacy_calib.doc.score_rows import COLUMNS, score_rows
 from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses
 from tests.cli.shared.test_records import write_parquet
 from tests.conftest import made_up_sentences
+from tests.forked import fork
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(23, 31)]
 
@@ -168,6 +170,37 @@ def test_a_run_that_was_ended_goes_on_and_a_finished_one_has_nothing_to_do(calib
     assert files_of(out) == files_of(whole)
     monkeypatch.setattr("spacy_calib.cli.applying.scoring.scored", None)
     assert "Nothing to do: " in calib("apply", calibrated, texts, out, *arguments).text
+    assert files_of(out) == files_of(whole)
+
+
+@pytest.mark.parametrize("after", [1, 7, 13])
+def test_a_run_killed_in_the_middle_of_a_shard_goes_on(calibrated, texts, tmp_path, after):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    arguments = ["--format", "jsonl", "--shard-size", 5]
+
+    def run_and_die():
+        from spacy_calib.cli.applying import formats
+
+        chunks = formats.RowWriter._chunks
+
+        def dying(writer, docs):
+            def counted():
+                for doc, row in docs:
+                    if row.number >= after:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    yield doc, row
+
+            yield from chunks(writer, counted())
+
+        formats.RowWriter._chunks = dying
+        calib("apply", calibrated, texts, out, *arguments)
+
+    assert fork(run_and_die).end()[0] == -signal.SIGKILL
+    left = sorted(file.name for file in out.iterdir())
+    assert [name for name in left if name.startswith("part-")] == [f"part-0000000{i}.jsonl" for i in range(after // 5)]
+    assert len([name for name in left if name.endswith(".partial")]) == 1
+    for folder in (whole, out):
+        assert calib("apply", calibrated, texts, folder, *arguments).code == 0
     assert files_of(out) == files_of(whole)
 
 
