@@ -6,11 +6,13 @@ import json
 from types import SimpleNamespace
 
 import pytest
+import spacy
+from spacy.tokens import DocBin
 
 from spacy_calib.cli.shared import run as run_module
 from spacy_calib.cli.shared import scoring
 from spacy_calib.doc import zones
-from tests.cli.conftest import calib
+from tests.cli.conftest import calib, refuses
 from tests.conftest import made_up_sentences
 
 COMMANDS = {
@@ -87,6 +89,47 @@ def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, command
     request.getfixturevalue("short_zones")
     monkeypatch.setattr(scoring, "BLOCK", 100)
     assert close(told(command, calibrated, texts, options=options), wanted)
+
+
+def test_worker_processes_begin_anew_with_each_zone(calibrated, texts, request, monkeypatch):
+    wanted = told("watch", calibrated, texts)
+    seen = request.getfixturevalue("short_zones")
+    monkeypatch.setattr(zones, "_TIMES_FOR_WORKERS", 8)
+    assert close(told("watch", calibrated, texts, "--n-process", 2), wanted)
+    assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before)
+
+
+def test_a_text_that_cannot_be_read_leaves_the_pipeline_as_it_was(calibrated, tmp_path, short_zones, monkeypatch):
+    path = tmp_path / "texts.txt"
+    path.write_text("".join(f"the dog sees new{i} .\n" for i in range(20)) + "x" * 30 + "\n")
+    opened = run_module.open_model
+
+    def with_limit(*arguments, **settings):
+        nlp = opened(*arguments, **settings)
+        nlp.max_length = 25
+        return nlp
+
+    monkeypatch.setattr(run_module, "open_model", with_limit)
+    refuses(calib("expect", calibrated, path), "[E088]")
+    assert not short_zones.nlp.vocab.in_memory_zone
+    assert not any(word.startswith("new") for word in set(short_zones.nlp.vocab.strings) - short_zones.before)
+    assert [token.text for token in short_zones.nlp("the new3 dog")] == ["the", "new3", "dog"]
+
+
+def test_the_best_of_blocks_are_written_as_docs(calibrated, texts, short_zones, tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring, "BLOCK", 100)
+    found = told("select", calibrated, texts, "--output", tmp_path / "batch.spacy")
+    docs = list(DocBin().from_disk(tmp_path / "batch.spacy").get_docs(spacy.blank("en").vocab))
+    assert [doc.text.strip() for doc in docs] == [row["text"] for row in found["rows"]]
+    assert [row["origin"]["id"] for row in found["rows"]] == [row["doc"] for row in found["rows"]]
+
+
+def test_blocks_without_anything_to_choose_are_counted(calibrated, texts, request, monkeypatch):
+    wanted = calib("select", calibrated, texts, "--min-words", 500)
+    assert "None of the " in wanted.text
+    request.getfixturevalue("short_zones")
+    monkeypatch.setattr(scoring, "BLOCK", 100)
+    assert calib("select", calibrated, texts, "--min-words", 500) == wanted
 
 
 def close(found, wanted):

@@ -1,0 +1,186 @@
+"""Is memory flat over very many short documents?
+
+    python scripts/long_runs.py --documents 1000000
+    python scripts/long_runs.py --documents 100000 --commands watch rank
+
+Makes up short documents in which new words keep coming, trains a small tagger on some and calibrates it, and runs `calib watch`, `count`, `expect`,
+`rank --top 100`, `select --top 100` and `apply` over all of them, each in a process of its own. A component in front of the tagger counts the documents
+and looks at the resident memory of the process. A row says the most of it while the first tenth of the documents was read, and while the last was, by how
+much that is more, and the most at any time: the sums are told at the end. Exit code 1: the last tenth of one needs more than --most above the first.
+Among the first documents are those from which the tokenizer learns (10,000), and the first blocks of scores (262,144 tokens): with fewer documents than a
+million the first tenth is still growing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import multiprocessing
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import spacy
+import typer
+from bench_memory import resident_kib
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+import spacy_calib
+from spacy_calib.cli import COMMANDS as OF_CALIB
+from spacy_calib.cli import calib_cli
+
+WORDS = {
+    "DT": ["the", "a", "this"],
+    "JJ": ["old", "red", "light"],
+    "NN": ["dog", "duck", "run"],
+    "VB": ["sees", "eats", "light"],
+}
+PATTERN = ("DT", "JJ", "NN", "VB", "DT", "NN")
+NEW = 0.1  # of the nouns: words that were never there before
+COMMANDS: dict[str, list[str]] = {
+    "watch": [],
+    "count": ["--query", "NN"],
+    "expect": [],
+    "rank": ["--top", "100"],
+    "select": ["--top", "100"],
+    "apply": ["{output}"],
+}
+_SAMPLES = 200
+_READ: list[float] = []
+
+
+class Row(NamedTuple):
+    """What one command needed: seconds, and MiB in the first tenth, in the last, and at most."""
+
+    command: str
+    seconds: float
+    first: float
+    last: float
+    most: float
+
+    @property
+    def more(self) -> float:
+        return self.last / self.first - 1
+
+
+@Language.component("long_runs_memory")
+def look_at_memory(doc: Doc) -> Doc:
+    """Notes MiB of resident memory at every document in turn; see `one_run` for how often."""
+    _READ.append(resident_kib() / 1024 if len(_READ) % look_at_memory.every == 0 else 0.0)
+    return doc
+
+
+def sentence(rng: random.Random, number: int) -> list[tuple[str, str]]:
+    """(word, tag) of one document; its number makes new words of it."""
+    tags = PATTERN[: rng.randint(3, len(PATTERN))]
+    return [(f"x{number:x}" if tag == "NN" and rng.random() < NEW else rng.choice(WORDS[tag]), tag) for tag in tags]
+
+
+def write_texts(path: Path, n: int) -> None:
+    rng = random.Random(1)
+    with path.open("w", encoding="utf-8") as lines:
+        for number in range(n):
+            lines.write(json.dumps({"text": " ".join(word for word, _ in sentence(rng, number)), "id": number}) + "\n")
+
+
+def make_pipeline(folder: Path) -> Path:
+    """A tagger trained on made-up sentences, a tenth of whose labels are wrong; calibrated on others."""
+    spacy.util.fix_random_seed(0)
+    nlp, rng = spacy.blank("en"), random.Random(0)
+
+    def gold(n: int, first: int) -> list[Doc]:
+        made = [sentence(rng, first + i) for i in range(n)]
+        tags = [[tag if rng.random() < 0.9 else "NN" for _, tag in one] for one in made]
+        return [Doc(nlp.vocab, words=[word for word, _ in one], tags=said) for one, said in zip(made, tags, strict=True)]
+
+    nlp.add_pipe("long_runs_memory")
+    nlp.add_pipe("tagger")
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in gold(200, 10**9)]
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(4):
+        nlp.update(examples, sgd=optimizer)
+    nlp.to_disk(folder / "model")
+    DocBin(docs=gold(300, 2 * 10**9)).to_disk(folder / "dev.spacy")
+    calib(["fit", str(folder / "model"), str(folder / "dev.spacy"), str(folder / "calibrated"), "--silent"], 1)
+    return folder / "calibrated"
+
+
+def calib(arguments: Sequence[str], every: int) -> None:
+    """RAISES SystemExit: the command failed, with what it printed."""
+    look_at_memory.every = every
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = typer.main.get_command(calib_cli)(list(arguments), standalone_mode=False)
+    if code:
+        raise SystemExit(printed.getvalue())
+
+
+def one_run(arguments: Sequence[str], n: int) -> tuple[float, float, float]:
+    """Run a command in this process: (MiB in the first tenth, in the last, at most)."""
+    _READ.clear()
+    calib(arguments, max(1, n // _SAMPLES))
+    tenth = max(1, len(_READ) // 10)
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return max(_READ[:tenth]), max(_READ[-tenth:]), highest / (2**20 if sys.platform == "darwin" else 1024)
+
+
+def in_child(call: Callable[[], Any]) -> Any:
+    """What a function gives in a process of its own. RAISES SystemExit: it failed."""
+    context = multiprocessing.get_context("fork")
+    told, tell = context.Pipe(False)
+    process = context.Process(target=lambda: tell.send(call()))
+    process.start()
+    tell.close()
+    try:
+        return told.recv()
+    except EOFError:
+        raise SystemExit(1) from None
+    finally:
+        process.join()
+
+
+def measure(command: str, arguments: Sequence[str], n: int) -> Row:
+    """RAISES SystemExit: the command failed."""
+    start = time.perf_counter()
+    found = in_child(lambda: one_run([command, *arguments], n))
+    return Row(command, time.perf_counter() - start, *found)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Memory over very many short documents")
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    known = [name for name in COMMANDS if name in OF_CALIB]
+    parser.add_argument("--commands", nargs="+", choices=known, default=known)
+    parser.add_argument("--most", type=float, default=0.05, help="By how much the last tenth may be above the first")
+    options = parser.parse_args(arguments)
+    print(
+        "| command | seconds | MiB, first tenth | MiB, last tenth | more | MiB, most |\n| --- | --- | --- | --- | --- | --- |"
+    )
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pipeline, texts = in_child(lambda: make_pipeline(folder)), folder / "texts.jsonl"
+        write_texts(texts, options.documents)
+        for command in options.commands:
+            wanted = [part.format(output=folder / "scores") for part in COMMANDS[command]]
+            row = measure(command, [str(pipeline), str(texts), *wanted], options.documents)
+            rows.append(row)
+            print(
+                f"| {command} | {row.seconds:.0f} | {row.first:.0f} | {row.last:.0f} | {row.more:+.1%} | {row.most:.0f} |",
+                flush=True,
+            )
+    print(f"{options.documents:,} documents; spaCy {spacy.__version__}, spacy-calib {spacy_calib.__version__}")
+    return int(any(row.more > options.most for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
