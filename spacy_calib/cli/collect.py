@@ -17,9 +17,12 @@ from .fitting.fit_event import check_event_fits
 from .fitting.fit_pipe import ready_to_read
 from .fitting.new_calib import new_calib
 from .fitting.overrides import WithOverrides
+from .shared.checks import check_option
 from .shared.command import Options, choice, command
-from .shared.examples import data_files, read_examples
+from .shared.examples import data_files, read_examples, run_pipes
 from .shared.from_statistics import TakesStatistics, describe_statistics, read_any, statistics_files
+from .shared.gold import check_gold_of_examples, check_has_gold, check_whole_documents
+from .shared.loading import open_model, pipe_of
 from .shared.options import (
     Code,
     Component,
@@ -38,6 +41,7 @@ from .shared.screen import msg
 
 if TYPE_CHECKING:
     from ..statistics.collected import FitStatistics
+    from ..statistics.judged import JudgedStatistics
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,9 @@ class CollectOptions(Options):
     second_pass: Annotated[
         bool, typer.Option("--second-pass", help="Leave a recognizer as it is and decode again for the scores")
     ] = False
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Gather what `calib evaluate --from` needs of a fitted pipeline, in place of a fit")
+    ] = False
     bounded: Annotated[
         bool, typer.Option("--bounded", help="Count scores in cells, so that memory and file stay small whatever the corpus")
     ] = False
@@ -106,6 +113,10 @@ class CollectOptions(Options):
         """RAISES C433: both DATA and --merge, or neither."""
         if bool(self.merge) == (self.data is not None) or (self.data is not None and self.model is None):
             raise calib_error("C433", option="--merge", given="MODEL and DATA")
+        for flag in ("component", "config", "threshold", "event", "granularity", "label_map", "second_pass", "bounded"):
+            given = getattr(self, flag)
+            wanted = "left out beside --judge, where the fitted pipe says it"
+            check_option(f"--{flag.replace('label_', '').replace('_', '-')}", not (self.judge and given), wanted, given)
 
 
 class CollectCommand(WithOverrides, TakesStatistics):
@@ -121,21 +132,22 @@ class CollectCommand(WithOverrides, TakesStatistics):
     example="en_core_web_sm shard1.spacy shard1.npz --shard 1/7",
     kind=CollectCommand,
 )
-def collect(options: CollectOptions) -> FitStatistics:
+def collect(options: CollectOptions) -> FitStatistics | JudgedStatistics:
     """
     Gather what a fit needs of one shard of held-out gold in a file: counts of
     all pairs, and a sample of whole documents. The files of all shards add up
     in any order, on any machine, and `calib fit MODEL --from STATS... OUTPUT`
     learns from them what it would learn from all data at once. --merge adds
-    files up beforehand.
+    files up beforehand. With --judge it gathers what a fitted pipeline says of
+    the gold, for `calib evaluate --from STATS...`.
 
-    RETURNS (FitStatistics): What is in the file.
+    RETURNS (FitStatistics | JudgedStatistics): What is in the file.
     RAISES CalibError: every fault of the input.
     """
     from .shared.atomic import write_file
 
     files = statistics_files(options.merge) if options.merge else []
-    found = read_any(files) if files else collected(options)
+    found = read_any(files) if files else judged(options) if options.judge else collected(options)
     if files:
         _check_output(options, files)
     write_file(options.stats, found.to_bytes())
@@ -160,17 +172,36 @@ def collected(options: CollectOptions) -> FitStatistics:
     return collect_statistics(calib, ready, name, bounded=options.bounded, sample=options.sample)
 
 
+def judged(options: CollectOptions) -> JudgedStatistics:
+    """The statistics of what a fitted pipe says of DATA. RAISES CalibError: every fault of the options, the data or the pipeline."""
+    from ..pipe.judging import judged_statistics
+
+    assert options.data is not None
+    files = data_files(options.data)
+    _check_output(options, [options.data, *files, options.code])
+    nlp = open_model(options.model or "", code=options.code, gpu_id=options.gpu_id)
+    calib = pipe_of(nlp, options.attr)
+    check_whole_documents(calib.fit_info.row_unit, options.gold_preproc)
+    examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
+    check_has_gold(examples, calib)
+    order = nlp.pipe_names
+    upstream = order[: order.index(calib.name) + 1]
+    done = list(run_pipes(nlp, examples, upstream, silent=options.silent, what="Scoring", n_process=options.n_process))
+    check_gold_of_examples(calib, done, options.silent)
+    return judged_statistics(calib, done, options.shard or str(shown_path(options.data)))
+
+
 def _check_output(options: CollectOptions, inputs: Sequence[Path | None]) -> None:
     """RAISES C054 to C056, C100: STATS may not be written, see `check_files`."""
     check_files([Output("STATS", options.stats)], options.force, inputs=inputs, model=options.model or "")
 
 
-def tell(found: FitStatistics, options: CollectOptions) -> None:
+def tell(found: FitStatistics | JudgedStatistics, options: CollectOptions) -> None:
     """Print what was gathered."""
     told = describe_statistics(found)
     if options.format == "json":
         print_json({"output": str(options.stats), **told})
         return
     msg.good(f"Statistics of {told['documents']:,} documents with {told['pairs']:,} pairs: {options.stats}")
-    if told["sampled_pairs"] < told["pairs_in_all"]:
+    if told.get("sampled_pairs", 0) < told.get("pairs_in_all", 0):
         msg.info(f"{told['sampled_documents']:,} of the documents are sampled whole ({told['sampled_pairs']:,} pairs)")

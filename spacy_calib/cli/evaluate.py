@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,9 @@ from ..errors import calib_error
 from ..pipe.loading import check_readable
 from .fitting.fit_event import show_event_table
 from .shared.command import command
+from .shared.from_statistics import From, TakesStatistics, read_judged, statistics_files
 from .shared.gold import check_bins, check_scored
+from .shared.loading import open_model, pipe_of
 from .shared.options import (
     FloorSeed,
     Format,
@@ -22,9 +24,10 @@ from .shared.options import (
     NGroups,
     OnlyAttr,
 )
+from .shared.outputs import check_files
 from .shared.results import deliver
 from .shared.run import Run
-from .shared.scored import ScoredModel, of_pipe, scored_models
+from .shared.scored import ScoredModel, of_pipe, of_statistics, scored_models
 from .shared.screen import msg, number, print_table
 from .shared.seen import seen_in, show_other_weights, show_seen
 from .thresholds.recall import entity_tokens
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from ..corpus.scored import ScoredCorpus, ScoredSpans
     from ..pairs.judged import JudgedPairs
     from ..pipe.component import Calibrator
+    from ..statistics.tables import JudgedCounts
     from ..types import Groups
 
 
@@ -45,6 +49,7 @@ class EvaluateOptions(Run):
 
     needs_gold = True
 
+    statistics: From = field(default_factory=list)
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the figures")] = None
     attr: OnlyAttr = None
     bins: NBins = None
@@ -52,23 +57,40 @@ class EvaluateOptions(Run):
     seed: FloorSeed = 0
     format: Format = "table"
 
+    def check_options(self) -> None:
+        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
+        if bool(self.statistics) == (self.data is not None):
+            raise calib_error("C433", option="--from", given="DATA")
+        for option, given in {"--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key}.items():
+            if self.statistics and given:
+                raise calib_error("C435", option=option)
+
+
+class EvaluateCommand(TakesStatistics):
+    """With statistics in the place of DATA, which know whose they are."""
+
+    optional = ("model",)
+
 
 @command(
     EvaluateOptions,
     does="Show on gold how true the probabilities are: a table",
     example="./calibrated test.spacy --output metrics.json",
+    kind=EvaluateCommand,
 )
 def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     """
     Show how true the calibrated probabilities of a pipeline are: calibration
     error raw and calibrated, over all tags and by group, with the noise floor
-    (what exactly true scores would show) and 95 % intervals by document.
+    (what exactly true scores would show) and 95 % intervals by document. With
+    --from, of any number of shards that `calib collect --judge` read; MODEL
+    may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
         pipes say of whole units (see `judge_event`).
     RAISES CalibError: every fault of the input.
     """
-    models = scored_models(run, lambda: _evaluated(run))
+    models = [_collected(run)] if run.statistics else scored_models(run, lambda: _evaluated(run))
     result = {model.name: table_of(model, run.bins, run.groups, run.seed) for model in models}
 
     def show_all() -> None:
@@ -77,6 +99,18 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
 
     deliver(result, show_all, output=run.output, format=run.format, silent=run.silent)
     return result
+
+
+def _collected(run: EvaluateOptions) -> ScoredModel:
+    """What statistics of shards say. RAISES C425 to C430, C434: the files, and whether they go together. C054 to C056: the output."""
+    from ..pipe.judging import check_pipe
+
+    files = statistics_files(run.statistics)
+    check_files(run.outputs(), run.force, inputs=[*files, run.code], model=run.model or "")
+    found = read_judged(files)
+    if run.model:
+        check_pipe(pipe_of(open_model(run.model, code=run.code, gpu_id=run.gpu_id), found.about["attr"]), found)
+    return of_statistics(found)
 
 
 def _evaluated(run: EvaluateOptions) -> list[ScoredModel]:
@@ -111,22 +145,30 @@ def table_of(model: ScoredModel, bins: int | None, groups: int | None, seed: int
     from ..metrics.table import calibration_table
     from ..pipe.registered import metrics
     from ..pipe.scorer import scorer_like
-    from ..report.never_right import never_right
+    from ..report.never_right import never_right, never_right_of_counts
+    from ..statistics.figures import table_of_counts
+    from ..statistics.tables import JudgedCounts
 
     scorer, known = scorer_like(model.scorer, bins, groups), metrics()
 
-    def judge(judged: JudgedPairs, own: Groups, names: Sequence[str]) -> dict[str, Any]:
+    def judge(judged: JudgedPairs | JudgedCounts, own: Groups, names: Sequence[str]) -> dict[str, Any]:
         judging = scorer.judging(own, names)
-        table = calibration_table(
-            judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit, known
-        )
+        if isinstance(judged, JudgedCounts):
+            table = table_of_counts(judged, judging, scorer.n_bins, seed, data.unit, known)
+            never = never_right_of_counts(judged, names)
+        else:
+            table = calibration_table(
+                judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit, known
+            )
+            never = never_right(judged.pairs, judged.calibrated, names)
         # Edit trees do not name the lemma that they give.
-        never = [] if model.layer == "lemma" else never_right(judged.pairs, judged.calibrated, names)
-        return {"bins": scorer.n_bins, **table, "never_right": never}
+        return {"bins": scorer.n_bins, **table, "never_right": [] if model.layer == "lemma" else never}
 
-    judged = model.corpus.pairs()
-    if len(judged):
-        check_bins(len(judged), bins, model.threshold)
+    data = model.collected or model.corpus
+    judged = data.pairs()
+    n_pairs = judged.total if isinstance(judged, JudgedCounts) else len(judged)
+    if n_pairs:
+        check_bins(n_pairs, bins, model.threshold)
     result = {
         "component": model.component,
         "layer": model.layer,
@@ -136,8 +178,12 @@ def table_of(model: ScoredModel, bins: int | None, groups: int | None, seed: int
         **judge(judged, model.groups, model.labels),
     }
     if model.span_groups is not None:
-        accepted = None if model.cutoffs is None else accepted_entities(model.corpus.spans, model.cutoffs)
-        table = judge(model.corpus.span_pairs(model.span_labels), model.span_groups, model.span_labels)
+        accepted = None
+        if model.accepted is not None:
+            accepted = accepted_share(**model.accepted)
+        elif model.cutoffs is not None:
+            accepted = accepted_entities(model.corpus.spans, model.cutoffs)
+        table = judge(data.span_pairs(model.span_labels), model.span_groups, model.span_labels)
         result["entities"] = {
             "called": model.called,
             "event": model.event,
@@ -164,13 +210,16 @@ def accepted_entities(spans: ScoredSpans, cutoffs: Cutoffs) -> dict[str, Any]:
     """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have."""
     right = spans.right[spans.right >= 0]
     right_of_kept = right[spans.accept[spans.right >= 0] == 1]
-    kept = len(right_of_kept)
-    share = kept / len(right) if len(right) else None
+    return accepted_share(cutoffs.precision, len(right), len(right_of_kept), int(right_of_kept.sum()))
+
+
+def accepted_share(wanted: float, judged: int, kept: int, right: int) -> dict[str, Any]:
+    """The same from numbers of entities. judged (int): With gold. right (int): Of those kept."""
     return {
-        "wanted": cutoffs.precision,
+        "wanted": wanted,
         "kept": kept,
-        "share": share,
-        "precision": int(right_of_kept.sum()) / kept if kept else None,
+        "share": kept / judged if judged else None,
+        "precision": right / kept if kept else None,
     }
 
 

@@ -104,7 +104,7 @@ def identity_of(
         threshold=pipe.threshold,
         lowest=lowest_of_all(pipe, annotation),
         event=annotation.span_event or pipe.event,
-        source=_settings(source),
+        source=settings_of(source),
         label_map=json.dumps(map_of(source) or {}, sort_keys=True, ensure_ascii=False),
         features=tuple(one.registered for one in _functions(pipe)) if annotation.unit == TOKEN else (),
         cells=cells_of(len(source.labels(component))) if bounded else 0,
@@ -112,7 +112,7 @@ def identity_of(
     )
 
 
-def _settings(source: Any) -> str:
+def settings_of(source: Any) -> str:
     """The settings of a source, as far as they are plain."""
     inner = with_map(source, None)
     plain = {key: held for key, held in vars(inner).items() if isinstance(held, (str, int, float, bool)) and key != "component"}

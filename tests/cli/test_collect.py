@@ -51,7 +51,7 @@ def shards(model, dev, tmp_path_factory):
 def test_any_number_of_shards_gives_the_same_pipeline(model, shards, tmp_path):
     states = {}
     for n, files in shards.items():
-        random.Random(n).shuffle(files)
+        files = random.Random(n).sample(files, n)
         ok(calib("fit", model, "--from", *files, tmp_path / f"of{n}", "--method", "isotonic", "--intervals", "--silent"))
         states[n] = (tmp_path / f"of{n}" / STATE).read_bytes()
     assert states[1] == states[2] == states[7]
@@ -121,3 +121,100 @@ def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards,
     trained = changed_model(lambda nlp: nlp.get_pipe("tagger").model.get_ref("output_layer").get_param("b").__iadd__(1))
     refuses(calib("fit", trained, "--from", one, other, out), "they differ in the weights of the component")
     assert not out.exists()
+
+
+@pytest.fixture(scope="module")
+def judged(calibrated, test_file, tmp_path_factory):
+    """n -> files with what a fitted pipeline says of n shards of test.spacy."""
+    folder = tmp_path_factory.mktemp("judged")
+    docs = list(DocBin().from_disk(test_file).get_docs(Vocab()))
+    found = {}
+    for n in (1, 2, 7):
+        for i in range(n):
+            gold = save_docs(folder / f"{n}-{i}.spacy", docs[i::n])
+            ok(
+                calib(
+                    "collect",
+                    calibrated,
+                    gold,
+                    folder / f"of{n}" / f"{i}.npz",
+                    "--judge",
+                    "--shard",
+                    f"{i + 1}/{n}",
+                    "--silent",
+                )
+            )
+        found[n] = sorted((folder / f"of{n}").glob("*.npz"))
+    return found
+
+
+def test_any_number_of_shards_gives_the_same_figures(calibrated, test_file, judged, tmp_path):
+    figures = {}
+    for n, files in judged.items():
+        files = random.Random(n).sample(files, n)
+        ok(calib("evaluate", "--from", *files, "--output", tmp_path / f"{n}.json", "--silent"))
+        figures[n] = (tmp_path / f"{n}.json").read_bytes()
+    assert figures[1] == figures[2] == figures[7]
+    shown = json.loads(figures[1])["calib"]
+    ok(calib("evaluate", calibrated, test_file, "--output", tmp_path / "data.json", "--silent"))
+    of_data = json.loads((tmp_path / "data.json").read_text())["calib"]
+    assert list(shown) == list(of_data)
+    for key in ("tokens", "pairs", "accuracy", "bins", "seen", "component", "never_right"):
+        assert shown[key] == pytest.approx(of_data[key])
+    for name, row in of_data["scores"].items():
+        assert shown["scores"][name] == pytest.approx(row, abs=1e-9)
+    for one, other in zip(shown["errors"], of_data["errors"], strict=True):
+        assert [one[key] for key in ("raw", "calibrated")] == pytest.approx(
+            [other[key] for key in ("raw", "calibrated")], abs=1e-9
+        )
+
+
+def test_statistics_know_what_they_were_collected_for(model, calibrated, shards, judged, test_file, tmp_path):
+    one, other = judged[2]
+    printed = ok(calib("evaluate", calibrated, "--from", one, other)).text
+    assert "all (SMCE)" in printed
+    assert "evaluate" in ok(calib("info", one)).text
+    ok(calib("collect", "--merge", one, other, tmp_path / "both.npz", "--silent"))
+    assert ok(calib("evaluate", "--from", tmp_path / "both.npz")).text == ok(calib("evaluate", "--from", one, other)).text
+    refuses(
+        calib("fit", model, "--from", one, tmp_path / "x"),
+        "were collected for `calib evaluate`, not for `calib fit`; collect them without --judge",
+    )
+    refuses(
+        calib("evaluate", "--from", *shards[2]),
+        "were collected for `calib fit`, not for `calib evaluate`; collect them with --judge",
+    )
+    refuses(calib("evaluate", "--from", one), "Of 2 shards there are 1")
+    refuses(calib("evaluate", calibrated, test_file, "--from", one, other), "Option --from takes the place of DATA")
+    refuses(calib("evaluate", "--from", one, other, "--doc-key", "id"), "Option --doc-key looks at documents")
+    refuses(calib("evaluate", "--from", one, one), "is there twice")
+    ok(calib("fit", model, test_file, tmp_path / "refit", "--method", "platt", "--silent"))
+    refuses(calib("evaluate", tmp_path / "refit", "--from", one, other), "they differ in")
+    refuses(
+        calib("collect", calibrated, test_file, tmp_path / "j.npz", "--judge", "--threshold", 0.1),
+        "must be left out beside --judge",
+    )
+    refuses(calib("collect", model, test_file, tmp_path / "j.npz", "--judge"), "no")
+
+
+def test_entities_go_the_same_way(ner_model, entity_dev, calibrated_ner, entity_test, tmp_path):
+    docs = {
+        name: list(DocBin().from_disk(path).get_docs(Vocab())) for name, path in (("dev", entity_dev), ("test", entity_test))
+    }
+    made = {}
+    for n in (1, 3):
+        for i in range(n):
+            for name, model, option in (("dev", ner_model, "--component=ner"), ("test", calibrated_ner, "--judge")):
+                gold = save_docs(tmp_path / f"{name}{n}-{i}.spacy", docs[name][i::n])
+                stats = tmp_path / f"{name}{n}" / f"{i}.npz"
+                ok(calib("collect", model, gold, stats, option, "--shard", f"{i + 1}/{n}", "--sample", 900, "--silent"))
+        fitted = tmp_path / f"fitted{n}"
+        ok(calib("fit", ner_model, "--from", tmp_path / f"dev{n}", fitted, "--method", "platt", "--silent"))
+        figures = json.loads(ok(calib("evaluate", "--from", tmp_path / f"test{n}", "--format", "json")).printed)
+        made[n] = (next(fitted.glob("calib*/calibration.msgpack")).read_bytes(), figures["calib"])
+    assert made[1][0] == made[3][0]
+    # Scores on Docs of one text may differ in the last bit where batches differ.
+    for one, other in ((made[1][1], made[3][1]), (made[1][1]["entities"], made[3][1]["entities"])):
+        assert one["pairs"] == other["pairs"] > 0
+        assert one["scores"]["logloss"] == pytest.approx(other["scores"]["logloss"], abs=1e-12)
+        assert one["errors"][0] == pytest.approx(other["errors"][0], abs=1e-12)

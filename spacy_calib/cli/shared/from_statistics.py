@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ...errors import calib_error
+from ...errors import CalibError, calib_error
 from .command import MORE_OPTIONS, CalibCommand
 
 if TYPE_CHECKING:
     from ...statistics.collected import FitStatistics
+    from ...statistics.judged import JudgedStatistics
 
 # Newer versions of typer have a click of their own.
 _UsageError: Any = typer.BadParameter.__base__
@@ -123,20 +124,65 @@ def read_all(paths: Iterable[Path], read: Callable[[bytes, Path], S], merged: Ca
 
 def read_fit_statistics(paths: Iterable[Path]) -> FitStatistics:
     """What a fit is to learn from. RAISES C425 to C430, C434: the files, and whether they go together."""
-    found = read_any(paths)
+    from ...statistics.collected import FitStatistics
+
+    found = read_all(paths, FitStatistics.from_bytes, FitStatistics.merged)
     found.check_complete()
     return found
 
 
-def read_any(paths: Iterable[Path]) -> FitStatistics:
-    """What the files at these paths hold together, of all shards or of some. RAISES C425 to C427, C429, C430, C434."""
+def read_judged(paths: Iterable[Path]) -> JudgedStatistics:
+    """What a pipe is to be judged on. RAISES C425 to C430, C434: the files, and whether they go together."""
+    from ...statistics.judged import JudgedStatistics
+
+    found = read_all(paths, JudgedStatistics.from_bytes, JudgedStatistics.merged)
+    found.check_complete()
+    return found
+
+
+def read_any(paths: Iterable[Path]) -> FitStatistics | JudgedStatistics:
+    """What the files at these paths hold together, of all shards or of some, for whatever they were collected.
+
+    RAISES C425 to C427, C429, C430, C434.
+    """
+    from ...statistics.collected import FitStatistics
+    from ...statistics.judged import JudgedStatistics
+
+    files = statistics_files(paths)
+    try:
+        FitStatistics.from_bytes(_content(files[0]), files[0])
+    except CalibError as error:
+        if error.code != "C430":
+            raise
+        return read_all(files, JudgedStatistics.from_bytes, JudgedStatistics.merged)
+    return read_all(files, FitStatistics.from_bytes, FitStatistics.merged)
+
+
+def describe_statistics(found: FitStatistics | JudgedStatistics) -> dict[str, Any]:
+    """What is in a file of statistics, as plain data."""
     from ...statistics.collected import FitStatistics
 
-    return read_all(paths, FitStatistics.from_bytes, FitStatistics.merged)
+    return _of_fit(found) if isinstance(found, FitStatistics) else _of_judged(found)
 
 
-def describe_statistics(found: FitStatistics) -> dict[str, Any]:
-    """What is in a file of statistics, as plain data."""
+def _of_judged(found: JudgedStatistics) -> dict[str, Any]:
+    return {
+        "statistics_for": "evaluate",
+        "pipe": found.about["name"],
+        "component": found.identity.component,
+        "layer": found.about["layer"],
+        "labels": list(found.identity.labels),
+        "threshold": found.identity.threshold,
+        "weights": found.identity.weights,
+        "documents": found.n_documents,
+        "tokens": found.tokens.units,
+        "pairs": found.tokens.total,
+        "spans": None if found.spans is None else found.spans.total,
+        "shards": [vars(shard) for shard in found.shards],
+    }
+
+
+def _of_fit(found: FitStatistics) -> dict[str, Any]:
     identity = found.identity
     return {
         "statistics_for": "fit",

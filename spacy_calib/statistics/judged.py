@@ -1,0 +1,182 @@
+"""All that a calibration table needs of any number of shards, in a form that adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CalibError, calib_error
+from ..expect.seen import SeenSums
+from ..pairs.build import top_pairs
+from ..pairs.documents import joint_unit
+from ..pairs.judged import JudgedPairs
+from ..schema import Misfit, choice, flag, listed, maybe, number, optional, record, text, whole
+from ..types import GROUPS
+from .file import pack, unpack
+from .identity import IDENTITY, SHARD, Identity, Shard, check_complete, joined_shards
+from .tables import JudgedCounts
+
+Digests = NDArray[np.uint64]
+
+FOR_EVALUATE = "evaluate"
+# What is to be known of the pipe that was judged; the same of all shards.
+ABOUT = record(
+    {
+        "name": text, "attr": text, "layer": text, "accuracy_is": text, "event": text, "called": listed(text, 2, 2), "groups": GROUPS,
+        "span_groups": maybe(GROUPS), "bins": whole(1), "n_groups": maybe(whole(1)), "precision": maybe(number(0.0, 1.0)),
+        "weights_changed": maybe(flag),
+    }
+)  # fmt: skip
+_SEEN = record({"documents": whole(), "seen": whole(), "compared": whole(), "known": whole()})
+_ACCEPTED = record({"judged": whole(), "kept": whole(), "right": whole()})
+_HEADER = record(
+    {
+        "statistics_for": choice(FOR_EVALUATE), "identity": IDENTITY, "about": ABOUT, "shards": listed(SHARD), "units": listed(text),
+        "documents": whole(), "seen": optional(maybe(_SEEN)), "accepted": _ACCEPTED,
+    }
+)  # fmt: skip
+_NOTHING_ACCEPTED = {"judged": 0, "kept": 0, "right": 0}
+
+
+def count_judged(judged: JudgedPairs, digests: Digests, n_labels: int) -> JudgedCounts:
+    """The table of judged pairs. digests (Digests): Of each document. n_labels (int): Labels that have columns; others share the one behind."""
+    pairs = judged.pairs
+    likeliest = np.zeros(len(pairs), dtype=bool)
+    likeliest[top_pairs(pairs)] = True
+    tags = np.where(pairs.tags < 0, n_labels, pairs.tags)
+    of_pair = digests[judged.documents]
+    return JudgedCounts.of(tags, pairs.scores, judged.calibrated, pairs.hits, likeliest, of_pair, pairs.n_units)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedStatistics:
+    """identity (Identity): Whose they are. about (dict): Of the pipe, of the form ABOUT. shards (tuple[Shard, ...]): What was added up.
+    tokens (JudgedCounts): Pairs of tokens (or documents) with gold. spans (JudgedCounts | None): Entities; None for a pipe of token labels alone.
+    units (frozenset): What documents are. n_documents (int): Of all shards. seen (SeenSums | None): How much of it the fit saw; None where that is not known.
+    accepted (dict): Entities with gold that are "judged", those "kept" by the cut-offs, and the "right" ones of these.
+    """
+
+    identity: Identity
+    about: dict[str, Any]
+    shards: tuple[Shard, ...]
+    tokens: JudgedCounts
+    spans: JudgedCounts | None
+    units: frozenset[str]
+    seen: SeenSums | None
+    accepted: dict[str, int]
+
+    @property
+    def n_documents(self) -> int:
+        """Documents of all shards."""
+        return sum(shard.documents for shard in self.shards)
+
+    @property
+    def unit(self) -> str:
+        """What a document is."""
+        return joint_unit(self.units)
+
+    @property
+    def name(self) -> str:
+        """How messages call them."""
+        return (
+            "shard "
+            + ", ".join(f"'{shard.name}'" for shard in self.shards[:3])
+            + (" and others" if len(self.shards) > 3 else "")
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence[JudgedStatistics]) -> JudgedStatistics:
+        """All parts as one: the same bytes in whatever order they are merged. parts (Sequence): One at least.
+
+        RAISES C425: statistics of different models, labels or fits. C426: a shard is there twice.
+        """
+        first = parts[0]
+        for part in parts[1:]:
+            first.identity.check_same(part.identity, first.name, part.name)
+        spans = [part.spans for part in parts if part.spans is not None]
+        seen = [part.seen for part in parts if part.seen is not None]
+        return replace(
+            first,
+            shards=joined_shards([part.shards for part in parts]),
+            tokens=JudgedCounts.merged([part.tokens for part in parts]),
+            spans=JudgedCounts.merged(spans) if spans else None,
+            units=frozenset(unit for part in parts for unit in part.units),
+            seen=sum(seen, SeenSums()) if seen else None,
+            accepted={key: sum(part.accepted[key] for part in parts) for key in _NOTHING_ACCEPTED},
+        )
+
+    def check_complete(self) -> None:
+        """RAISES C428: shards are missing, by the names of the others."""
+        check_complete(self.shards)
+
+    def to_bytes(self) -> bytes:
+        """The content of a file, see `file`."""
+        header = {
+            "statistics_for": FOR_EVALUATE,
+            "identity": self.identity.state(),
+            "about": {key: _plain(held) for key, held in self.about.items()},
+            "shards": [vars(shard) for shard in self.shards],
+            "units": sorted(self.units),
+            "documents": self.n_documents,
+            "seen": None if self.seen is None else vars(self.seen),
+            "accepted": self.accepted,
+        }
+        arrays = {f"tokens.{name}": array for name, array in self.tokens.arrays().items()}
+        if self.spans is not None:
+            arrays |= {f"spans.{name}": array for name, array in self.spans.arrays().items()}
+        for name in ("groups", "span_groups"):
+            if self.about[name] is not None:
+                arrays |= {f"{name}.{key}": self.about[name][key] for key in ("of_tag", "counts")}
+        return pack(header, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: object = "these bytes") -> JudgedStatistics:
+        """What `to_bytes` gave. RAISES C427: they cannot be read. C429: another version. C430: they are statistics for something else."""
+        from .collected import check_purpose
+
+        header, arrays = unpack(data, path)
+        check_purpose(header, FOR_EVALUATE, path)
+        try:
+            return cls._from_parts(_HEADER(_with_groups(header, arrays), "header"), arrays)
+        except (Misfit, CalibError) as error:
+            raise calib_error("C427", path=path, why=getattr(error, "message", str(error))) from None
+
+    @classmethod
+    def _from_parts(cls, held: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> JudgedStatistics:
+        """RAISES Misfit, C420: they do not fit one another."""
+        tables = {
+            prefix: {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            for prefix in ("tokens.", "spans.")
+        }
+        return cls(
+            Identity.from_state(held["identity"]),
+            held["about"],
+            joined_shards([[Shard(**shard) for shard in held["shards"]]]),
+            JudgedCounts.from_arrays(tables["tokens."]),
+            JudgedCounts.from_arrays(tables["spans."]) if tables["spans."] else None,
+            frozenset(held["units"]),
+            None if held["seen"] is None else SeenSums(**held["seen"]),
+            held["accepted"],
+        )
+
+
+def _plain(held: Any) -> Any:
+    """Without the arrays of groups, which stand beside the header."""
+    return {key: value for key, value in held.items() if not isinstance(value, np.ndarray)} if isinstance(held, dict) else held
+
+
+def _with_groups(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """The header with the arrays of groups in their places, where both are there."""
+    about = header.get("about")
+    if not isinstance(about, dict):
+        return header
+    made = dict(about)
+    for name in ("groups", "span_groups"):
+        if isinstance(about.get(name), dict):
+            own = {key: arrays[f"{name}.{key}"] for key in ("of_tag", "counts") if f"{name}.{key}" in arrays}
+            made[name] = {**about[name], **own}
+    return {**header, "about": made}
