@@ -24,12 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import spacy
 from spacy.language import Language
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib.cli.counting.gather import Answered, asked_of
 from spacy_calib.cli.fit import fit
 from spacy_calib.counts.estimate import Estimate, Units, corrected, estimate
+from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.queries.reading import make_query
 from spacy_calib.expect.effects import Effects
@@ -98,6 +100,10 @@ def tallies_of(part: Part, unit: str | None) -> Iterator[Tally]:
     done = list(run(nlp, part.docs))
     sizes = np.array([float(len(example.predicted)) for example in done])
     view_of = cache(doc_view)
+    gold_hashes = get_annotation(pipe.fit_info.layer).gold_hashes
+    in_gold = {key for doc in part.docs for key in np.unique(gold_hashes(doc)).tolist()}
+    if not any(one.key == "ENT_TYPE" for one in asked.scored):  # of hundreds of morphological labels a text has a few
+        labels = {label for label in labels if get_string_id(label) in in_gold}
     for label in sorted(labels - {"O", ""}):
         query = make_query(f"label={label}", asked, unit)
         answers = [(number, query.answer(example.predicted, view_of)) for number, example in enumerate(done)]

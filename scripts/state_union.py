@@ -3,7 +3,7 @@
     spacy calib fit en_core_web_sm wikineural/dev.spacy nations --component ner --map "$MAP"
     SPACY_CALIB_DATA=../shared/data python scripts/state_union.py nations --plot nations.png --output nations.json
 
-Nothing but words and the calibrated types of entities: "China" is counted as far as it is a place there. 65 speeches, 350,000 words, no gold.
+Calibrated types of entities, and words as they stand. 65 speeches, 350,000 words, no gold.
 With --attacks also in how many speeches of a decade somebody attacks (Nguyen and O'Connor 2015, section 6.1); the pipeline then needs calib_coref and a
 parser.
 """
@@ -21,15 +21,14 @@ from typing import Any
 
 from spacy_calib.cli.count import count
 
-# What a nation is called where it is named as a place, by the first word.
+# What a nation is called, by the first word. Nothing is uncertain about these words; but see docs/counts.md on asking for their label too.
 NATIONS = {
-    "Soviet Union, Russia": ["soviet", "russia", "u.s.s.r.", "ussr"],
-    "Germany": ["germany"],
-    "Japan": ["japan"],
-    "China": ["china"],
-    "Korea": ["korea"],
-    "Vietnam": ["vietnam", "viet", "viet-nam"],
-    "Iraq": ["iraq"],
+    "Soviet Union, Russia (words)": ["soviet", "soviets", "russia", "russian", "russians", "u.s.s.r.", "ussr"],
+    "Germany (words)": ["germany", "german", "germans"],
+    "China (words)": ["china", "chinese"],
+    "Korea (words)": ["korea", "korean", "koreans"],
+    "Vietnam (words)": ["vietnam", "vietnamese", "viet", "viet-nam"],
+    "Iraq (words)": ["iraq", "iraqi", "iraqis"],
 }
 # Who attacks: words of a mention, after the lexicon of the paper.
 ATTACKERS = {
@@ -48,8 +47,7 @@ def speeches() -> bytes:
 
 def nations(place: str) -> dict[str, str]:
     """Name -> query. place (str): What the calibrated pipeline calls places."""
-    queries = {"All places": f"label={place}"}
-    return queries | {name: json.dumps([{"LOWER": {"IN": words}, "ENT_TYPE": place}]) for name, words in NATIONS.items()}
+    return {"All places": f"label={place}"} | {name: json.dumps([{"LOWER": {"IN": words}}]) for name, words in NATIONS.items()}
 
 
 def attacks() -> dict[str, str]:
