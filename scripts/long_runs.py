@@ -45,7 +45,7 @@ WORDS = {
     "VB": ["sees", "eats", "light"],
 }
 PATTERN = ("DT", "JJ", "NN", "VB", "DT", "NN")
-NEW = 0.1  # of the nouns: words that were never there before
+NEW = 0.5  # of the nouns: words that were never there before
 COMMANDS: dict[str, list[str]] = {
     "watch": [],
     "count": ["--query", "NN"],
