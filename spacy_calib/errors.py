@@ -286,8 +286,10 @@ _MESSAGES = {
     "C451": "Spark needs Java 17 or later, but {given}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",
     "C452": "The DataFrame has no column '{given}'; it has: {available}.",
     "C453": "The column '{name}' must be of the type {wanted}, but it is {given}; cast or select another.",
-    "C454": "A worker of Spark says: {why} Workers need the pipeline, and spacy-calib, as a package or at a path that all of them see.",
+    "C454": "On a worker of Spark: {why} Workers need it as an installed package, or at a path that all of them see.",
     "C455": "The column '{given}' cannot be kept, since the scores have a column of this name; rename it before.",
+    "C456": "The column '{name}' of the DataFrame holds no documents; give DocBins with gold.",
+    "C457": "A row of the column '{name}' is no DocBin ({why}); give the bytes of .spacy files, or what `spacy_calib.spark.gold_frame` makes.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import calib_error
+from ..pipe.loading import INLINE_FACTORIES, load_with_factories
 from .shared.command import Options, command
-from .shared.loading import INLINE_FACTORIES, load_with_factories, open_model
+from .shared.loading import open_model
 from .shared.options import CalibratedModel, Code, Force, Format, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json

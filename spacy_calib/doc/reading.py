@@ -48,9 +48,12 @@ class GoldReader:
 
         RAISES C160: a Doc without the key. C161: no CoNLL-U. ValueError and others: what spaCy says of the file.
         """
+        yield from self.examples_of(nlp, gold_docs(nlp.vocab, file), file)
+
+    def examples_of(self, nlp: Language, references: Iterable[Doc], file: Path) -> Iterator[Example]:
+        """The Examples of gold Docs. file (Path): Where they stand, which tells their numbers from those of others. RAISES C160: a Doc without the key."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
         make = corpus.make_examples_gold_preproc if self.gold_preproc else corpus.make_examples
-        references = read_conllu(nlp.vocab, file) if file.suffix == ".conllu" else corpus.read_docbin(nlp.vocab, [file])
         for number, reference in enumerate(references):
             document = self._document(reference, file, number)
             arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
@@ -120,6 +123,11 @@ def gold_files(folder: Path) -> list[Path]:
         if files:
             return files
     return []
+
+
+def gold_docs(vocab: Vocab, file: Path) -> Iterator[Doc]:
+    """The Docs of a gold file. RAISES C161: no CoNLL-U. ValueError and others: what spaCy says of the file."""
+    return read_conllu(vocab, file) if file.suffix == ".conllu" else Corpus(file).read_docbin(vocab, [file])
 
 
 # CoNLL-U

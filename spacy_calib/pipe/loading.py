@@ -46,6 +46,18 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         raise calib_error("C050", model=model, why=reason(error)) from None
 
 
+# spaCy's recognizers and parser, and ours with the same settings and weights.
+INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": "calib_parser"}
+
+
+def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
+    """Load a pipeline with other factories for some of its components.
+
+    factories (dict): Component -> factory. RAISES C050, C010 to C020: see `load_pipeline`.
+    """
+    return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
+
+
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
     """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C120: it is not the one that
     the pipe was fitted on."""

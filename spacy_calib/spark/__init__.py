@@ -1,6 +1,6 @@
 """Calibrated scores and statistics of a fit on Apache Spark (extra `spark`; imported by nothing of ours).
 
-What runs on the workers stands in `workers`, which they import by name: spacy-calib and the pipeline must be installed there.
+Workers import what they run by its name: spacy-calib and the pipeline must be there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ except ModuleNotFoundError as error:
         raise
     raise calib_error("C450") from None
 
+from .collecting import collect, gold_frame
 from .scoring import score
 from .session import local_session
 
-__all__ = ["local_session", "score"]
+__all__ = ["collect", "gold_frame", "local_session", "score"]

@@ -1,4 +1,4 @@
-"""What is asked before a job begins, so that a fault is one sentence and not the traceback of a worker."""
+"""What is asked before a job begins, and how workers tell of faults: in one sentence, not by a traceback."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BinaryType, DataType, StringType
+from pyspark.sql.types import DataType
 
 from ..errors import CalibError, calib_error
-
-TEXT, BYTES = StringType(), BinaryType()
 
 
 def check_columns(df: DataFrame, names: Sequence[str]) -> None:
@@ -28,29 +27,26 @@ def check_type(df: DataFrame, name: str, wanted: DataType) -> None:
         raise calib_error("C453", name=name, wanted=wanted.simpleString(), given=given.simpleString())
 
 
-def ask_a_worker(session: SparkSession, question: Callable[[], Any]) -> None:
-    """One small task that loads what the job needs; a worker that loaded a pipeline keeps it for the job.
+def ask_a_worker(session: SparkSession, load: Callable[[], Any]) -> None:
+    """One small task that loads what the job needs; the process that did keeps it for the job.
 
-    question (Callable): Raises a CalibError where something is missing. RAISES C454: with what it said.
+    load (Callable): Raises a CalibError where something is amiss. RAISES C454: workers do not find the pipeline. Others: what `load` raised.
     """
-    told = session.range(0, 1, 1, 1).mapInArrow(partial(_told, question), "why string").collect()
-    if told[0]["why"] is not None:
-        raise_told(told[0]["why"])
+    told = session.range(0, 1, 1, 1).mapInArrow(partial(_told, load), "code string, why string").collect()
+    if told:
+        raise_told(told[0]["code"], told[0]["why"])
 
 
-def raise_told(why: str) -> None:
-    """RAISES C454: what a worker told."""
-    raise calib_error("C454", why=why)
+def raise_told(code: str, why: str) -> None:
+    """Raise what a worker told. RAISES C454: it does not find the pipeline. Others: as they are."""
+    if code == "C050":
+        raise calib_error("C454", why=why)
+    raise CalibError(code, why)
 
 
-def _told(question: Callable[[], Any], batches: Iterable[Any]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    why = None
-    try:
-        question()
-    except CalibError as error:
-        why = str(error)
+def _told(load: Callable[[], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in batches:
-        pass
-    yield pa.RecordBatch.from_pydict({"why": pa.array([why], pa.string())})
+        try:
+            load()
+        except CalibError as error:
+            yield pa.RecordBatch.from_pydict({"code": [error.code], "why": [error.message]})

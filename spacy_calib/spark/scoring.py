@@ -2,55 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
-from ..doc.score_rows import score_schema
+from ..doc.score_rows import score_rows, score_schema
+from ..doc.zones import pipe_in_zones
 from ..errors import calib_error
-from .checks import TEXT, ask_a_worker, check_columns, check_type
-from .workers import Model, Scoring
+from .checks import ask_a_worker, check_columns, check_type
+from .models import Model
+
+# A task numbers its texts from its own multiple of this, as Spark's monotonically_increasing_id does.
+_TEXTS_OF_A_TASK = 1 << 33
+# What is known of a text that is null.
+_OF_NO_TEXT = {"id", "doc", "attr"}
 
 
 def score(
     df: DataFrame,
-    model: str,
+    model: str | Path,
     *,
     text: str = "text",
     id: str | None = None,
     keep: Sequence[str] = (),
     unit: str = "token",
     attr: str | None = None,
-    batch_size: int = 1000,
+    batch_size: int = 1024,
     check: bool = True,
 ) -> DataFrame:
     """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those that `calib apply` writes.
 
     Workers load the pipeline by its name or path, once each, and keep it for later jobs; nothing of it is pickled. The frame that is returned is
     computed when Spark asks for it, as any.
-    model (str): Package or path, there on every worker. text (str): Column of the texts. A null has no rows; with unit document a row
+    model (str | Path): Package, or path, there on every worker. text (str): Column of the texts. A null has no rows; with unit document a row
         without score.
-    id (str | None): Column of the texts' own ids, for the column `id`. The column `doc` numbers texts: unique, not without gaps.
+    id (str | None): Column of the texts' own ids, for the column `id`. The column `doc` numbers the texts: each number once, but with gaps, and
+        others when Spark computes the frame again.
     keep (Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence or document.
-    attr (str | None): Prefix of the calib pipe; None for all fitted ones. batch_size (int): Texts that the pipeline sees at a time; memory of a
+    attr (str | None): Prefix of the calib pipe; None for all fitted ones. batch_size (int): Texts whose rows are made at a time; memory of a
         worker grows with it.
     check (bool): Let a worker load the pipeline before anything else, so that a fault is said at once.
     RAISES C001: there is no such unit, or batch_size is below 1. C452, C453: a column is missing, or no text. C455: two columns of one name.
-        C454: a worker cannot use the pipeline.
+        C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. Others: see `pipe.loading`.
     """
     schema = from_arrow_schema(score_schema(unit))
     if batch_size < 1:
         raise calib_error("C001", name="batch_size", wanted="a whole number of at least 1", given=batch_size)
     used = list(dict.fromkeys([text, *([] if id is None else [id]), *keep]))
     check_columns(df, used)
-    check_type(df, text, TEXT)
+    check_type(df, text, StringType())
     for name in keep:
         if name in schema.names:
             raise calib_error("C455", given=name)
-    todo = Scoring(Model(model, attr), unit, text, id, tuple(keep), batch_size)
+    task = _Scoring(Model.named(model), attr, unit, text, id, tuple(keep), batch_size)
     if check:
-        ask_a_worker(df.sparkSession, todo.model.load)
+        ask_a_worker(df.sparkSession, partial(task.model.fitted, attr))
     kept = [df.schema[name] for name in keep]
-    return df.select(*used).mapInArrow(todo.batches, StructType([*kept, *schema.fields]))
+    return df.select(*used).mapInArrow(task.batches, StructType([*kept, *schema.fields]))
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """What a task is to do. text, id, keep: Names of columns. n_texts (int): Texts of a batch of rows."""
+
+    model: Model
+    attr: str | None
+    unit: str
+    text: str
+    id: str | None
+    keep: tuple[str, ...]
+    n_texts: int
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of a partition -> rows of its texts' units."""
+        context: Any = TaskContext.get()
+        first = context.partitionId() * _TEXTS_OF_A_TASK
+        for whole in batches:
+            for start in range(0, whole.num_rows, self.n_texts):
+                batch = whole.slice(start, self.n_texts)
+                yield self._scored(batch, first)
+                first += batch.num_rows
+
+    def _scored(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        nlp, attrs = self.model.fitted(self.attr)
+        texts = batch.column(self.text)
+        ids = [None] * len(texts) if self.id is None else batch.column(self.id).to_pylist()
+        given = [(text or "", None) for text in texts.to_pylist()]
+        docs = (doc for doc, _ in pipe_in_zones(nlp, given, in_zone=self.n_texts))
+        columns = score_rows(docs, attrs, self.unit, ids=ids, first=first)
+        rows = np.array(columns["doc"], dtype=np.int64) - first
+        for row in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)[rows]):
+            for name in columns.keys() - _OF_NO_TEXT:
+                columns[name][row] = None
+        schema = score_schema(self.unit)
+        kept = [batch.column(name).take(pa.array(rows)) for name in self.keep]
+        arrays = [pa.array(columns[field.name], field.type) for field in schema]
+        return pa.RecordBatch.from_arrays([*kept, *arrays], [*self.keep, *schema.names])

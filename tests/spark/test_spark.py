@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
+from spacy.tokens import DocBin
 
 from spacy_calib import CalibError
+from spacy_calib.doc.reading import DOC_KEY, GoldReader
 from spacy_calib.doc.score_rows import score_rows
-from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
+from tests.conftest import examples_for, gold_doc, made_up_sentences, revive, run_upstream
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
 
@@ -119,11 +122,11 @@ def test_the_pipeline_is_loaded_once_by_each_process(frame, calibrated):
 
         import pyarrow as pa
 
-        from spacy_calib.spark import workers
+        from spacy_calib.spark import models
 
         for _ in batches:
             pass
-        found = workers._loaded.cache_info()
+        found = models._with_fitted.cache_info()
         yield pa.RecordBatch.from_pydict({"pid": [os.getpid()], "loads": [found.misses], "hits": [found.hits]})
 
     for _ in range(2):
@@ -135,14 +138,140 @@ def test_the_pipeline_is_loaded_once_by_each_process(frame, calibrated):
 
 def test_a_pipeline_that_was_written_anew_is_loaded_anew(calibrated, tmp_path):
     pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-    from spacy_calib.spark.workers import Model
+    from spacy_calib.spark.models import Model
 
     path = Path(shutil.copytree(calibrated, tmp_path / "copy"))
     model = Model(str(path))
-    first = model.load()
-    assert model.load() is first
+    first, attrs = model.fitted(None)
+    assert attrs == ("calib",)
+    assert model.fitted(None)[0] is first
     first.to_disk(path)
-    assert model.load() is not first
+    assert model.fitted(None)[0] is not first
+
+
+# Statistics
+
+
+@pytest.fixture(scope="session")
+def gold_path(tmp_path_factory) -> Path:
+    vocab = spacy.blank("xx").vocab
+    docs = [gold_doc(vocab, sentence) for sentence in made_up_sentences(120, seed=12)]
+    for number, doc in enumerate(docs):
+        doc.user_data[DOC_KEY] = f"text {number // 2}"
+    path = tmp_path_factory.mktemp("spark-gold") / "gold.spacy"
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    return path
+
+
+@pytest.fixture
+def golden(session, gold_path) -> Any:
+    """Its documents in six partitions, some of which hold parts of one document."""
+    from spacy_calib.spark import gold_frame
+
+    return gold_frame(session, gold_path, docs=7).repartition(6)
+
+
+@pytest.fixture(scope="session")
+def in_one_pass(calibrated, gold_path) -> bytes:
+    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+    from spacy_calib.pipe.collecting import collect_statistics
+
+    nlp = spacy.load(calibrated)
+    examples = list(GoldReader().examples(nlp, gold_path))
+    with nlp.select_pipes(disable=["calib"]):
+        statistics = collect_statistics(nlp.get_pipe("calib"), run_upstream(nlp, examples), "all")
+    return without_shards(statistics)
+
+
+def without_shards(statistics) -> bytes:
+    return replace(statistics, shards=()).to_bytes()
+
+
+def collect(*args, **kwargs):
+    from spacy_calib.spark import collect
+
+    return collect(*args, **kwargs)
+
+
+def test_statistics_are_those_of_one_pass_bit_for_bit(golden, calibrated, in_one_pass):
+    found = collect(golden, calibrated, mergers=2)
+    assert len(found.shards) == 6
+    assert without_shards(found) == in_one_pass
+
+
+def killed_once(column: str, marker: Path, executor: bool):
+    """A task that passes its rows on; the first of partition 4 that comes here kills the Python process that it runs in, or the executor too."""
+
+    def rows(batches):
+        import os
+        import signal
+
+        from pyspark import TaskContext
+
+        for batch in batches:
+            if TaskContext.get().partitionId() == 4 and not marker.exists():
+                marker.touch()
+                daemon = os.getppid()
+                with open(f"/proc/{daemon}/stat") as stat:
+                    jvm = int(stat.read().rpartition(")")[2].split()[1])
+                os.kill(jvm if executor else os.getpid(), signal.SIGKILL)
+            yield batch
+
+    return rows
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find the executor by")
+@pytest.mark.parametrize("executor", [False, True], ids=["process", "executor"])
+def test_a_worker_that_is_killed_changes_nothing(golden, calibrated, in_one_pass, tmp_path, executor):
+    marker = tmp_path / "killed"
+    frame = golden.mapInArrow(killed_once("gold", marker, executor), golden.schema)
+    found = collect(frame, calibrated, mergers=2, check=False)
+    assert marker.exists()
+    assert without_shards(found) == in_one_pass
+
+
+def test_a_partition_that_is_there_twice_counts_once(golden, calibrated, in_one_pass):
+    once = golden.cache()
+    found = collect(once.union(once), calibrated, mergers=2, check=False)
+    assert len(found.shards) == 6
+    assert without_shards(found) == in_one_pass
+
+
+def test_files_are_rows_and_null_is_passed_over(session, gold_path, calibrated, in_one_pass):
+    files = session.read.format("binaryFile").load(str(gold_path)).select("content")
+    found = collect(files.union(session.sql("select cast(null as binary)")), calibrated, gold="content", check=False)
+    assert without_shards(found) == in_one_pass
+
+
+def test_a_pipeline_without_calib_gets_a_pipe_with_these_settings(golden, trained_bytes, tmp_path):
+    revive(trained_bytes).to_disk(tmp_path / "plain")
+    found = collect(golden, str(tmp_path / "plain"), component="morphologizer", settings={"threshold": 0.05}, mergers=1)
+    assert (found.identity.component, found.identity.threshold) == ("morphologizer", 0.05)
+    assert found.pairs.total > 0
+
+
+def test_gold_that_cannot_be_collected_is_said_in_one_sentence(session, golden, calibrated, gold_path, tmp_path):
+    from spacy_calib.spark import gold_frame
+
+    def refused(code: str, match: str, *args, **kwargs):
+        with pytest.raises(CalibError, match=rf"\[{code}\] .*{match}"):
+            collect(*args, mergers=1, **kwargs)
+
+    refused("C452", "no column 'docs'; it has: gold", golden, calibrated, gold="docs")
+    refused("C453", "'gold' must be of the type binary, but it is string", golden.selectExpr("'a' as gold"), calibrated)
+    refused("C454", "Cannot load the pipeline 'nowhere'", golden, "nowhere")
+    refused("C317", "no component 'ner'", golden, calibrated, component="ner")
+    refused("C456", "holds no documents", golden.limit(0), calibrated, check=False)
+    refused("C457", "is no DocBin", golden.selectExpr("cast('a' as binary) as gold"), calibrated, check=False)
+    refused("C160", "key", golden, calibrated, doc_key="name", check=False)
+    for code, name in (("C051", "nowhere.spacy"), ("C052", "empty"), ("C053", "bad.spacy")):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        (tmp_path / "bad.spacy").write_bytes(b"bad")
+        with pytest.raises(CalibError, match=rf"\[{code}\]"):
+            gold_frame(session, tmp_path / name)
+
+
+# What is refused
 
 
 def refuses(code: str, match: str, frame, *args, **kwargs):
@@ -162,6 +291,6 @@ def test_what_the_frame_does_not_have_is_named(frame, calibrated):
 
 def test_what_a_worker_cannot_use_is_said_in_one_sentence(session, frame, calibrated, trained_bytes, tmp_path):
     revive(trained_bytes).to_disk(tmp_path / "plain")
-    refuses("C454", r"A worker of Spark says: \[C050\] Cannot load the pipeline 'nowhere'", frame, "nowhere")
-    refuses("C454", r"\[C027\] The pipeline has no fitted calib pipe", frame, str(tmp_path / "plain"))
-    refuses("C454", r"\[C068\] .*no fitted calib pipe with the prefix 'sure'", frame, calibrated, attr="sure")
+    refuses("C454", r"On a worker of Spark: Cannot load the pipeline 'nowhere'", frame, "nowhere")
+    refuses("C027", r"The pipeline has no fitted calib pipe", frame, str(tmp_path / "plain"))
+    refuses("C068", r"no fitted calib pipe with the prefix 'sure'", frame, calibrated, attr="sure")

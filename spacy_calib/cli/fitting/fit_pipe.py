@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,27 +98,13 @@ def ready_to_read(
     RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the
         recognizer sets entities. C030: no example has gold of the annotation.
     """
-    order = nlp.pipe_names
-    pipe = calib.lookup.to_fit()[1]
-    enabled = calib.source.component in order
-    stop = calib.source.component if enabled else calib.name
-    reads_output = enabled and pipe is not None and calib.source.reads_output(pipe)
-    upstream = order[: order.index(stop) + reads_output]
-    # What a component leaves to be read is kept in the process that ran it.
-    workers = 1 if reads_output else n_process
+    from ...pipe.upstream import pipes_to_read, without_presets
+
+    upstream, one_process = pipes_to_read(nlp, calib)
     check_has_gold(examples, calib)
+    workers = 1 if one_process else n_process
     ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
-    return _without_presets(calib, pipe, ready)
-
-
-def _without_presets(calib: Calibrator, pipe: Any, examples: Iterable[Example]) -> Iterator[Example]:
-    for example in examples:
-        if calib.source.holds_preset(pipe, example.predicted):
-            why = (
-                "a component before it sets entities, and a second pass cannot tell them from its own; leave out --second-pass"
-            )
-            raise calib_error("C034", component=calib.source.component, why=why)
-        yield example
+    return without_presets(calib, ready)
 
 
 def check_held_out(held: HeldOut | None, method: str, unit: str = TOKEN) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UNREADABLE, CalibError, calib_error
-from ...pipe.loading import load_pipeline, reason
-from ..shared.loading import INLINE_FACTORIES, load_with_factories
+from ...pipe.loading import INLINE_FACTORIES, load_pipeline, load_with_factories, reason
 from ..shared.screen import warn
 from .settings import DEFAULTS
 

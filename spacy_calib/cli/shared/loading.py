@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,18 +34,6 @@ def use_gpu(gpu_id: int) -> None:
             require_gpu(gpu_id)
         except Exception as error:
             raise calib_error("C060", gpu=gpu_id, why=reason(error)) from None
-
-
-# spaCy's recognizers and parser, and ours with the same settings and weights.
-INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": "calib_parser"}
-
-
-def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline with other factories for some of its components.
-
-    factories (dict): Component -> factory. RAISES C050, C010 to C020: see `load_pipeline`.
-    """
-    return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
 def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1) -> Language:

@@ -1,0 +1,40 @@
+"""What has to run before the source of a calib pipe can read Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..errors import calib_error
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.training import Example
+
+    from .component import Calibrator
+
+
+def pipes_to_read(nlp: Language, calib: Calibrator) -> tuple[list[str], bool]:
+    """(names of the pipes that run before the source reads; whether its own component is among them, which leaves what is read in the process that
+    ran it).
+
+    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`.
+    """
+    order = nlp.pipe_names
+    pipe = calib.lookup.to_fit()[1]
+    enabled = calib.source.component in order
+    stop = calib.source.component if enabled else calib.name
+    reads_output = bool(enabled and pipe is not None and calib.source.reads_output(pipe))
+    return order[: order.index(stop) + reads_output], reads_output
+
+
+def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
+    """The examples, each one looked at. RAISES C034: a second pass would be made where a component before the recognizer sets entities."""
+    pipe = calib.lookup.to_fit()[1]
+    for example in examples:
+        if calib.source.holds_preset(pipe, example.predicted):
+            why = (
+                "a component before it sets entities, and a second pass cannot tell them from its own; leave out --second-pass"
+            )
+            raise calib_error("C034", component=calib.source.component, why=why)
+        yield example

@@ -1,0 +1,178 @@
+"""Gold documents in a DataFrame -> the statistics of a fit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from ..doc.reading import GoldReader, gold_docs, gold_files
+from ..errors import CalibError, calib_error
+from ..pipe.collecting import collect_statistics
+from ..pipe.loading import reason
+from ..pipe.upstream import pipes_to_read, without_presets
+from ..statistics.collected import FitStatistics
+from ..statistics.identity import Shard
+from .checks import ask_a_worker, check_columns, check_type, raise_told
+from .models import Model
+
+# What tasks hand on: the name of a shard and its statistics, or a fault.
+_PARTS = "shard string, statistics binary, code string, why string"
+
+
+def collect(
+    df: DataFrame,
+    model: str | Path,
+    *,
+    gold: str = "gold",
+    component: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    gold_preproc: bool = False,
+    doc_key: str | None = None,
+    bounded: bool = False,
+    mergers: int = 16,
+    check: bool = True,
+) -> FitStatistics:
+    """What a fit needs of the gold documents of a DataFrame: what `calib collect` writes of files, for `calib fit --from`.
+
+    Each partition is a shard; shards are merged by some workers, and what these have by the driver. The result is the same, bit for bit, for any
+    partitions, and whatever workers are lost and tasks repeated: a shard is called by its content, and one that is there twice counts once.
+    model (str | Path): Package, or path, there on every worker. gold (str): Column of binary DocBins, of one Doc or many, with gold: what .spacy files hold,
+        so that `spark.read.format("binaryFile")` reads them (column `content`); or see `gold_frame`. A null is passed over.
+    component (str | None): That is to be calibrated. None takes the pipeline's first calib pipe, fitted or not, else the tagger.
+    settings (Mapping | None): Of a new calib pipe, as in a config, such as {"threshold": 0.02}; None takes the pipeline's own for the component.
+    gold_preproc (bool), doc_key (str | None): As for `calib fit`. bounded (bool): As for `calib collect`. mergers (int): Partitions that merge shards.
+    check (bool): Let a worker load the pipeline before anything else.
+    RAISES C452, C453: the column is missing, or not binary. C454: workers do not find the pipeline. C456: there are no documents. C457: no DocBin.
+        Others: see `collect_statistics` and `Model.to_fit`.
+    """
+    check_columns(df, [gold])
+    check_type(df, gold, BinaryType())
+    task = _Collecting(Model.named(model), gold, component, settings, GoldReader(gold_preproc, doc_key), bounded)
+    if check:
+        ask_a_worker(df.sparkSession, partial(task.model.to_fit, component, settings))
+    shards = df.select(gold).mapInArrow(task.batches, _PARTS)
+    parts = shards.repartition(mergers, "shard").mapInArrow(_merged, _PARTS).collect()
+    for part in parts:
+        if part["code"] is not None:
+            raise_told(part["code"], part["why"])
+    if not parts:
+        raise calib_error("C456", name=gold)
+    return FitStatistics.merged([FitStatistics.from_bytes(bytes(part["statistics"])) for part in parts])
+
+
+def gold_frame(session: SparkSession, path: str | Path, *, docs: int = 64) -> DataFrame:
+    """A gold file (.spacy, .conllu), or a folder of them, as a DataFrame with the column `gold` for `collect`; read by the driver.
+
+    docs (int): Docs of a row. RAISES C051: the path does not exist. C052: it holds no documents. C053, C161: a file that cannot be read.
+    """
+    place, vocab = Path(path), Vocab()
+    if not place.exists():
+        raise calib_error("C051", path=path)
+    rows = []
+    for file in gold_files(place) if place.is_dir() else [place]:
+        try:
+            left = gold_docs(vocab, file)
+            while some := list(itertools.islice(left, docs)):
+                rows.append((DocBin(docs=some, store_user_data=True).to_bytes(),))
+        except CalibError:
+            raise
+        except Exception as error:
+            raise calib_error("C053", path=file, why=reason(error)) from None
+    if not rows:
+        raise calib_error("C052", path=path)
+    return session.createDataFrame(rows, "gold binary")
+
+
+@dataclass(frozen=True)
+class _Collecting:
+    """What a task is to do; the arguments of `collect`."""
+
+    model: Model
+    gold: str
+    component: str | None
+    settings: Mapping[str, Any] | None
+    reader: GoldReader
+    bounded: bool
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of a partition -> one part, none of an empty partition."""
+        rows: list[bytes] = []
+        left = iter(batches)
+        try:
+            found = self._collected(left, rows)
+        except CalibError as error:
+            for _ in left:  # Spark waits until all are taken
+                pass
+            yield _part(code=error.code, why=error.message)
+            return
+        if rows:
+            content = blake2b(b"".join(sorted(rows)), digest_size=16).hexdigest()
+            shard = Shard(f"rows {content}", content, found.n_documents)
+            yield _part(shard.name, replace(found, shards=(shard,)).to_bytes())
+
+    def _collected(self, batches: Iterable[pa.RecordBatch], rows: list[bytes]) -> FitStatistics:
+        """rows (list): Gets the digest of each row: what the partition is called by, in whatever order its rows come."""
+        nlp, calib = self.model.to_fit(self.component, self.settings)
+        key = calib.source.user_data_key
+        reader = replace(self.reader, arrays=(key,) if key else ())
+        upstream, _ = pipes_to_read(nlp, calib)
+
+        def examples() -> Iterator[Example]:
+            for batch in batches:
+                for data in filter(None, batch.column(self.gold).to_pylist()):
+                    digest = blake2b(data, digest_size=16)
+                    rows.append(digest.digest())
+                    yield from reader.examples_of(nlp, self._docs(nlp.vocab, data), Path(f"row {digest.hexdigest()}"))
+
+        to_run, kept = itertools.tee(examples())
+        ready = _with_docs(kept, nlp.pipe(example.predicted for example in to_run))
+        with nlp.select_pipes(enable=upstream):
+            return collect_statistics(calib, without_presets(calib, ready), "", bounded=self.bounded)
+
+    def _docs(self, vocab: Vocab, data: bytes) -> Iterator[Doc]:
+        """RAISES C457: it is no DocBin."""
+        try:
+            yield from (doc for doc in DocBin().from_bytes(data).get_docs(vocab) if len(doc))
+        except Exception as error:
+            raise calib_error("C457", name=self.gold, why=reason(error)) from None
+
+
+def _with_docs(examples: Iterable[Example], docs: Iterable[Doc]) -> Iterator[Example]:
+    for example, doc in zip(examples, docs, strict=True):
+        example.predicted = doc
+        yield example
+
+
+def _merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Parts -> one part, and all faults. Parts of one name, which repeated tasks may give, come to one call of this."""
+    known: set[str] = set()
+    merged: FitStatistics | None = None
+    for batch in batches:
+        for row in batch.to_pylist():
+            if row["code"] is not None:
+                yield _part(code=row["code"], why=row["why"])
+            elif row["shard"] not in known:
+                known.add(row["shard"])
+                part = FitStatistics.from_bytes(row["statistics"])
+                merged = part if merged is None else merged.merge(part)
+    if merged is not None:
+        yield _part(merged.name, merged.to_bytes())
+
+
+def _part(shard: str | None = None, statistics: bytes | None = None, code: str | None = None, why: str | None = None) -> Any:
+    names = (("shard", pa.string()), ("statistics", pa.binary()), ("code", pa.string()), ("why", pa.string()))
+    values = (shard, statistics, code, why)
+    arrays = [pa.array([value], kind) for value, (_, kind) in zip(values, names, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, [name for name, _ in names])
