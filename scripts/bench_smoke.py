@@ -51,6 +51,7 @@ RUNS = {
     "bench_statistics.py": Run("--pairs 20000 --kinds moved", "shards in random trees: all equal"),
     "long_runs.py": Run("--documents 300", "| rank |"),
     "bench_scores.py": Run("--rows 3000 --formats csv --method platt", "| .csv |"),
+    "bench_spark.py": Run("{calibrated} {ewt_test} --documents 60 --rounds 1", "one worker"),
     "bench_rank.py": Run("{calibrated} --data {ewt_test} --repeat 1 --sentences 20", "A queue of"),
     "quality/data.py": Run("ewt-tagger", "| ewt-tagger |"),
     "bench_quality.py": Run("--sets ewt-tagger --peers --samples 2000 --output {output}", '"better_than_paper"'),

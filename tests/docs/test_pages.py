@@ -23,7 +23,8 @@ OPTIONS = set(re.findall(r"`(--[a-z-]+)`", (DOCS / "reference" / "commands.md").
 every_page = pytest.mark.parametrize("name", NAMES)
 # A page is run with the one that goes on in its folder.
 CONTINUED = {f"docs/tutorials/{previous}" for page in PAGES for previous in at_the_top(page, "continues")}
-OWN = "docs/how-to/own-marginals.md"  # run by test_own_marginals.py
+# Run by test_own_marginals.py, and by tests/spark, which have what they need.
+ELSEWHERE = {"docs/how-to/own-marginals.md", "docs/how-to/spark.md"}
 
 
 def headings(page: Path) -> set[str]:
@@ -38,7 +39,7 @@ def links(page: Path) -> list[str]:
     return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != OWN and name not in CONTINUED])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ELSEWHERE | CONTINUED])
 def test_a_page_runs(name, provide, tmp_path, monkeypatch):
     page = ROOT / name
     if name.startswith("docs/tutorials/"):

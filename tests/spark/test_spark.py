@@ -15,7 +15,9 @@ from spacy.tokens import DocBin
 from spacy_calib import CalibError
 from spacy_calib.doc.reading import DOC_KEY, GoldReader
 from spacy_calib.doc.score_rows import score_rows
-from tests.conftest import examples_for, gold_doc, made_up_sentences, revive, run_upstream
+from tests.cli.conftest import calib
+from tests.conftest import gold_doc, made_up_sentences, revive, run_upstream
+from tests.docs.pages import DOCS, Run, blocks_of
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
 
@@ -37,19 +39,6 @@ def session() -> Iterator[Any]:
     session.stop()
     # What the executors of a local cluster print lands beside Spark.
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
-
-
-@pytest.fixture(scope="session")
-def calibrated(trained_bytes, tmp_path_factory) -> str:
-    """A pipeline with a calib pipe fitted for its tagger."""
-    nlp = revive(trained_bytes)
-    calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
-    calib.fit(examples)
-    path = tmp_path_factory.mktemp("spark") / "calibrated"
-    nlp.to_disk(path)
-    return str(path)
 
 
 @pytest.fixture(scope="session")
@@ -269,6 +258,21 @@ def test_gold_that_cannot_be_collected_is_said_in_one_sentence(session, golden, 
         (tmp_path / "bad.spacy").write_bytes(b"bad")
         with pytest.raises(CalibError, match=rf"\[{code}\]"):
             gold_frame(session, tmp_path / name)
+
+
+def test_the_page_runs(session, calibrated, gold_path, trained_bytes, tmp_path, monkeypatch):
+    """docs/how-to/spark.md but for the recipes of others, and what it fits of Spark's statistics is what a fit of the documents gives."""
+    shutil.copytree(calibrated, tmp_path / "calibrated")
+    shutil.copy(gold_path, tmp_path / "dev.spacy")
+    revive(trained_bytes).to_disk(tmp_path / "en_core_web_sm")
+    monkeypatch.chdir(tmp_path)
+    run = Run()
+    for block in blocks_of(DOCS / "how-to" / "spark.md"):
+        if block.noted("needs extra") is None:
+            run.block(block)
+    assert calib("fit", "en_core_web_sm", "dev.spacy", "at_once", "--silent").code == 0
+    given = [[token._.calib_score for doc in spacy.load(path).pipe(TEXTS) for token in doc] for path in ("fitted", "at_once")]
+    assert given[0] == given[1]
 
 
 # What is refused
