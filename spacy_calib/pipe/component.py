@@ -195,28 +195,23 @@ class Calibrator(AnnotatingPipe, PipeSettings):
 
     # Fitting
 
-    def fit(self, examples: Iterable[Example], tag_counts: Mapping[str, int] | None = None, **options: Any) -> Calibrator:
+    def fit(
+        self, examples: Iterable[Example] | FitStatistics, tag_counts: Mapping[str, int] | None = None, **options: Any
+    ) -> Calibrator:
         """Learn the maps from held-out gold.
 
-        examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source), `reference` the gold.
+        examples (Iterable[Example] | FitStatistics): `predicted` holds what the source reads (run the pipeline up to the source), `reference`
+            the gold; or statistics of any number of shards, see `collecting.collect_statistics`.
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
+        C425, C428, C432: statistics of something else, or of some shards only.
         """
+        arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
-            self.learned, self.held_out = fit_calibrator(self, examples, FitArguments(tag_counts, **options))
-        return self
-
-    def fit_statistics(
-        self, statistics: FitStatistics, tag_counts: Mapping[str, int] | None = None, **options: Any
-    ) -> Calibrator:
-        """Learn the maps from statistics of any number of shards, see `collecting.collect_statistics`.
-
-        statistics (FitStatistics): Of this pipeline. tag_counts (Mapping | None), options: See FitArguments.
-        RAISES C425, C428, C432: the statistics are of something else, or incomplete. And see `fit`.
-        """
-        with labels_unless_it_fails(with_map(self.source, None)):
-            gathered = gather_statistics(self, statistics, FitArguments(tag_counts, **options))
-            self.learned, self.held_out = fit_gathered(self, gathered)
+            if isinstance(examples, FitStatistics):
+                self.learned, self.held_out = fit_gathered(self, gather_statistics(self, examples, arguments))
+            else:
+                self.learned, self.held_out = fit_calibrator(self, examples, arguments)
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:

@@ -53,7 +53,7 @@ def shards_of(calib, examples, n, **options):
 
 
 def fitted_bytes(calib, statistics, **options):
-    return calib.fit_statistics(statistics, **options).to_bytes(), calib.fit_info
+    return calib.fit(statistics, **options).to_bytes(), calib.fit_info
 
 
 STEPS = {
@@ -107,15 +107,15 @@ def test_what_the_statistics_cannot_serve_is_refused(made):
         CalibError,
         match=r"C425.*of shard 'all' and of the pipeline.*they differ in the threshold \(--threshold\) \(0.01; 0.05\)",
     ):
-        calib.fit_statistics(statistics)
+        calib.fit(statistics)
     calib.threshold = 0.01
     weights = calib.lookup.component().model.get_ref("output_layer")
     kept = weights.get_param("b").copy()
     weights.set_param("b", kept + 1)
     with pytest.raises(CalibError, match="they differ in the weights of the component"):
-        calib.fit_statistics(statistics)
+        calib.fit(statistics)
     weights.set_param("b", kept)
     parts = [collect_statistics(calib, examples[i::3], f"{i + 1}/3") for i in (0, 2)]
     with pytest.raises(CalibError, match="C428.*2/3 missing"):
-        calib.fit_statistics(FitStatistics.merged(parts))
+        calib.fit(FitStatistics.merged(parts))
     assert calib.learned is before

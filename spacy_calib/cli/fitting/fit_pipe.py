@@ -71,8 +71,8 @@ def fit_pipe(
 def fit_on_statistics(
     calib: Calibrator, collected: FitStatistics, counts: GoldCounts | None, *, counted_on: str = "", max_unknown: float = 1.0
 ) -> None:
-    """Fit on what `calib collect` gathered. RAISES: see `Calibrator.fit_statistics`."""
-    calib.fit_statistics(collected, counts and counts.tags, **_arguments(calib, counts, counted_on, max_unknown))
+    """Fit on what `calib collect` gathered. RAISES: see `Calibrator.fit`."""
+    calib.fit(collected, counts and counts.tags, **_arguments(calib, counts, counted_on, max_unknown))
 
 
 def _arguments(calib: Calibrator, counts: GoldCounts | None, counted_on: str, max_unknown: float) -> dict[str, Any]:
