@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CalibError, calib_error
 from ..expect.seen import SeenTexts
 from ..schema import Misfit, choice, digests, listed, record, whole
 from .cells import PairCells
 from .distinct import count_distinct, lowest
-from .file import pack, unpack
-from .identity import IDENTITY, SHARD, Identity, Shard, check_complete, joined_shards
+from .file import FOR_FIT, Arrays, below, pack, unpack, with_prefix
+from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .readings import Readings
 from .sample import Sample
 from .tables import PairCounts
@@ -24,7 +23,6 @@ from .totals import TOTALS, Totals
 
 Digests = NDArray[np.uint64]
 
-FOR_FIT = "fit"
 _HEADER = record(
     {
         "statistics_for": choice(FOR_FIT), "identity": IDENTITY, "shards": listed(SHARD), "totals": TOTALS, "pairs_sampled_from": whole(),
@@ -101,11 +99,7 @@ class FitStatistics:
     @property
     def name(self) -> str:
         """How messages call them."""
-        return (
-            "shard "
-            + ", ".join(f"'{shard.name}'" for shard in self.shards[:3])
-            + (" and others" if len(self.shards) > 3 else "")
-        )
+        return called(self.shards)
 
     @property
     def sampled_all(self) -> bool:
@@ -132,8 +126,7 @@ class FitStatistics:
             "totals": self.totals.state(),
             "pairs_sampled_from": self.size,
         }
-        arrays = {f"pairs.{name}": array for name, array in self.pairs.arrays().items()}
-        arrays |= {f"sample.{name}": array for name, array in self.sample.readings.arrays().items()}
+        arrays = with_prefix("pairs", self.pairs.arrays()) | with_prefix("sample", self.sample.readings.arrays())
         return pack(header, {**arrays, "documents": self.documents, "texts": self.seen.digests})
 
     @classmethod
@@ -142,16 +135,12 @@ class FitStatistics:
 
         RAISES C427: they cannot be read. C429: another version. C430: they are statistics for something else.
         """
-        header, arrays = unpack(data, path)
-        check_purpose(header, FOR_FIT, path)
-        try:
-            return cls._from_parts(_HEADER(header, "header"), arrays)
-        except (Misfit, CalibError) as error:
-            raise calib_error("C427", path=path, why=getattr(error, "message", str(error))) from None
+        return unpack(data, path, FOR_FIT, cls._from_parts)
 
     @classmethod
-    def _from_parts(cls, held: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FitStatistics:
+    def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> FitStatistics:
         """RAISES Misfit, C420: they do not fit one another."""
+        held = _HEADER(header, "header")
         identity = Identity.from_state(held["identity"])
         for name in ("documents", "texts"):
             if name not in arrays:
@@ -160,26 +149,14 @@ class FitStatistics:
             identity,
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
             Totals.from_state(held["totals"]),
-            _kind(identity).from_arrays(_below("pairs.", arrays)),
+            _kind(identity).from_arrays(below("pairs", arrays)),
             digests(arrays["documents"], "documents"),
             SeenTexts(digests(arrays["texts"], "texts")),
-            Sample(Readings.of_arrays(_below("sample.", arrays)), identity.sample),
+            Sample(Readings.of_arrays(below("sample", arrays)), identity.sample),
             held["pairs_sampled_from"],
         )
-
-
-def check_purpose(header: dict[str, Any], wanted: str, path: object) -> None:
-    """RAISES C430: the statistics were collected for something else."""
-    given = header.get("statistics_for")
-    if given != wanted and given in ("fit", "evaluate"):
-        how = "without --judge" if wanted == FOR_FIT else "with --judge"
-        raise calib_error("C430", path=path, given=given, wanted=wanted, how=how)
 
 
 def _kind(identity: Identity) -> Any:
     """Of the tables of pairs."""
     return PairCells if identity.cells else PairCounts
-
-
-def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -6,16 +6,24 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
+from ..errors import CalibError, calib_error
+from ..schema import Misfit
 
 VERSION = 1
+# What statistics are collected for.
+FOR_FIT, FOR_EVALUATE = "fit", "evaluate"
+Arrays = dict[str, NDArray[Any]]
+Made = TypeVar("Made")
 _HEADER = "header.json"
+# What zipfile, json and numpy raise of damaged bytes: RuntimeError of a member that is said to be encrypted or packed in an unknown way, ValueError of one
+# that is no array, or would need pickle.
+_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, RuntimeError, MemoryError)
 # Of the zip's members: equal content makes equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -31,25 +39,46 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
     return buffer.getvalue()
 
 
-def unpack(data: bytes, path: object) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """(header, arrays) of such bytes. path: Where they come from, for the message.
+def unpack(data: bytes, path: object, wanted: str, make: Callable[[dict[str, Any], Arrays], Made]) -> Made:
+    """What is made of the header and the arrays of such bytes. path: Where they come from, for the message.
 
-    RAISES C427: they are no file of statistics, cut short or damaged. C429: a file of another version.
+    wanted (str): What they are to be for. make (Callable): Raises Misfit or C420 where header and arrays do not fit one another.
+    RAISES C427: they are no file of statistics, cut short or damaged. C429: a file of another version. C430: statistics for something else.
     """
+    header, arrays = _read(data, path)
+    version, given = header.get("version"), header.get("statistics_for")
+    if version != VERSION:
+        raise calib_error("C429", path=path, given=version, wanted=VERSION)
+    if given != wanted and given in (FOR_FIT, FOR_EVALUATE):
+        how = "without --judge" if wanted == FOR_FIT else "with --judge"
+        raise calib_error("C430", path=path, given=given, wanted=wanted, how=how)
+    try:
+        return make(header, arrays)
+    except (Misfit, CalibError) as error:
+        raise calib_error("C427", path=path, why=getattr(error, "message", str(error))) from None
+
+
+def with_prefix(prefix: str, arrays: Arrays) -> Arrays:
+    """`prefix.name` -> array, of those called `name`."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def below(prefix: str, arrays: Arrays) -> Arrays:
+    """`name` -> array, of those called `prefix.name`."""
+    return {name.removeprefix(f"{prefix}."): array for name, array in arrays.items() if name.startswith(f"{prefix}.")}
+
+
+def _read(data: bytes, path: object) -> tuple[dict[str, Any], Arrays]:
+    """(header, arrays; of another version, which may hold anything, none). RAISES C427: see `unpack`."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as held:
             header = json.loads(held.read(_HEADER).decode("utf-8"))
-            version = header.get("version") if isinstance(header, dict) else None
-            if version != VERSION:
-                raise calib_error("C429", path=path, given=version, wanted=VERSION)
-            arrays = {name.removesuffix(".npy"): _array(held, name) for name in held.namelist() if name.endswith(".npy")}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            if not isinstance(header, dict):
+                raise ValueError(f"its {_HEADER} is no table")
+            names = [name for name in held.namelist() if name != _HEADER] if header.get("version") == VERSION else []
+            return header, {name.removesuffix(".npy"): _array(held, name) for name in names}
+    except _FAULTS as error:
         raise calib_error("C427", path=path, why=_why(error)) from None
-    except ValueError as error:  # of numpy: no array, or one that would need pickle
-        if hasattr(error, "code"):
-            raise
-        raise calib_error("C427", path=path, why=_why(error)) from None
-    return header, arrays
 
 
 def _member(name: str) -> zipfile.ZipInfo:

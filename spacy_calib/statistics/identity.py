@@ -13,6 +13,7 @@ from ..schema import listed, number, record, text, whole
 # A shard that is called so is the first of these of the second.
 _ONE_OF_MANY = re.compile(r"(\d+)/(\d+)")
 _NAMED = 8
+_FEW = 3
 _SHOWN = 60
 
 # The saved forms of Identity and Shard.
@@ -110,6 +111,12 @@ class Shard:
     name: str
     digest: str
     documents: int
+
+
+def called(shards: Sequence[Shard]) -> str:
+    """How messages call the statistics of some shards."""
+    names = ", ".join(f"'{shard.name}'" for shard in shards[:_FEW])
+    return f"shard {names}" + (" and others" if len(shards) > _FEW else "")
 
 
 def joined_shards(parts: Sequence[Sequence[Shard]]) -> tuple[Shard, ...]:

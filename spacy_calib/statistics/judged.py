@@ -9,20 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CalibError, calib_error
 from ..expect.seen import SeenSums
 from ..pairs.build import top_pairs
 from ..pairs.documents import joint_unit
 from ..pairs.judged import JudgedPairs
-from ..schema import Misfit, choice, flag, listed, maybe, number, optional, record, text, whole
+from ..schema import choice, flag, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS
-from .file import pack, unpack
-from .identity import IDENTITY, SHARD, Identity, Shard, check_complete, joined_shards
+from .file import FOR_EVALUATE, Arrays, below, pack, unpack, with_prefix
+from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .tables import JudgedCounts
 
 Digests = NDArray[np.uint64]
 
-FOR_EVALUATE = "evaluate"
 # What is to be known of the pipe that was judged; the same of all shards.
 ABOUT = record(
     {
@@ -39,6 +37,8 @@ _HEADER = record(
         "documents": whole(), "seen": optional(maybe(_SEEN)), "accepted": _ACCEPTED,
     }
 )  # fmt: skip
+# The arrays of a record of groups.
+_OF_GROUPS = ("of_tag", "counts")
 _NOTHING_ACCEPTED = {"judged": 0, "kept": 0, "right": 0}
 
 
@@ -82,11 +82,7 @@ class JudgedStatistics:
     @property
     def name(self) -> str:
         """How messages call them."""
-        return (
-            "shard "
-            + ", ".join(f"'{shard.name}'" for shard in self.shards[:3])
-            + (" and others" if len(self.shards) > 3 else "")
-        )
+        return called(self.shards)
 
     @classmethod
     def merged(cls, parts: Sequence[JudgedStatistics]) -> JudgedStatistics:
@@ -125,39 +121,30 @@ class JudgedStatistics:
             "seen": None if self.seen is None else vars(self.seen),
             "accepted": self.accepted,
         }
-        arrays = {f"tokens.{name}": array for name, array in self.tokens.arrays().items()}
+        arrays = with_prefix("tokens", self.tokens.arrays())
         if self.spans is not None:
-            arrays |= {f"spans.{name}": array for name, array in self.spans.arrays().items()}
+            arrays |= with_prefix("spans", self.spans.arrays())
         for name in ("groups", "span_groups"):
             if self.about[name] is not None:
-                arrays |= {f"{name}.{key}": self.about[name][key] for key in ("of_tag", "counts")}
+                arrays |= with_prefix(name, {key: self.about[name][key] for key in _OF_GROUPS})
         return pack(header, arrays)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object = "these bytes") -> JudgedStatistics:
         """What `to_bytes` gave. RAISES C427: they cannot be read. C429: another version. C430: they are statistics for something else."""
-        from .collected import check_purpose
-
-        header, arrays = unpack(data, path)
-        check_purpose(header, FOR_EVALUATE, path)
-        try:
-            return cls._from_parts(_HEADER(_with_groups(header, arrays), "header"), arrays)
-        except (Misfit, CalibError) as error:
-            raise calib_error("C427", path=path, why=getattr(error, "message", str(error))) from None
+        return unpack(data, path, FOR_EVALUATE, cls._from_parts)
 
     @classmethod
-    def _from_parts(cls, held: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> JudgedStatistics:
+    def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> JudgedStatistics:
         """RAISES Misfit, C420: they do not fit one another."""
-        tables = {
-            prefix: {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            for prefix in ("tokens.", "spans.")
-        }
+        held = _HEADER(_with_groups(header, arrays), "header")
+        spans = below("spans", arrays)
         return cls(
             Identity.from_state(held["identity"]),
             held["about"],
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
-            JudgedCounts.from_arrays(tables["tokens."]),
-            JudgedCounts.from_arrays(tables["spans."]) if tables["spans."] else None,
+            JudgedCounts.from_arrays(below("tokens", arrays)),
+            JudgedCounts.from_arrays(spans) if spans else None,
             frozenset(held["units"]),
             None if held["seen"] is None else SeenSums(**held["seen"]),
             held["accepted"],
@@ -169,7 +156,7 @@ def _plain(held: Any) -> Any:
     return {key: value for key, value in held.items() if not isinstance(value, np.ndarray)} if isinstance(held, dict) else held
 
 
-def _with_groups(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+def _with_groups(header: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
     """The header with the arrays of groups in their places, where both are there."""
     about = header.get("about")
     if not isinstance(about, dict):
@@ -177,6 +164,5 @@ def _with_groups(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dic
     made = dict(about)
     for name in ("groups", "span_groups"):
         if isinstance(about.get(name), dict):
-            own = {key: arrays[f"{name}.{key}"] for key in ("of_tag", "counts") if f"{name}.{key}" in arrays}
-            made[name] = {**about[name], **own}
+            made[name] = {**about[name], **below(name, arrays)}
     return {**header, "about": made}

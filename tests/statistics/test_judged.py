@@ -1,0 +1,90 @@
+"""Statistics of a judgement: they add up, and damaged files of them are one sentence."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spacy_calib.errors import CalibError
+from spacy_calib.expect.seen import SeenSums
+from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.statistics.identity import Shard
+from spacy_calib.statistics.judged import JudgedStatistics, count_judged
+from spacy_calib.types import Groups, Pairs
+from tests.statistics.test_collected import LABELS, changed_header, identity
+
+ABOUT = {
+    "name": "calib", "attr": "calib", "layer": "tag", "accuracy_is": "accuracy", "event": "exact", "called": ["entity", "entities"],
+    "groups": Groups(("all",), np.zeros(3, dtype=int), np.array([5, 4, 3])).state(), "span_groups": None, "bins": 10, "n_groups": None,
+    "precision": None, "weights_changed": False,
+}  # fmt: skip
+
+
+def judged(name: str, seed: int = 1) -> JudgedStatistics:
+    """Of two documents of two tokens, each with a pair of every label."""
+    rng = np.random.default_rng(seed)
+    tags = np.tile(np.arange(3), 4)
+    pairs = Pairs(np.repeat(np.arange(4), 3), tags, rng.random(12), tags == 1, 4)
+    documents = np.repeat([0, 1], 6)
+    digests = rng.integers(0, 1 << 63, 2).astype(np.uint64)
+    tokens = count_judged(JudgedPairs(pairs, rng.random(12), documents, "document"), digests, len(LABELS))
+    held = {"judged": 3, "kept": 2, "right": 1}
+    shards = (Shard(name, name, 2),)
+    return JudgedStatistics(
+        identity(fit="f"), ABOUT, shards, tokens, None, frozenset({"document"}), SeenSums(2, 0, 40, 1), held
+    )
+
+
+def test_shards_add_up_in_any_order_and_survive_saving():
+    one, two, three = (judged(name, seed) for seed, name in enumerate("abc"))
+    whole = JudgedStatistics.merged([one, two, three])
+    assert JudgedStatistics.merged([three, JudgedStatistics.merged([two, one])]).to_bytes() == whole.to_bytes()
+    assert JudgedStatistics.from_bytes(whole.to_bytes()).to_bytes() == whole.to_bytes()
+    assert (whole.n_documents, whole.tokens.total, whole.tokens.units) == (6, 36, 12)
+    assert (whole.accepted, whole.seen) == ({"judged": 9, "kept": 6, "right": 3}, SeenSums(6, 0, 120, 3))
+    with pytest.raises(CalibError, match=r"C425.*they differ in the fit of the calib pipe \(f; g\)"):
+        JudgedStatistics.merged([one, replace(two, identity=identity(fit="g"))])
+
+
+def without(data: bytes, member: str) -> bytes:
+    """The file without one of its arrays."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as held, zipfile.ZipFile(made, "w") as copy:
+        for name in set(held.namelist()) - {member}:
+            copy.writestr(name, held.read(name))
+    return made.getvalue()
+
+
+def test_damaged_files_are_one_sentence():
+    data = judged("a").to_bytes()
+    broken = {
+        "cut short": data[: len(data) // 2],
+        "C429.*version 99, but this spacy-calib reads version 1": changed_header(data, '"version": 1', '"version": 99'),
+        "C430.*collected for `calib fit`": changed_header(data, '"statistics_for": "evaluate"', '"statistics_for": "fit"'),
+        "'header.about.layer' is not there": changed_header(
+            data, '"layer": "tag",\n  "accuracy', '"lair": "tag",\n  "accuracy'
+        ),
+        "'header.about.groups' is not": changed_header(data, '"groups": {', '"groups": [], "others": {'),
+        "'header.accepted.kept' is not": changed_header(data, '"kept": 2', '"kept": -2'),
+        "there is no array 'units'": without(data, "tokens.units.npy"),
+    }
+    for sentence, content in broken.items():
+        with pytest.raises(CalibError, match=sentence):
+            JudgedStatistics.from_bytes(content, "some.npz")
+
+
+def test_a_flipped_bit_changes_nothing_or_is_one_sentence():
+    data = judged("a").to_bytes()
+    known, told = b"", set()
+    for at in range(len(data) - 500, len(data)):  # the directory of the zip, which no checksum covers
+        flipped = b"".join([data[:at], bytes([data[at] ^ 1 << at % 8]), data[at + 1 :]])
+        try:
+            known = JudgedStatistics.from_bytes(flipped).to_bytes()
+        except CalibError as error:
+            told.add(error.code)
+        assert known in (b"", data)
+    assert told == {"C427"}
