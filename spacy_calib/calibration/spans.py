@@ -12,7 +12,7 @@ from ..schema import Form, Optional, anything, floats, lengths, listed, maybe, n
 from ..types import GROUPS, Floats, Groups, Spans, as_hits
 from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
 from .cutoffs import CUTOFFS, Cutoffs
-from .recalibrators.logistic import fit_logistic, sigmoid
+from .recalibrators.logistic import combine, fit_logistic, sigmoid
 from .span_features import NAMES, design
 
 # With fewer spans the coefficients (eight at least) cannot be estimated, and raw scores are passed through.
@@ -92,8 +92,8 @@ class SpanRecalibrator:
         """
         if self.fallback_ or not self.n_spans_:
             return raw.copy()
-        margin = (self._design(spans) - self.center_) / self.scale_ @ self.weights_ + self.intercept_
-        return sigmoid(margin)
+        columns = (self._design(spans) - self.center_) / self.scale_
+        return sigmoid(combine(columns, self.weights_) + self.intercept_)
 
     def _design(self, spans: Spans) -> Floats:
         return design(spans, self.groups.of(spans.labels).astype(np.intp), len(self.groups))

@@ -213,9 +213,5 @@ def test_entities_go_the_same_way(ner_model, entity_dev, calibrated_ner, entity_
         figures = json.loads(ok(calib("evaluate", "--from", tmp_path / f"test{n}", "--format", "json")).printed)
         made[n] = (next(fitted.glob("calib*/calibration.msgpack")).read_bytes(), figures["calib"])
     assert made[1][0] == made[3][0]
-    # Scores on Docs of one text may differ in the last bit where batches differ.
-    for one, other in ((made[1][1], made[3][1]), (made[1][1]["entities"], made[3][1]["entities"])):
-        assert one["pairs"] == other["pairs"] > 0
-        assert one["scores"]["nll"] == pytest.approx(other["scores"]["nll"], abs=1e-12)
-        for key in ("raw", "calibrated"):
-            assert one["errors"][0][key] == pytest.approx(other["errors"][0][key], abs=1e-12)
+    assert made[1][1] == made[3][1]
+    assert made[1][1]["entities"]["pairs"] > 0
