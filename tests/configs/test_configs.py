@@ -20,7 +20,8 @@ from weasel.schemas import ProjectConfigSchema, validate
 from spacy_calib.calibration.recalibrators.histogram import HistogramBinning
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
 from spacy_calib.calibration.recalibrators.scaling_binning import ScalingBinning
-from spacy_calib.cli.fit import fit, pipe_settings, settings_from_file
+from spacy_calib.cli.fit import fit
+from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
 from spacy_calib.pipe.settings import default_config
 from tests.conftest import gold_doc, made_up_sentences
 
