@@ -256,7 +256,7 @@ _MESSAGES = {
     # Statistics that add up
     "C420": "A table of counts cannot be read: {why}; collect its shard again, or copy the file anew.",
     "C425": "The statistics of {one} and of {another} cannot go together: they differ in {what} ({given}; {wanted}); collect both with the same model and options.",
-    "C426": "The shard '{name}' is there twice: '{other}' has {why}; give each shard once, under a name of its own (--shard).",
+    "C426": "The shard '{name}' is there twice{why}; give each shard once, under a name of its own (--shard).",
     "C427": "The statistics in {path} cannot be read: {why}; collect the shard again, or copy the file anew.",
     "C428": "Of {total} shards there are {n}: {missing} missing; give the statistics of all of them.",
     "C429": "The statistics in {path} are of version {given}, but this spacy-calib reads version {wanted}; collect them with this one.",
@@ -266,6 +266,7 @@ _MESSAGES = {
     "C433": "Option {option} takes the place of {given}; give one of the two.",
     "C434": "There are no statistics at {path}; give {wanted} that `calib collect` wrote.",
     "C435": "Option {option} looks at documents, which statistics do not hold; leave it out, or give DATA in the place of --from.",
+    "C436": "The file {path} cannot be added to those before it. {why}",
     "C421": "Tables of cells can only be added up where tags and cells are the same, but one has {first} and another {second}; collect all shards with the same labels and the same number of cells.",
     "C422": "A cell can hold {most} pairs at most, but more were added up; use more cells, or fewer shards.",
     "C423": "Sets {wanted} cannot be learned from counts, which do not tell the other tags of a token; fit them on documents, or ask for coverage marginal or tag.",

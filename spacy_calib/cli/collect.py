@@ -13,6 +13,7 @@ from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..errors import calib_error
+from ..statistics.identity import is_shard_name
 from .fitting.fit_event import check_event_fits
 from .fitting.fit_pipe import ready_to_read
 from .fitting.new_calib import new_calib
@@ -20,7 +21,7 @@ from .fitting.overrides import WithOverrides
 from .shared.checks import check_option
 from .shared.command import Options, choice, command
 from .shared.examples import data_files, read_examples, run_pipes
-from .shared.from_statistics import TakesStatistics, describe_statistics, read_any, statistics_files
+from .shared.from_statistics import SUFFIX, TakesStatistics, describe_statistics, read_any, statistics_files
 from .shared.gold import check_gold_of_examples, check_has_gold, check_whole_documents
 from .shared.loading import open_model, pipe_of
 from .shared.options import (
@@ -116,7 +117,12 @@ class CollectOptions(Options):
         for flag in ("component", "config", "threshold", "event", "granularity", "label_map", "second_pass", "bounded"):
             given = getattr(self, flag)
             wanted = "left out beside --judge, where the fitted pipe says it"
-            check_option(f"--{flag.replace('label_', '').replace('_', '-')}", not (self.judge and given), wanted, given)
+            told = "it" if given is True else given
+            check_option(f"--{flag.replace('label_', '').replace('_', '-')}", not (self.judge and given), wanted, told)
+        if self.shard is not None:
+            check_option(
+                "--shard", is_shard_name(self.shard), "a name, or the number of the shard and of all, as 1/7", repr(self.shard)
+            )
 
 
 class CollectCommand(WithOverrides, TakesStatistics):
@@ -147,9 +153,13 @@ def collect(options: CollectOptions) -> FitStatistics | JudgedStatistics:
     from .shared.atomic import write_file
 
     files = statistics_files(options.merge) if options.merge else []
-    found = read_any(files) if files else judged(options) if options.judge else collected(options)
     if files:
         _check_output(options, files)
+        for folder in filter(Path.is_dir, options.merge):
+            check_option(
+                "STATS", options.stats.resolve().parent != folder.resolve(), "outside the folder of --merge", options.stats
+            )
+    found = read_any(files) if files else judged(options) if options.judge else collected(options)
     write_file(options.stats, found.to_bytes())
     if not options.silent:
         tell(found, options)
@@ -192,7 +202,8 @@ def judged(options: CollectOptions) -> JudgedStatistics:
 
 
 def _check_output(options: CollectOptions, inputs: Sequence[Path | None]) -> None:
-    """RAISES C054 to C056, C100: STATS may not be written, see `check_files`."""
+    """RAISES C054 to C056, C100: STATS may not be written, see `check_files`, or is no file that a folder of statistics is searched for."""
+    check_option("STATS", options.stats.suffix == SUFFIX, f"a file that ends in {SUFFIX}", options.stats)
     check_files([Output("STATS", options.stats)], options.force, inputs=inputs, model=options.model or "")
 
 

@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
 _TAGS_SHOWN = 8
 _CANDIDATES_SHOWN = 10
+# Where the key of a file's description says too little.
+_CALLED = {
+    "statistics_for": "Statistics for",
+    "pairs": "Pairs above the threshold",
+    "pairs_in_all": "Pairs in all",
+    "sampled_documents": "Documents in the sample",
+    "sampled_pairs": "Pairs in the sample",
+}
 
 
 @dataclass(frozen=True)
@@ -89,11 +97,19 @@ def tell_statistics(options: InfoOptions) -> dict[str, Any]:
     def show_statistics() -> None:
         msg.divider(Path(options.model).name)
         shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in result["shards"]]
-        facts = {**result, "labels": ", ".join(result["labels"]), "shards": ", ".join(shards)}
-        print_table({key.replace("_", " ").capitalize(): value for key, value in facts.items()})
+        facts = {**result, "statistics_for": f"calib {result['statistics_for']}", "labels": ", ".join(result["labels"])}
+        facts |= {"shards": ", ".join(shards)}
+        print_table({_CALLED.get(key, key.capitalize()): _in_words(value) for key, value in facts.items() if value is not None})
 
     deliver(result, show_statistics, output=options.output, format=options.format, silent=options.silent)
     return result
+
+
+def _in_words(value: Any) -> Any:
+    """A number with its thousands told apart, yes and no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else value
 
 
 def describe(pipe: Calibrator) -> dict[str, Any]:

@@ -119,6 +119,12 @@ def called(shards: Sequence[Shard]) -> str:
     return f"shard {names}" + (" and others" if len(shards) > _FEW else "")
 
 
+def is_shard_name(name: str) -> bool:
+    """Whether a shard can be called so: by anything but nothing, and of seven shards by no other numbers than 1/7 to 7/7."""
+    match = _ONE_OF_MANY.fullmatch(name)
+    return bool(name.strip()) if match is None else 1 <= int(match[1]) <= int(match[2])
+
+
 def joined_shards(parts: Sequence[Sequence[Shard]]) -> tuple[Shard, ...]:
     """The shards of all parts by name. RAISES C426: one is there twice, by its name or its content."""
     shards = sorted(shard for part in parts for shard in part)
@@ -129,8 +135,9 @@ def joined_shards(parts: Sequence[Sequence[Shard]]) -> tuple[Shard, ...]:
             twice = twice or by_content.get(shard.digest)
             by_content[shard.digest] = shard
         if twice is not None:
-            why = "the same content" if twice.digest == shard.digest else "other content"
-            raise calib_error("C426", name=shard.name, other=twice.name, why=why)
+            why = "" if twice.digest == shard.digest else ", with other content"
+            why = why if twice.name == shard.name else f", also as '{twice.name}'"
+            raise calib_error("C426", name=shard.name, why=why)
     return tuple(shards)
 
 

@@ -74,6 +74,8 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     assert (told["component"], told["layer"], told["bounded"]) == ("tagger", "tag", False)
     shown = ok(calib("info", tmp_path / "two.npz"))
     assert "1/2" in shown.text
+    assert "Bounded no" in shown.text
+    assert "two.npz" not in ok(calib("info", shards[2][0].parent)).text
     assert json.loads(ok(calib("info", tmp_path / "two.npz", "--format", "json")).printed) == {
         key: value for key, value in told.items() if key != "output"
     }
@@ -98,7 +100,7 @@ def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards,
     refuses(calib("fit", model, dev, "--from", one, other, out), "Option --from takes the place of DATA; give one of the two.")
     refuses(calib("fit", model, "--from", one, out), "Of 2 shards there are 1: 2/2 missing")
     refuses(calib("fit", model, "--from", one, one.parent / "gone.npz", out), "There are no statistics at")
-    refuses(calib("fit", model, "--from", one, other, other.parent / ".." / "of2" / other.name, out), "is there twice: '")
+    refuses(calib("fit", model, "--from", one, other, other.parent / ".." / "of2" / other.name, out), "is there twice; give")
     refuses(
         calib("fit", model, "--from", one, other, out, "--threshold", 0.1),
         "they differ in the threshold (--threshold) (0.01; 0.1)",
@@ -114,7 +116,18 @@ def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards,
     refuses(calib("fit", model, "--from", cut, other, out), "cannot be read: it is no such file, or cut short")
     refuses(calib("fit", model, "--from", dev, out), "cannot be read: it is no such file, or cut short")
     refuses(calib("collect", model, dev, one), "exists already; choose another path or add --force")
-    refuses(calib("collect", "--merge", one, one, tmp_path / "twice.npz"), "is there twice: '1/2' has the same content")
+    refuses(
+        calib("collect", "--merge", one, one, tmp_path / "twice.npz"),
+        "0.npz cannot be added to those before it. The shard '1/2' is there twice; give",
+    )
+    refuses(calib("fit", model, out, "--from"), "Option --from must be files or folders of statistics, but nothing was given.")
+    refuses(calib("collect", "--merge", one.parent, one.parent / "all.npz"), "STATS must be outside the folder of --merge")
+    refuses(calib("collect", model, dev, tmp_path / "stats"), "Option STATS must be a file that ends in .npz, but")
+    for shard in ("3/2", "0/2", " "):
+        refuses(
+            calib("collect", model, dev, tmp_path / "a.npz", "--shard", shard), "must be a name, or the number of the shard"
+        )
+    refuses(calib("collect", model, dev, tmp_path / "a.npz", "--judge", "--bounded"), "says it, but it was given.")
     refuses(calib("collect", model, dev), "Missing argument", code=2)
     refuses(calib("fit", model, dev), "Missing argument", code=2)
     refuses(calib("fit", "--from", one), "Missing argument", code=2)

@@ -171,12 +171,12 @@ def test_other_statistics_are_refused_by_name(changed, sentence):
 
 def test_one_shard_twice_is_refused():
     one = shard([read_doc(random.Random(1), 1)], "a")
-    with pytest.raises(CalibError, match="C426.*'a' is there twice: 'a' has the same content"):
+    with pytest.raises(CalibError, match="C426.*'a' is there twice; give"):
         FitStatistics.merged([one, one])
     copy = one.named(Shard("b", "a", 1), Totals())
-    with pytest.raises(CalibError, match="'b' is there twice: 'a' has the same content"):
+    with pytest.raises(CalibError, match="'b' is there twice, also as 'a'; give"):
         one.merge(copy)
-    with pytest.raises(CalibError, match="'a' is there twice: 'a' has other content"):
+    with pytest.raises(CalibError, match="'a' is there twice, with other content; give"):
         one.merge(one.named(Shard("a", "z", 1), Totals()))
 
 

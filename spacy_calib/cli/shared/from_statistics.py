@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from ...errors import CalibError, calib_error
+from .checks import check_option
 from .command import MORE_OPTIONS, CalibCommand
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class TakesStatistics(CalibCommand):
         more = ctx.meta.setdefault(MORE_OPTIONS, {})
         more |= dict.fromkeys(self.replaced, _nothing)
         others, held = split_values(self.several, args)
+        check_option(self.several, bool(held), "files or folders of statistics", "nothing")
         if len(held) > 1 and not held[-1].endswith(SUFFIX) and not Path(held[-1]).exists():
             others, held = [*others, held[-1]], held[:-1]  # where the output will be
         try:
@@ -113,12 +115,19 @@ def statistics_files(paths: Iterable[Path]) -> list[Path]:
 def read_all(paths: Iterable[Path], read: Callable[[bytes, Path], S], merged: Callable[[Sequence[S]], S]) -> S:
     """All statistics as one, with two files in memory at a time.
 
-    read (Callable): The content and path of a file -> statistics. RAISES C434: see `statistics_files`. And what `read` and `merged` raise.
+    read (Callable): The content and path of a file -> statistics. RAISES C434: see `statistics_files`. C436: a file holds a shard that another
+        one holds. And what else `read` and `merged` raise.
     """
     files = statistics_files(paths)
     found = read(_content(files[0]), files[0])
     for path in files[1:]:
-        found = merged([found, read(_content(path), path)])
+        part = read(_content(path), path)
+        try:
+            found = merged([found, part])
+        except CalibError as error:
+            if error.code != "C426":
+                raise
+            raise calib_error("C436", path=path, why=error.message) from None
     return found
 
 
@@ -204,8 +213,11 @@ def _of_fit(found: FitStatistics) -> dict[str, Any]:
 
 
 def holds_statistics(path: str) -> bool:
-    """Whether a file of statistics is named, and no pipeline."""
-    return path.endswith(SUFFIX) and Path(path).is_file()
+    """Whether a file of statistics is named, or a folder of them, and no pipeline."""
+    folder = Path(path)
+    if folder.is_dir():
+        return not (folder / "config.cfg").exists() and any(folder.glob(f"*{SUFFIX}"))
+    return path.endswith(SUFFIX) and folder.is_file()
 
 
 def _content(path: Path) -> bytes:
