@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..pairs.mixing import STEP, splitmix64
 from ..sources.base import to_numpy
 from ..types import Floats, Ints
 from .inference.best import best_through, k_best, viterbi
@@ -78,9 +79,6 @@ def normals(codes: Ints, draw: int, seed: int) -> Floats:
     from scipy.special import ndtri
 
     with np.errstate(over="ignore"):
-        mixed = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = codes.astype(np.uint64) * STEP
         mixed += np.uint64(seed) * np.uint64(0xD1B54A32D192ED03) + np.uint64(draw + 1) * np.uint64(0x8CB92BA72F3D8DD7)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        mixed ^= mixed >> np.uint64(31)
-    return ndtri(((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53)
+    return ndtri(((splitmix64(mixed) >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53)

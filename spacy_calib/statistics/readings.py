@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..context.words import SHAPES, Words
+from ..pairs.mixing import STEP, splitmix64
 from ..schema import Misfit
 from ..types import Floats, Ints, Pairs, Spans, stack_spans
 
@@ -152,9 +152,25 @@ class Readings:
         order = np.lexsort((held.own, held.labels, held.ends, held.starts, ~held.chosen, of_doc))
         return replace(self, spans=FoundSpans(held.take(order), self.spans.hits[order], self.spans.gold))
 
-    def digest_of(self, doc: int) -> int:
-        """A digest of all that is held of one Doc, but for the number of its document."""
-        return _digest_of(self.take(np.array([doc])).arrays())
+    def digests_of_docs(self) -> Digests:
+        """A digest of all that is held of each Doc but its document, wherever the Doc stands; spans have to be in order, see `with_spans_in_order`."""
+        firsts, n_entries = self.starts[:-1], np.diff(self.entry_starts)
+        entries = [self.rows - np.repeat(firsts, n_entries), *(getattr(self, key) for key in _OF_ENTRIES)]
+        parts = [(self.n_rows, [self.gold, self.unjudged]), (n_entries, entries)]
+        if self.spans is not None:
+            held = self.spans.spans
+            of_span = np.searchsorted(self.starts, held.starts, side="right") - 1
+            places = [held.starts - firsts[of_span], held.ends - firsts[of_span]]
+            more = [held.labels, held.token_scores, held.own, held.chosen, self.spans.hits]
+            parts += [(np.bincount(of_span, minlength=len(self)), [*places, *more])]
+            parts += [(np.ones(len(self), dtype=np.intp), [self.spans.gold])]
+        if self.words is not None:
+            named = [column for held in _OF_WORDS_BY_NAME for _, column in sorted(getattr(self.words, held).items())]
+            parts += [(np.diff(self.words.starts), [*(getattr(self.words, key) for key in _OF_WORDS), *named])]
+        found = np.zeros(len(self), dtype=np.uint64)
+        for lengths, columns in parts:
+            found = _mixed(found, _digests_of_parts(lengths, columns))
+        return found
 
     # Saving
 
@@ -264,9 +280,19 @@ def _words_at(words: Words, docs: Ints, tokens: Ints) -> Words:
     return Words(starts, words.forms[tokens], words.endings[tokens], shapes, words.counts[tokens], columns, hints)
 
 
-def _digest_of(arrays: Mapping[str, NDArray[Any]]) -> int:
-    found = blake2b(digest_size=8)
-    for key, array in arrays.items():
-        found.update(f"{key}{array.dtype}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return int.from_bytes(found.digest(), "little")
+def _digests_of_parts(lengths: Ints, columns: Sequence[NDArray[Any]]) -> Digests:
+    """The digest of each part of these columns: sums of digests of its rows and their places. lengths (Ints): Of the parts, which follow one another."""
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    rows = np.arange(lengths.sum(), dtype=np.uint64) - np.repeat(starts, lengths).astype(np.uint64)
+    for column in columns:
+        for values in column.T if column.ndim == 2 else [column]:
+            bits = np.ascontiguousarray(values, np.float64).view(np.uint64) if values.dtype.kind == "f" else values
+            rows = _mixed(rows, bits.astype(np.uint64))
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(rows)])
+    return sums[ends] - sums[starts]
+
+
+def _mixed(digests: Digests, values: Digests) -> Digests:
+    """Other digests, of these and of what comes behind."""
+    return splitmix64((digests ^ values) + STEP)

@@ -32,11 +32,7 @@ class Sample:
         sizes = np.bincount(of_doc, readings.sizes, len(distinct)).astype(np.intp)
         before = np.cumsum(sizes) - sizes
         kept = readings.take(np.flatnonzero(before[of_doc] < most)).with_spans_in_order()
-        _, of_doc, n_docs = np.unique(kept.digests, return_inverse=True, return_counts=True)
-        own = np.zeros(len(kept), dtype=np.uint64)
-        for doc in np.flatnonzero(n_docs[of_doc] > 1).tolist():  # else the document says where it stands
-            own[doc] = kept.digest_of(doc)
-        ordered = kept.take(np.lexsort((own, kept.digests)))
+        ordered = kept.take(np.lexsort((kept.digests_of_docs(), kept.digests)))
         return cls(replace(ordered, documents=numbered(ordered.digests)), most)
 
     @classmethod

@@ -139,7 +139,41 @@ def test_spans_of_a_batch_may_come_in_any_order():
     order = np.array([4, 2, 3, 0, 1])
     one = replace(doc, spans=FoundSpans(spans, np.arange(k) % 2, np.array([2])))
     other = replace(doc, spans=FoundSpans(spans.take(order), np.arange(k)[order] % 2, np.array([2])))
-    assert Sample.of(one).readings.digest_of(0) == Sample.of(other).readings.digest_of(0) != other.digest_of(0)
+    in_order = [doc.with_spans_in_order().digests_of_docs() for doc in (one, other)]
+    assert in_order[0] == in_order[1] != other.digests_of_docs()
+
+
+def test_a_doc_has_one_digest_wherever_it_stands_and_another_where_anything_differs():
+    rng = random.Random(11)
+    docs = Readings.joined([read_doc(rng, 1) for _ in range(40)]).with_spans_in_order()
+    digests = docs.digests_of_docs()
+    assert len(set(digests.tolist())) == 40
+    order = np.array(rng.sample(range(40), 40))
+    assert np.array_equal(docs.take(order).digests_of_docs(), digests[order])
+    alone = docs.take(np.array([7]))
+    assert alone.digests_of_docs()[0] == digests[7]
+    for key, array in alone.arrays().items():
+        if len(array) and key not in ("digests", "n_rows", "rows", "spans.starts", "spans.ends", "words.starts"):
+            changed = array.copy()
+            changed[0] = not array[0] if array.dtype == bool else array[0] + 1
+            assert Readings.of_arrays({**alone.arrays(), key: changed}).digests_of_docs()[0] != digests[7], key
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.data())
+def test_samples_merged_by_any_tree_are_the_sample_of_all_at_the_very_edge_too(places, data):
+    rng = random.Random(len(places))
+    docs = [read_doc(rng, place) for place in places]
+    sums = np.cumsum([sum(int(doc.sizes[0]) for doc in docs if doc.digests[0] == place) for place in sorted(set(places))])
+    most = max(1, int(data.draw(st.sampled_from(sums.tolist()))) + data.draw(st.integers(-1, 1)))
+    whole = Sample.of(Readings.joined(docs), most)
+    parts = [Sample.of(doc, most) for doc in data.draw(st.permutations(docs))]
+    while len(parts) > 1:
+        n = data.draw(st.integers(2, len(parts)))
+        parts = [*parts[n:], Sample.merged(parts[:n])]
+    (merged,) = parts
+    assert set(merged.readings.digests.tolist()) == set(sorted(set(places))[: int((sums < most).sum()) + 1])
+    one, other = merged.readings.arrays(), whole.readings.arrays()
+    assert all(np.array_equal(one[key], other[key]) for key in other)
 
 
 def test_documents_are_counted_exactly_and_estimated_where_there_are_too_many():

@@ -128,8 +128,8 @@ class Gathered:
     """What was read.
 
     answered (list[Answered]): Of each query. groups (list[str]): By what each document is counted; "" for nothing. sizes (Floats): Tokens of each.
-    unit (str): What a document is. true (Ints): What the gold of each document counts, for each query, (n_queries, n_docs). digests
-    (list[bytes]): Of the text of each, without its white space.
+    unit (str): What a document is. true (Ints): What the gold of each document counts, for each query, (n_queries, n_docs). texts
+    (array): A digest of the text of each, without its white space.
     """
 
     answered: list[Answered]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...pairs.mixing import STEP, splitmix64
 from ...types import Floats, Ints
 from ..distinct import Digests, Distinct
 from ..scored import ScoredCorpus
@@ -76,12 +77,5 @@ def place_digests(corpus: ScoredCorpus, units: Units) -> Digests:
         texts[number] = int.from_bytes(blake2b(held, digest_size=8).digest(), "little")
     found: Digests = texts[sentence]
     for place in (units.firsts - bounds[sentence], units.lasts - bounds[sentence]):
-        found = _mixed(found + place.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+        found = splitmix64(found + place.astype(np.uint64) + STEP)
     return found
-
-
-def _mixed(values: Digests) -> Digests:
-    """The finalizer of splitmix64 (Steele et al. 2014): nearby numbers are no longer near."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
