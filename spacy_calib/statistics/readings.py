@@ -161,8 +161,10 @@ class Readings:
             held = self.spans.spans
             of_span = np.searchsorted(self.starts, held.starts, side="right") - 1
             places = [held.starts - firsts[of_span], held.ends - firsts[of_span]]
-            more = [held.labels, held.token_scores, held.own, held.chosen, self.spans.hits]
+            more = [held.labels, held.own, held.chosen, self.spans.hits]
+            of_token = np.repeat(of_span, held.ends - held.starts)
             parts += [(np.bincount(of_span, minlength=len(self)), [*places, *more])]
+            parts += [(np.bincount(of_token, minlength=len(self)), [held.token_scores])]
             parts += [(np.ones(len(self), dtype=np.intp), [self.spans.gold])]
         if self.words is not None:
             named = [column for held in _OF_WORDS_BY_NAME for _, column in sorted(getattr(self.words, held).items())]

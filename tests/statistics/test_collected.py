@@ -51,7 +51,9 @@ def read_doc(rng: random.Random, digest: int) -> Readings:
     gold = np.array([rng.randint(-2, 2) for _ in range(n)], dtype=np.intp)
     starts = np.array([rng.randrange(n) for _ in range(rng.randint(0, 2))], dtype=np.intp)
     k = len(starts)
-    spans = Spans(starts, starts + 1, np.zeros(k, np.intp), np.full(k, 0.5), np.full(k, 0.4), np.arange(k) == 0)
+    ends = np.array([rng.randint(start + 1, n) for start in starts.tolist()], dtype=np.intp)
+    own_scores = np.full(int((ends - starts).sum()), 0.5)
+    spans = Spans(starts, ends, np.zeros(k, np.intp), own_scores, np.full(k, 0.4), np.arange(k) == 0)
     forms = np.array([rng.randrange(9) for _ in range(n)], dtype=np.uint64)
     words = Words(
         np.array([0, n]), forms, forms, {name: forms > 4 for name in SHAPES}, forms > 0, {}, {"sure": forms.astype(float)}
