@@ -24,7 +24,9 @@ from ..errors import calib_error
 from ..expect.seen import SeenTexts
 from ..pairs.documents import TOKEN
 from ..sources.fingerprint import fingerprint
+from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
+from ..sources.unit_scores import UnitScoresSource
 from ..statistics.cells import cells_of
 from ..statistics.collected import FitStatistics
 from ..statistics.identity import Identity, Shard
@@ -72,7 +74,7 @@ def collect_statistics(
 
     def add_up() -> None:
         readings = Readings.joined(held)
-        seen = SeenTexts.of(watch.units().digests)
+        seen = SeenTexts.of(watch.take().digests)
         made = FitStatistics.of(identity_of(pipe, nlp, component, sample, bounded), readings, seen)
         parts[:] = [FitStatistics.merged([*parts, made])]
         held.clear()
@@ -117,6 +119,15 @@ def settings_of(source: Any) -> str:
     inner = with_map(source, None)
     plain = {key: held for key, held in vars(inner).items() if isinstance(held, (str, int, float, bool)) and key != "component"}
     return json.dumps({"class": type(inner).__name__, **plain}, sort_keys=True, ensure_ascii=False)
+
+
+def restore_source(source: Any, identity: Identity) -> None:
+    """What a source learns of the examples of a fit, it takes from statistics of them: labels, and whether units had the scores of several."""
+    inner = with_map(source, None)
+    if isinstance(inner, LeftScoresSource):
+        inner.restore_labels(identity.labels)
+    if isinstance(inner, UnitScoresSource):
+        inner.distributions = '"distributions": false' not in identity.source
 
 
 def lowest_of_all(pipe: Calibrator, annotation: Annotation) -> float:

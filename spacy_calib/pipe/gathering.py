@@ -21,11 +21,9 @@ from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.seen import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
-from ..sources.left_scores import LeftScoresSource
-from ..sources.mapped import with_map
 from ..statistics.collected import FitStatistics
 from ..types import Grouping, Groups
-from .collecting import identity_of, with_first
+from .collecting import identity_of, restore_source, with_first
 from .fit_data import FitData, collect_fit_data
 from .settings import PipeSettings
 
@@ -124,9 +122,7 @@ def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: Fi
     """
     statistics.check_complete()
     identity = statistics.identity
-    inner = with_map(pipe.source, None)
-    if isinstance(inner, LeftScoresSource):  # whose labels may have been learned of the shards
-        inner.restore_labels(identity.labels)
+    restore_source(pipe.source, identity)
     nlp, component = pipe.lookup.to_fit()
     annotation = pipe.source.annotation(component)
     check_context(pipe, annotation)

@@ -150,11 +150,16 @@ KINDS = {
 
 @dataclass
 class Made:
-    """A kind in a folder: its pipeline before and after the fit, and gold. how (list): What `calib fit` needs to be told. label (str): See Kind."""
+    """A kind in a folder: its pipeline before and after the fit, and gold. read_by (list): Options that say what is calibrated. label (str): See Kind."""
 
     folder: Path
-    how: list[str] = field(default_factory=list)
+    read_by: list[str] = field(default_factory=list)
     label: str = "NOUN"
+
+    @property
+    def how(self) -> list[str]:
+        """What `calib fit` needs to be told."""
+        return ["--method", "isotonic", "--groups", "1", *self.read_by]
 
     def __getattr__(self, name: str) -> Path:
         return self.folder / (f"{name}.spacy" if name in ("dev", "test", "few") else name)
@@ -162,16 +167,16 @@ class Made:
 
 def make(kind: Kind, folder: Path) -> Made:
     """Everything but `fitted`, which the first call of a command makes."""
-    made = Made(folder, ["--method", "isotonic", "--groups", "1"], kind.label)
+    made = Made(folder, [], kind.label)
     kind.pipeline().to_disk(folder / "model")
     for name, n, seed in (("dev", N_FIT, 61), ("test", N_TEST, 62), ("few", 5, 63)):
         save_docs(folder / f"{name}.spacy", kind.docs(n, seed))
     if kind.component:
-        made.how += ["--component", kind.component]
+        made.read_by += ["--component", kind.component]
     else:
         config = f'[components]\n[components.calib]\nfactory = "calib"\n[components.calib.source]\n{kind.source}'
         (folder / "own.cfg").write_text(config)
-        made.how += ["--config", str(folder / "own.cfg")]
+        made.read_by += ["--config", str(folder / "own.cfg")]
     return made
 
 

@@ -29,6 +29,10 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "fit --sets": lambda: fit(made, "sets", "--sets", "0.5"),
         "fit --intervals": lambda: fit(made, "intervals", "--intervals"),
         "fit --context": lambda: fit(made, "context", "--context"),
+        "collect": lambda: calib("collect", made.model, made.dev, folder / "statistics.npz", *made.read_by),
+        "fit --from": lambda: calib("fit", made.model, "--from", folder / "statistics.npz", folder / "from", *made.how),
+        "collect --judge": lambda: calib("collect", fitted, data, folder / "judged.npz", "--judge"),
+        "evaluate --from": lambda: calib("evaluate", "--from", folder / "judged.npz"),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "report": lambda: calib("report", fitted, data, "--output", folder / "report.html"),
         "plot": lambda: calib("plot", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
@@ -122,5 +126,6 @@ def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calib
     (tmp_path / "dev.spacy").symlink_to(made.test)
     taken = {"evaluate", "rank", "rank --unit sentence", "report"}
     for command, call in calls(made).items():
-        if command not in taken | {"spacy evaluate", "fit"}:  # spaCy's own, and one whose OUTPUT is there already
+        # spaCy's own, one whose OUTPUT is there already, and those that read statistics first
+        if command not in taken | {"spacy evaluate", "fit", "fit --from", "evaluate --from"}:
             refuses(call(), "goes with apply-scores, evaluate, report and rank")
