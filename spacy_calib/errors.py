@@ -114,7 +114,7 @@ _MESSAGES = {
     "C114": "The config {path} has a dollar sign, which begins a reference there ({why}); write it twice in a label ($$), or write the labels into a file beside the config, "
     'a .json file with a list or a .txt file with one on each line, and name that: labels = "labels.json".',
     "C073": "{path} holds no texts; give a file or a folder of files that end in {suffixes}.",
-    "C074": "Cannot read the texts in {path}: {why}; save it as UTF-8, with one text (.txt) or one object with a text (.jsonl) on each line.",
+    "C074": "Cannot read the texts in {path}: {why}; {wanted}.",
     "C075": "The pipe '{name}' gave {none} of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
     "C076": "No {unit} in the data has gold; give annotated data, or leave the comparison out.",
     "C060": "Cannot use GPU {gpu}: {why}",

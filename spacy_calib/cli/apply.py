@@ -245,15 +245,16 @@ def write(
 def show(result: dict[str, Any], texts: ManyTexts) -> None:
     """Print what was done."""
     if result["left_out"]:
-        n = result["left_out"]
-        msg.warn(
-            f"{n:,} of {result['texts']:,} rows have no text (empty or null) and are left out; the first is {shorten(texts.first_left_out, 80)}."
-        )
+        n, first = result["left_out"], shorten(texts.first_left_out, 80)
+        what = f"has no text (empty or null) and is left out: {first}"
+        several = f"have no text (empty or null) and are left out; the first is {first}"
+        msg.warn(f"{n:,} of {result['texts']:,} rows {what if n == 1 else several}.")
     n_shards, before = result["shards"], result["finished_before"]
     if n_shards and before == n_shards:
         msg.good(f"Nothing to do: {result['output']} is finished ({counted('shard', n_shards)}); --force starts anew.")
         return
-    what = "Docs" if result["unit"] is None else f"rows ({result['unit']})"
+    n = result["rows"]
+    what = counted("Doc", n) if result["unit"] is None else f"{counted('row', n)} ({result['unit']})"
     where = f" in {counted('shard', n_shards - before)}" if n_shards else ""
     older = f"; {counted('shard', before)} of an earlier run stayed" if before else ""
-    msg.good(f"Wrote {result['rows']:,} {what}{where}: {result['output']}{older}")
+    msg.good(f"Wrote {what}{where}: {result['output']}{older}")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...corpus.visible import shown_path
 from ...errors import calib_error
 from ..shared.outputs import model_folder
-from ..shared.records import Fields, read_records
-from ..shared.texts import origin_of, text_files
+from ..shared.records import Fields, read_records, unreadable
+from ..shared.texts import check_length, origin_of, text_files
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -75,15 +75,15 @@ def look_at(nlp: Language, path: Path, fields: Fields) -> ManyTexts:
     rows, digests, left_out, first = [], [], 0, ""
     for file in files:
         if not file.is_file():
-            raise calib_error("C074", path=file, why="it can be read once only, and they are read twice")
+            raise unreadable(file, "it can be read once only, and they are read twice")
         n_rows = 0
         for text, _, origin in _rows_of(nlp, file, fields):
             n_rows += 1
             if text is None:
                 left_out += 1
                 first = first or f"row {origin['line']} of {shown_path(file)}"
-            elif isinstance(text, str) and len(text) > nlp.max_length:
-                raise calib_error("C448", line=origin["line"], path=file, n=f"{len(text):,}", most=f"{nlp.max_length:,}")
+            elif isinstance(text, str):
+                check_length(nlp, file, origin["line"], text)
         rows.append(n_rows)
         digests.append(digest_of([file]))
     if left_out == sum(rows):
@@ -119,7 +119,7 @@ def digest_of(files: Sequence[Path], root: Path | None = None) -> str:
                 while piece := stream.read(_PIECE):
                     held.update(piece)
         except OSError as error:
-            raise calib_error("C074", path=file, why=error.strerror or error) from None
+            raise unreadable(file, error.strerror or str(error)) from None
     return held.hexdigest()[:32]
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors import calib_error
+from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
+from .screen import shorten
 
 PARQUET = ".parquet"
 # Files whose texts have keys beside them.
@@ -38,6 +39,17 @@ def suffix_of(path: Path) -> str:
     return "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zst") else path.suffix
 
 
+def unreadable(file: Path, why: str) -> CalibError:
+    """C074, with what a file of its suffix should be."""
+    if file.suffix == PARQUET:
+        wanted = "write the file anew"
+    elif file.suffix in (".gz", ".zst"):
+        wanted = "write the file anew, as UTF-8 with one object with a text on each line"
+    else:
+        wanted = "save it as UTF-8, with one text (.txt) or one object with a text (.jsonl) on each line"
+    return calib_error("C074", path=file, why=why, wanted=wanted)
+
+
 def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -> Iterator[tuple[int, Record]]:
     """The records of a file, each with its number from 1: "text", which is "" for an empty line and for null, and what else stands there.
 
@@ -53,7 +65,7 @@ def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -
                     is_text = suffix_of(file) == ".txt"
                     yield number, {"text": line.rstrip("\r\n")} if is_text else _object_of(file, number, line, fields)
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
-        raise calib_error("C074", path=file, why=reason(error)) from None
+        raise unreadable(file, reason(error)) from None
 
 
 # JSON Lines
@@ -87,7 +99,12 @@ def _object_of(file: Path, number: int, line: str, fields: Fields) -> Record:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or not isinstance(record.get(fields.text, 0), (str, type(None))):
-        raise calib_error("C074", path=file, why=f'line {number} is no object with a "{fields.text}"')
+        has = (
+            f" (it has: {shorten(', '.join(record), 80)}; --text-column names another)"
+            if isinstance(record, dict) and record
+            else ""
+        )
+        raise unreadable(file, f'line {number} is no object with a "{fields.text}"{has}')
     return checked(file, f"line {number}", _named(record, fields))
 
 
@@ -104,7 +121,7 @@ def checked(file: Path, where: str, record: Record) -> Record:
     for key in ("text", "id", "meta"):
         fault = fault_of(record.get(key))
         if fault is not None:
-            raise calib_error("C074", path=file, why=f'the "{key}" of {where} {fault}')
+            raise unreadable(file, f'the "{key}" of {where} {fault}')
     return record
 
 
@@ -145,14 +162,16 @@ def _rows(file: Path, fields: Fields, also: str | None) -> Iterator[tuple[int, R
             for name, wanted in ((fields.text, True), (fields.id, fields.id != FIELDS.id)):
                 if wanted and name not in schema.names:
                     raise calib_error("C441", path=file, name=name, given=", ".join(schema.names) or "none")
-            _check_is_text(pa, file, fields.text, schema.field(fields.text).type)
             names = [name for name in dict.fromkeys((fields.text, fields.id, "meta", also)) if name in schema.names]
+            for twice in (name for name in names if schema.names.count(name) > 1):
+                raise unreadable(file, f"several of its columns are called '{twice}'")
+            _check_is_text(pa, file, fields.text, schema.field(fields.text).type)
             rows = (row for batch in opened.iter_batches(_ROWS, columns=names) for row in batch.to_pylist())
             for number, row in enumerate(rows, 1):
                 held = {name: plain(value) for name, value in row.items() if value is not None or name == fields.text}
                 yield number, checked(file, f"row {number}", _named(held, fields))
     except pa.ArrowException as error:
-        raise calib_error("C074", path=file, why=reason(error).rstrip(".")) from None
+        raise unreadable(file, reason(error).rstrip(".")) from None
 
 
 def _check_is_text(pa: Any, file: Path, name: str, kind: Any) -> None:

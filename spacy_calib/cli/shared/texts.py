@@ -12,7 +12,7 @@ from ...errors import calib_error
 from ...pipe.loading import reason
 from .examples import read_gold
 from .outputs import READABLE
-from .records import FIELDS, Fields, read_records, suffix_of
+from .records import FIELDS, Fields, read_records, suffix_of, unreadable
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -106,20 +106,27 @@ def _as_it_is(example: Example) -> Example:
 
 
 def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) -> Example:
-    """RAISES C074: the text is longer than nlp.max_length."""
+    """RAISES C448: the text is longer than nlp.max_length. C074: no Doc can be made of it."""
     from spacy.training import Example
 
     from ...doc.collect import ORIGIN
     from ...doc.reading import DOC_KEY
     from ...pairs.documents import TEXT, SourceDocument
 
+    check_length(nlp, file, origin["line"], text)
     try:
         example = Example(nlp.make_doc(text), nlp.make_doc(text))
     except ValueError as error:
-        raise calib_error("C074", path=file, why=reason(error)) from None
+        raise unreadable(file, reason(error)) from None
     example.reference.user_data[ORIGIN] = origin
     example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
     return example
+
+
+def check_length(nlp: Language, file: Path, line: int, text: str) -> None:
+    """RAISES C448: the text is longer than nlp.max_length."""
+    if len(text) > nlp.max_length:
+        raise calib_error("C448", line=line, path=file, n=f"{len(text):,}", most=f"{nlp.max_length:,}")
 
 
 def check_lines(file: Path, fields: Fields = FIELDS) -> None:

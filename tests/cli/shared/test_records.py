@@ -96,6 +96,16 @@ def test_what_is_no_parquet_and_what_is_cut_short_is_named(tmp_path):
     for file in text_files(tmp_path):
         with pytest.raises(CalibError, match=rf"Cannot read the texts in .*{file.name}"):
             list(read_texts(file))
+    with pytest.raises(CalibError, match=r"a.parquet: .*; write the file anew\.$"):
+        list(read_texts(tmp_path / "a.parquet"))
+
+
+def test_two_columns_of_one_name_are_a_sentence(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for other in ("text", "id"):
+        parquet.write_table(pa.table([["a"], ["b"], ["c"]], names=["text", other, other]), tmp_path / "a.parquet")
+        with pytest.raises(CalibError, match=f"several of its columns are called '{other}'; write the file anew"):
+            list(read_texts(tmp_path / "a.parquet"))
 
 
 def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):

@@ -71,8 +71,12 @@ def test_texts_are_read_line_by_line(texts):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", b'{"text": "fine"}\n{"txt": 1}\n', 'line 2 is no object with a "text"'),
-        ("a.jsonl", b"not json", 'line 1 is no object with a "text"'),
+        (
+            "a.jsonl",
+            b'{"text": "fine"}\n{"txt": 1, "n": 2}\n',
+            r'line 2 is no object with a "text" \(it has: txt, n; --text-column names another\); save it as UTF-8',
+        ),
+        ("a.jsonl", b"not json", 'line 1 is no object with a "text"; save it as UTF-8'),
         ("a.jsonl", b'{"text": "fine"}\n{"text": "x", "id": 1e400}', "line 2"),
         ("a.jsonl", b'{"text": "x", "id": NaN}', "line 1"),
         ("a.jsonl", b'{"text": "x", "meta": {"a": [-Infinity]}}', "line 1"),
@@ -85,6 +89,11 @@ def test_texts_are_read_line_by_line(texts):
         ),
         ("a.jsonl", b'{"text": "x", "meta": ' + b"[" * 90000 + b"]" * 90000 + b"}", "line 1"),
         ("a.txt", "caf\xe9".encode("latin-1"), "save it as UTF-8"),
+        (
+            "a.txt",
+            b"a" * 1_000_001,
+            "The text in line 1 of .* has 1,000,001 characters, and the pipeline takes 1,000,000 at most",
+        ),
         ("a.txt", b"\n\n", "holds no documents"),
         ("a.spacy", b"", "it is empty"),
         ("a.spacy", b"rubbish", "is not a readable DocBin"),
@@ -160,7 +169,7 @@ def test_a_text_too_long_for_the_pipeline_is_named(tmp_path):
     nlp = spacy.blank("xx")
     nlp.max_length = 20
     (tmp_path / "a.txt").write_text("short\n" + "long " * 10)
-    with pytest.raises(CalibError, match=r"a\.txt: \[E088\]"):
+    with pytest.raises(CalibError, match="The text in line 2 of .*a.txt has 50 characters, and the pipeline takes 20 at most"):
         list(stream_examples(nlp, tmp_path / "a.txt"))
 
 
