@@ -137,8 +137,8 @@ class _Collecting:
                     yield from reader.examples_of(nlp, self._docs(nlp.vocab, data), Path(f"row {digest.hexdigest()}"))
 
         to_run, kept = itertools.tee(examples())
-        ready = _with_docs(kept, nlp.pipe(example.predicted for example in to_run))
         with nlp.select_pipes(enable=upstream):
+            ready = _with_docs(kept, nlp.pipe(example.predicted for example in to_run))
             return collect_statistics(calib, without_presets(calib, ready), "", bounded=self.bounded)
 
     def _docs(self, vocab: Vocab, data: bytes) -> Iterator[Doc]:

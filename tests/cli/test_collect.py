@@ -57,6 +57,15 @@ def test_any_number_of_shards_gives_the_same_pipeline(model, shards, tmp_path):
     assert states[1] == states[2] == states[7]
 
 
+@pytest.mark.parametrize("method", ["histogram", "scaling-binning", "beta", "venn-abers"])
+def test_so_do_other_methods(model, shards, tmp_path, method):
+    states = set()
+    for n in (1, 7):
+        ok(calib("fit", model, "--from", *shards[n][::-1], tmp_path / f"of{n}", "--method", method, "--silent"))
+        states.add((tmp_path / f"of{n}" / STATE).read_bytes())
+    assert len(states) == 1
+
+
 def test_files_are_added_up_beforehand_and_a_folder_is_taken_too(model, shards, tmp_path):
     ok(calib("collect", "--merge", *shards[7][:3], tmp_path / "first.npz", "--silent"))
     ok(calib("collect", tmp_path / "all" / "all.npz", "--merge", tmp_path / "first.npz", *shards[7][3:], "--silent"))
