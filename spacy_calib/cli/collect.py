@@ -13,6 +13,7 @@ from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..errors import calib_error
+from ..pairs.documents import counted
 from ..statistics.identity import is_shard_name
 from .fitting.fit_event import check_event_fits
 from .fitting.fit_pipe import ready_to_read
@@ -213,6 +214,8 @@ def tell(found: FitStatistics | JudgedStatistics, options: CollectOptions) -> No
     if options.format == "json":
         print_json({"output": str(options.stats), **told})
         return
-    msg.good(f"Statistics of {told['documents']:,} documents with {told['pairs']:,} pairs: {options.stats}")
+    of = f"{told['pipe']} ({told['component']})" if "pipe" in told else told["component"]
+    read = f"{counted('document', told['documents'])}, {counted('pair', told['pairs'])}"
+    msg.good(f"Statistics of {of}, {read}: {options.stats}")
     if told.get("sampled_pairs", 0) < told.get("pairs_in_all", 0):
         msg.info(f"{told['sampled_documents']:,} of the documents are sampled whole ({told['sampled_pairs']:,} pairs)")

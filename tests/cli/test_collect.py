@@ -76,7 +76,7 @@ def test_files_are_added_up_beforehand_and_a_folder_is_taken_too(model, shards, 
 
 def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     outcome = ok(calib("collect", model, dev, tmp_path / "all.npz", "--sample", 300))
-    assert "Statistics of" in outcome.text
+    assert "Statistics of tagger, " in outcome.text
     assert "of the documents are sampled whole" in outcome.text
     told = json.loads(ok(calib("collect", "--merge", *shards[2], tmp_path / "two.npz", "--format", "json")).printed)
     assert [shard["name"] for shard in told["shards"]] == ["1/2", "2/2"]
