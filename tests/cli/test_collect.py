@@ -20,32 +20,23 @@ def ok(outcome):
     return outcome
 
 
-@pytest.fixture(scope="module")
-def shards(model, dev, tmp_path_factory):
-    """n -> files with the statistics of n shards of dev.spacy."""
-    folder = tmp_path_factory.mktemp("shards")
-    vocab = Vocab()
-    docs = list(DocBin().from_disk(dev).get_docs(vocab))
-    random.Random(1).shuffle(docs)
+def in_shards(folder, model, docs, *options):
+    """n -> files with the statistics of n shards of some docs."""
     found = {}
     for n in (1, 2, 7):
         for i in range(n):
-            gold = save_docs(folder / f"{n}-{i}.spacy", docs[i::n])
-            ok(
-                calib(
-                    "collect",
-                    model,
-                    gold,
-                    folder / f"of{n}" / f"{i}.npz",
-                    "--shard",
-                    f"{i + 1}/{n}",
-                    "--sample",
-                    300,
-                    "--silent",
-                )
-            )
+            gold, stats = save_docs(folder / f"{n}-{i}.spacy", docs[i::n]), folder / f"of{n}" / f"{i}.npz"
+            ok(calib("collect", model, gold, stats, *options, "--shard", f"{i + 1}/{n}", "--silent"))
         found[n] = sorted((folder / f"of{n}").glob("*.npz"))
     return found
+
+
+@pytest.fixture(scope="module")
+def shards(model, dev, tmp_path_factory):
+    """Statistics of dev.spacy, see `in_shards`."""
+    docs = list(DocBin().from_disk(dev).get_docs(Vocab()))
+    random.Random(1).shuffle(docs)
+    return in_shards(tmp_path_factory.mktemp("shards"), model, docs, "--sample", 300)
 
 
 def test_any_number_of_shards_gives_the_same_pipeline(model, shards, tmp_path):
@@ -147,27 +138,9 @@ def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards,
 
 @pytest.fixture(scope="module")
 def judged(calibrated, test_file, tmp_path_factory):
-    """n -> files with what a fitted pipeline says of n shards of test.spacy."""
-    folder = tmp_path_factory.mktemp("judged")
+    """What a fitted pipeline says of test.spacy, see `in_shards`."""
     docs = list(DocBin().from_disk(test_file).get_docs(Vocab()))
-    found = {}
-    for n in (1, 2, 7):
-        for i in range(n):
-            gold = save_docs(folder / f"{n}-{i}.spacy", docs[i::n])
-            ok(
-                calib(
-                    "collect",
-                    calibrated,
-                    gold,
-                    folder / f"of{n}" / f"{i}.npz",
-                    "--judge",
-                    "--shard",
-                    f"{i + 1}/{n}",
-                    "--silent",
-                )
-            )
-        found[n] = sorted((folder / f"of{n}").glob("*.npz"))
-    return found
+    return in_shards(tmp_path_factory.mktemp("judged"), calibrated, docs, "--judge")
 
 
 def test_any_number_of_shards_gives_the_same_figures(calibrated, test_file, judged, tmp_path):
