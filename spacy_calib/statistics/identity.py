@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from typing import Any
 
 from ..errors import calib_error
@@ -145,8 +146,9 @@ def check_complete(shards: Sequence[Shard]) -> None:
     """RAISES C428: some shards are called "2/7", and others of the seven are missing."""
     named = [match for shard in shards if (match := _ONE_OF_MANY.fullmatch(shard.name))]
     for total in sorted({match[2] for match in named}):
-        held = {int(match[1]) for match in named if match[2] == total}
-        missing = [f"{number}/{total}" for number in range(1, int(total) + 1) if number not in held]
-        if missing:
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-            raise calib_error("C428", n=len(held), total=total, missing=", ".join(missing[:_NAMED]) + more)
+        held, numbers = {int(match[1]) for match in named if match[2] == total}, range(1, int(total) + 1)
+        n_missing = len(numbers) - sum(number in numbers for number in held)
+        if n_missing:
+            first = islice((f"{number}/{total}" for number in numbers if number not in held), _NAMED)
+            more = f" and {n_missing - _NAMED:,} more" if n_missing > _NAMED else ""
+            raise calib_error("C428", n=len(held), total=total, missing=", ".join(first) + more)

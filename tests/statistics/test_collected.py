@@ -222,6 +222,8 @@ def test_missing_shards_are_named():
     with pytest.raises(CalibError, match="C428.*Of 7 shards there are 4: 2/7, 5/7, 6/7 missing"):
         FitStatistics.merged(parts).check_complete()
     shard([read_doc(rng, 1)], "any name").check_complete()
+    with pytest.raises(CalibError, match="there are 1: 2/1000000000000, .* 9/1000000000000 and 999,999,999,991 more missing"):
+        shard([read_doc(rng, 1)], "1/1000000000000").check_complete()
 
 
 def changed_header(data: bytes, old: str, new: str) -> bytes:
