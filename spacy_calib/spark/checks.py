@@ -14,7 +14,9 @@ from ..errors import CalibError, calib_error
 
 
 def check_columns(df: DataFrame, names: Sequence[str]) -> None:
-    """RAISES C452: the frame has not all of them."""
+    """RAISES C001: it is no DataFrame. C452: it has not all of them."""
+    if not isinstance(df, DataFrame):
+        raise calib_error("C001", name="df", wanted="a DataFrame of Spark", given=type(df).__name__)
     for name in names:
         if name not in df.columns:
             raise calib_error("C452", given=name, available=", ".join(df.columns))

@@ -33,7 +33,7 @@ def score(
     *,
     text: str = "text",
     id: str | None = None,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     unit: str = "token",
     attr: str | None = None,
     batch_size: int = 1024,
@@ -47,14 +47,15 @@ def score(
         without score.
     id (str | None): Column of the texts' own ids, for the column `id`. The column `doc` numbers the texts: each number once, but with gaps, and
         others when Spark computes the frame again.
-    keep (Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence or document.
+    keep (str | Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence or document.
     attr (str | None): Prefix of the calib pipe; None for all fitted ones. batch_size (int): Texts whose rows are made at a time; memory of a
         worker grows with it.
     check (bool): Let a worker load the pipeline before anything else, so that a fault is said at once.
-    RAISES C001: there is no such unit, or batch_size is below 1. C452, C453: a column is missing, or no text. C455: two columns of one name.
+    RAISES C001: df is no DataFrame, there is no such unit, or batch_size is below 1. C452, C453: a column is missing, or no text. C455: two columns of one name.
         C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. Others: see `pipe.loading`.
     """
     schema = from_arrow_schema(score_schema(unit))
+    keep = (keep,) if isinstance(keep, str) else tuple(keep)
     if batch_size < 1:
         raise calib_error("C001", name="batch_size", wanted="a whole number of at least 1", given=batch_size)
     used = list(dict.fromkeys([text, *([] if id is None else [id]), *keep]))
@@ -63,7 +64,7 @@ def score(
     for name in keep:
         if name in schema.names:
             raise calib_error("C455", given=name)
-    task = _Scoring(Model.named(model), attr, unit, text, id, tuple(keep), batch_size)
+    task = _Scoring(Model.named(model), attr, unit, text, id, keep, batch_size)
     if check:
         ask_a_worker(df.sparkSession, partial(task.model.fitted, attr))
     kept = [df.schema[name] for name in keep]

@@ -281,6 +281,8 @@ def refuses(code: str, match: str, frame, *args, **kwargs):
 
 
 def test_what_the_frame_does_not_have_is_named(frame, calibrated):
+    refuses("C001", "df must be a DataFrame of Spark, but str was given", "texts", calibrated)
+    assert score(frame, calibrated, keep="weight", check=False).columns[0] == "weight"
     refuses("C452", "no column 'body'; it has: number, weight, text", frame, calibrated, text="body")
     refuses("C452", "no column 'key'", frame, calibrated, id="key")
     refuses("C453", "'number' must be of the type string, but it is bigint", frame, calibrated, text="number")
