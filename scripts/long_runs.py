@@ -55,7 +55,22 @@ COMMANDS: dict[str, list[str]] = {
     "apply": ["{output}"],
 }
 _SAMPLES = 200
-_READ: list[float] = []
+
+
+class Seen:
+    """What the component in front saw of the running command: it keeps a few numbers, so that it does not grow itself.
+
+    every (int): Documents between two looks. documents (int): Read so far. memory (list[float]): MiB at each look.
+    """
+
+    def __init__(self) -> None:
+        self.begin(1)
+
+    def begin(self, every: int) -> None:
+        self.every, self.documents, self.memory = every, 0, list[float]()
+
+
+_SEEN = Seen()
 
 
 class Row(NamedTuple):
@@ -74,8 +89,10 @@ class Row(NamedTuple):
 
 @Language.component("long_runs_memory")
 def look_at_memory(doc: Doc) -> Doc:
-    """Notes MiB of resident memory at every document in turn; see `one_run` for how often."""
-    _READ.append(resident_kib() / 1024 if len(_READ) % look_at_memory.every == 0 else 0.0)
+    """Notes the resident memory now and then."""
+    if _SEEN.documents % _SEEN.every == 0:
+        _SEEN.memory.append(resident_kib() / 1024)
+    _SEEN.documents += 1
     return doc
 
 
@@ -116,7 +133,7 @@ def make_pipeline(folder: Path) -> Path:
 
 def calib(arguments: Sequence[str], every: int) -> None:
     """RAISES SystemExit: the command failed, with what it printed."""
-    look_at_memory.every = every
+    _SEEN.begin(every)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         code = typer.main.get_command(calib_cli)(list(arguments), standalone_mode=False)
@@ -126,11 +143,10 @@ def calib(arguments: Sequence[str], every: int) -> None:
 
 def one_run(arguments: Sequence[str], n: int) -> tuple[float, float, float]:
     """Run a command in this process: (MiB in the first tenth, in the last, at most)."""
-    _READ.clear()
     calib(arguments, max(1, n // _SAMPLES))
-    tenth = max(1, len(_READ) // 10)
+    tenth = max(1, len(_SEEN.memory) // 10)
     highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return max(_READ[:tenth]), max(_READ[-tenth:]), highest / (2**20 if sys.platform == "darwin" else 1024)
+    return max(_SEEN.memory[:tenth]), max(_SEEN.memory[-tenth:]), highest / (2**20 if sys.platform == "darwin" else 1024)
 
 
 def in_child(call: Callable[[], Any]) -> Any:
