@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,9 @@ from ..doc.annotations import get_annotation, plain_name
 from ..doc.reading import document_of
 from ..doc.texts import TextWatch, document_digest
 from ..pairs.documents import DocumentNumbers
-from ..sources.fingerprint import fingerprint
-from ..sources.mapped import map_of
 from ..statistics.identity import Identity, Shard
 from ..statistics.judged import JudgedStatistics, count_judged
-from .collecting import settings_of
+from .collecting import identity_of
 from .scorer import corpus_of, scorer_like
 
 if TYPE_CHECKING:
@@ -88,24 +87,17 @@ def about_pipe(pipe: Calibrator) -> dict[str, Any]:
 
 
 def _identity(pipe: Calibrator, labels: tuple[str, ...], span_labels: tuple[str, ...], about: dict[str, Any]) -> Identity:
+    """That of the pipe's statistics of a fit, with what a judgement is of: the fitted labels and maps, and no sample."""
     found = pipe.lookup.find()
-    source = pipe.source
     learned = blake2b(pipe.to_bytes() + repr(sorted(about.items())).encode(), digest_size=16)
-    return Identity(
-        weights="" if found.nlp is None or found.component is None else fingerprint(found.nlp, found.component),
-        component=source.component,
-        kind=source.kind(found.component),
+    return replace(
+        identity_of(pipe, None if found.component is None else found.nlp, found.component, sample=1),
         layer=pipe.fit_info.layer,
         labels=labels,
         span_labels=span_labels,
-        threshold=pipe.threshold,
         lowest=pipe.threshold,
         event=pipe.fit_info.span_event,
-        source=settings_of(source),
-        label_map=repr(map_of(source) or {}),
         features=(),
-        cells=0,
-        sample=1,
         fit=learned.hexdigest(),
     )
 
