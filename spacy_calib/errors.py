@@ -270,7 +270,6 @@ _MESSAGES = {
     "C421": "Tables of cells can only be added up where tags and cells are the same, but one has {first} and another {second}; collect all shards with the same labels and the same number of cells.",
     "C422": "A cell can hold {most} pairs at most, but more were added up; use more cells, or fewer shards.",
     "C423": "Sets {wanted} cannot be learned from counts, which do not tell the other tags of a token; fit them on documents, or ask for coverage marginal or tag.",
-    "C424": "Scores that were held out need pairs of at least 2 documents, but {n} was counted; collect more documents, or leave sets out.",
     # Scores as files
     "C440": "{path} needs pyarrow to be unpacked, which is not installed; run `pip install spacy-calib[parquet]`, or give it as .jsonl.gz.",
     "C441": "{path} has no column '{name}'; it has: {given}. Name the one that is meant (--text-column, --id-column), or rename it.",

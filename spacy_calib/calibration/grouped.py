@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,6 +39,13 @@ class Countable(Protocol):
 
     def tagged(self) -> TaggedPairs:
         """Its distinct pairs with their tags."""
+
+    @property
+    def total(self) -> int:
+        """How many pairs it counts."""
+
+    def folds(self, n_folds: int) -> Iterator[tuple[Countable, TaggedPairs]]:
+        """Of each fold of whole documents the pairs outside and the distinct ones inside; nothing where it cannot tell documents apart."""
 
 
 # The saved forms of GroupFit and GroupedRecalibrator.

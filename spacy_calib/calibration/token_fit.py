@@ -12,7 +12,8 @@ import numpy as np
 from ..pairs.documents import TOKEN
 from ..pairs.folds import cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
-from .grouped import Countable, GroupedRecalibrator
+from .counted_sets import CountedTokens, fit_counted_sets
+from .grouped import GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
@@ -112,7 +113,8 @@ class TokenFit:
 
     calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): The maps among these steps.
     data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): What the maps were fitted on, see `Chosen.pairs_of`.
-    learn_context (LearnContext | None): Learns the context; None leaves it out.
+    learn_context (LearnContext | None): Learns the context; None leaves it out. of_all (list[str]): The steps that were fitted on counts of all
+        tokens, where the data is a sample of these.
     """
 
     calibration: TokenCalibration
@@ -121,6 +123,7 @@ class TokenFit:
     chosen: Chosen
     pairs: Pairs
     learn_context: LearnContext | None = None
+    of_all: list[str] = field(default_factory=list)
 
     @cached_property
     def mapped(self) -> Floats:
@@ -179,23 +182,25 @@ def fit_tokens(
     sets: ConformalSets | None = None,
     promise_groups: Groups | None = None,
     learn_context: LearnContext | None = None,
-    counted: Countable | None = None,
+    counted: CountedTokens | None = None,
 ) -> TokenFit:
     """Fit all steps after the scaling.
 
     groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
         selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
     sets (ConformalSets | None): Prototype; it is fitted on scores of steps that did not see the token's document.
-    learn_context (LearnContext | None): See TokenFit. counted (Countable | None): The raw scores of more pairs, of which the data is a
-        sample: maps and intervals that nothing stands before are fitted on these.
+    learn_context (LearnContext | None): See TokenFit. counted (CountedTokens | None): What was counted of more tokens, of which the data is a
+        sample: maps that nothing stands before are fitted on these; so are intervals and sets, if nothing stands between them and the maps.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
     maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets)
     tables = None if chosen.scaling is not None else counted
-    maps = maps.fit(pairs) if tables is None else maps.fit_counts(tables)
+    maps = maps.fit(pairs) if tables is None else maps.fit_counts(tables.pairs)
     made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
     fitted = TokenFit(made, maps, data, chosen, pairs, learn_context)
+    if tables is not None:
+        fitted.of_all.extend(["maps"] if maps.offsets is None else ["maps", "tag offsets"])
     moved = fitted.context is not None and fitted.context.kept
     tables = None if moved else tables
     if fitted.context is not None and moved:
@@ -205,10 +210,22 @@ def fit_tokens(
     if intervals:
         judged = pairs.with_scores(fitted.judged) if moved else pairs
         promised = GroupedVennAbers(promise_groups or groups)
-        made.intervals = promised.fit(judged) if tables is None else promised.fit_counts(tables)
+        made.intervals = promised.fit(judged) if tables is None else promised.fit_counts(tables.pairs)
+        fitted.of_all.extend([] if tables is None else ["intervals"])
     if sets is not None:
-        made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)
+        made.sets = _fit_sets(fitted, sets, None if normalize else tables, promise_groups or groups)
     return fitted
+
+
+def _fit_sets(fitted: TokenFit, sets: ConformalSets, tables: CountedTokens | None, groups: Groups) -> ConformalSets:
+    """Cuts from the counts of all tokens where these do, else from the data. How many sets are empty the data tells."""
+    data, pairs = fitted.data, fitted.pairs
+    made = None if tables is None else fit_counted_sets(sets, tables, fitted.maps, groups, _FOLDS)
+    if made is None:
+        return sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, groups)
+    fitted.of_all.append("sets")
+    made.empty_ = made.empty_share(pairs.rows, pairs.tags, fitted.held_out, data.gold)
+    return made
 
 
 def _fit_other(pairs: Pairs) -> Recalibrator:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..pairs.documents import DOCUMENT
+from ..pairs.documents import DOCUMENT, counted
 from .fitting.adapt_output import adaptation_line
 from .fitting.context import context_line, show_context, show_span_context
 from .fitting.fit_event import show_event
@@ -91,18 +91,38 @@ def info(options: InfoOptions) -> dict[str, Any]:
 
 
 def tell_statistics(options: InfoOptions) -> dict[str, Any]:
-    """What a file of statistics holds, see `collect.describe`. RAISES C427, C429: it cannot be read."""
-    result = describe_statistics(read_any([Path(options.model)]))
+    """What a file of statistics holds, see `describe_statistics`; of those for a fit how true the raw scores are ("raw", see `raw_figures`).
+
+    RAISES C427, C429: it cannot be read.
+    """
+    from ..statistics.collected import FitStatistics
+    from ..statistics.figures import frequency_groups, raw_figures
+
+    found = read_any([Path(options.model)])
+    told = describe_statistics(found)
+    raw = raw_figures(found.pairs, frequency_groups(found)) if isinstance(found, FitStatistics) else None
+    result = told if raw is None else {**told, "raw": raw}
 
     def show_statistics() -> None:
         msg.divider(Path(options.model).name)
-        shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in result["shards"]]
-        facts = {**result, "statistics_for": f"calib {result['statistics_for']}", "labels": ", ".join(result["labels"])}
+        shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in told["shards"]]
+        facts = {**told, "statistics_for": f"calib {told['statistics_for']}", "labels": ", ".join(told["labels"])}
         facts |= {"shards": ", ".join(shards)}
         print_table({_CALLED.get(key, key.capitalize()): _in_words(value) for key, value in facts.items() if value is not None})
+        if raw is not None:
+            show_raw(raw)
 
     deliver(result, show_statistics, output=options.output, format=options.format, silent=options.silent)
     return result
+
+
+def show_raw(raw: Mapping[str, Any]) -> None:
+    """Print how true raw scores are. raw (Mapping): See `raw_figures`."""
+    msg.divider(f"Raw scores of {raw['pairs']:,} pairs, before any calibration")
+    groups = counted("group", raw["groups"])
+    header = ("SMCE", f"Mean GMCE ({groups})", "Floor of SMCE", "Brier score", "Log loss")
+    row = [number(raw[key]) for key in ("smce", "mean_gmce", "floor", "brier", "nll")]
+    print_table([row], header, tuple("rrrrr"))
 
 
 def _in_words(value: Any) -> Any:

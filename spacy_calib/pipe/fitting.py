@@ -179,15 +179,7 @@ def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:
     """What was looked at document by document, and which steps were fitted on the tables of all pairs; None where that is all."""
     if gathered.counted is None:
         return None
-    fitted = learned.tokens
-    unscaled, moved = fitted.calibration.scaling is None, fitted.context is not None and fitted.context.kept
-    steps = {
-        "maps": unscaled,
-        "tag offsets": unscaled and fitted.maps.offsets is not None,
-        "intervals": unscaled and fitted.calibration.intervals is not None and not moved,
-    }
-    tables = [name for name, on_all in steps.items() if on_all]
-    return {"documents": gathered.data.n_docs, "pairs": len(learned.judged), "tables": tables}
+    return {"documents": gathered.data.n_docs, "pairs": len(learned.judged), "tables": learned.tokens.of_all}
 
 
 def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:

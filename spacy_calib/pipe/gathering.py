@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 
-from ..calibration.grouped import Countable
+from ..calibration.counted_sets import CountedTokens
 from ..calibration.grouping.alone import group_beside
 from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
@@ -87,9 +88,12 @@ class Gathered:
         return self.settings.context if self.annotation.unit == TOKEN else None
 
     @property
-    def counted(self) -> Countable | None:
-        """The tables of all pairs where the data holds a sample of them only; None where it holds all."""
-        return None if self.collected is None or self.collected.sampled_all else self.collected.pairs
+    def counted(self) -> CountedTokens | None:
+        """What was counted of all tokens where the data holds a sample of them only; None where it holds all."""
+        if self.collected is None or self.collected.sampled_all:
+            return None
+        gold = self.collected.gold.astype(np.intp)
+        return CountedTokens(self.collected.pairs, gold[:-1], int(gold[-1]))
 
     def groups(self, grouping: Grouping) -> Groups:
         source = self.settings.source

@@ -5,7 +5,7 @@ A cell is a stretch of log-odds. All pairs of a tag in a cell are taken for pair
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -142,6 +142,10 @@ class PairCells:
         tags = np.repeat(self._held, [len(part.scores) for part in parts])
         none = WeightedPairs(np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0))
         return TaggedPairs(*spliced([none, *parts])[0], tags)
+
+    def folds(self, n_folds: int) -> Iterator[tuple[PairCells, TaggedPairs]]:
+        """Nothing: cells know no documents."""
+        return iter(())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Name -> array: what a file holds of it, and `from_arrays` reads."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..expect.seen import SeenTexts
 from ..schema import Misfit, choice, digests, listed, record, whole
+from ..types import Ints
 from .cells import PairCells
 from .distinct import count_distinct, lowest
 from .file import FOR_FIT, Arrays, below, pack, unpack, with_prefix
@@ -22,6 +23,7 @@ from .tables import PairCounts
 from .totals import TOTALS, Totals
 
 Digests = NDArray[np.uint64]
+Counts = NDArray[np.uint64]
 
 _HEADER = record(
     {
@@ -33,7 +35,8 @@ _HEADER = record(
 @dataclass(frozen=True, eq=False)
 class FitStatistics:
     """identity (Identity): Whose they are. shards (tuple[Shard, ...]): What was added up. totals (Totals): Counts of gold.
-    pairs (PairCounts | PairCells): The pairs with gold that reach the threshold. documents (Digests): The lowest digests of documents, see `distinct`.
+    pairs (PairCounts | PairCells): The pairs with gold that reach the threshold. gold (Counts): Rows of each gold label, shape (n_labels + 1,), the
+        last one of gold labels that the component does not know. documents (Digests): The lowest digests of documents, see `distinct`.
     seen (SeenTexts): Digests of texts. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the sample has `sample.n_pairs`.
     """
 
@@ -41,6 +44,7 @@ class FitStatistics:
     shards: tuple[Shard, ...]
     totals: Totals
     pairs: PairCounts | PairCells
+    gold: Counts
     documents: Digests
     seen: SeenTexts
     sample: Sample
@@ -62,6 +66,7 @@ class FitStatistics:
             (),
             Totals(),
             table,
+            _count_gold(readings.gold, len(identity.labels)),
             lowest([readings.digests]),
             seen,
             Sample.of(readings, identity.sample),
@@ -82,6 +87,7 @@ class FitStatistics:
             joined_shards([part.shards for part in parts]),
             Totals.merged([part.totals for part in parts]),
             _kind(first.identity).merged([part.pairs for part in parts]),
+            np.sum([part.gold for part in parts], axis=0, dtype=np.uint64),
             lowest(part.documents for part in parts),
             SeenTexts.of(np.concatenate([part.seen.digests for part in parts])),
             Sample.merged([part.sample for part in parts]),
@@ -127,7 +133,7 @@ class FitStatistics:
             "pairs_sampled_from": self.size,
         }
         arrays = with_prefix("pairs", self.pairs.arrays()) | with_prefix("sample", self.sample.readings.arrays())
-        return pack(header, {**arrays, "documents": self.documents, "texts": self.seen.digests})
+        return pack(header, {**arrays, "gold": self.gold, "documents": self.documents, "texts": self.seen.digests})
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object = "these bytes") -> FitStatistics:
@@ -142,7 +148,7 @@ class FitStatistics:
         """RAISES Misfit, C420: they do not fit one another."""
         held = _HEADER(header, "header")
         identity = Identity.from_state(held["identity"])
-        for name in ("documents", "texts"):
+        for name in ("gold", "documents", "texts"):
             if name not in arrays:
                 raise Misfit(name, "there")
         return cls(
@@ -150,11 +156,19 @@ class FitStatistics:
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
             Totals.from_state(held["totals"]),
             _kind(identity).from_arrays(below("pairs", arrays)),
+            arrays["gold"],
             digests(arrays["documents"], "documents"),
             SeenTexts(digests(arrays["texts"], "texts")),
             Sample(Readings.of_arrays(below("sample", arrays)), identity.sample),
             held["pairs_sampled_from"],
         )
+
+
+def _count_gold(columns: Ints, n_labels: int) -> Counts:
+    """See FitStatistics. columns (Ints): Of the gold label of each row, see Readings."""
+    known = np.where(columns < n_labels, columns, -1)[columns != -2]
+    counts = np.bincount(known + 1, minlength=n_labels + 1).astype(np.uint64)
+    return np.roll(counts, -1)
 
 
 def _kind(identity: Identity) -> Any:

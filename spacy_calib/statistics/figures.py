@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..calibration.grouped import Countable
+from ..calibration.grouping.alone import group_beside
+from ..calibration.grouping.tag_frequency import tag_frequency_groups
 from ..metrics.calibration_error import gmce, mean_of, smce
 from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import PROPER, brier, log_loss
 from ..metrics.table import calibration_table
 from ..pairs.documents import DOCUMENT
-from ..types import Groups, Pairs
+from ..types import OUTSIDE, Groups, Pairs
+from .collected import FitStatistics
 from .tables import JudgedCounts
 
 
@@ -55,20 +58,26 @@ def table_of_counts(
     )
 
 
-def raw_figures(
-    counts: Countable, groups: Groups, n_bins: int = 10, bin_size: int | None = None, seed: int = 0
-) -> dict[str, Any]:
+def frequency_groups(statistics: FitStatistics) -> Groups:
+    """The groups that a pipe makes by default: the labels of the statistics by gold frequency; of entities and spans "O" is one of its own."""
+    alone = (OUTSIDE,) if statistics.identity.span_labels else ()
+    return group_beside(tag_frequency_groups, statistics.identity.labels, statistics.totals.counts, alone)
+
+
+def raw_figures(counts: Countable, groups: Groups, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
     """How true the scores of a fit are before calibration, from exact tables and from cells (in which pairs have the mean score of their cell).
 
-    n_bins, bin_size: See `make_binner`. RETURNS (dict): "pairs", "smce", "mean_gmce", "floor" (of SMCE, mean), "brier", "nll"; None without pairs.
+    n_bins, seed: Adaptive bins, and of the simulation of the floor. RETURNS (dict): "pairs", "groups" (their number), "smce", "mean_gmce",
+        "floor" (of SMCE, mean), "brier", "nll"; None without pairs.
     """
     scores, hits, weights, tags = counts.tagged()
     pairs = Pairs(np.zeros(len(scores), dtype=np.intp), tags, scores, hits, 0)
-    floor = noise_floor(scores, n_bins, bin_size, seed=seed, weights=weights)
+    floor = noise_floor(scores, n_bins, seed=seed, weights=weights)
     return {
         "pairs": int(weights.sum()),
-        "smce": smce(pairs, None, n_bins, bin_size, weights),
-        "mean_gmce": mean_of(gmce(pairs, groups, None, n_bins, bin_size, weights)),
+        "groups": len(groups),
+        "smce": smce(pairs, None, n_bins, weights=weights),
+        "mean_gmce": mean_of(gmce(pairs, groups, None, n_bins, weights=weights)),
         "floor": floor.mean if floor else None,
         "brier": brier(scores, hits, weights),
         "nll": log_loss(scores, hits, weights),

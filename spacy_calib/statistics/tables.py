@@ -5,7 +5,7 @@ Nothing is rounded, so that tables merged in any order, by any tree, are equal t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
+from ..pairs.folds import folds_of
 from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
 from ..types import Floats, Groups, as_hits, as_probabilities
 from .blocks import Blocks
@@ -187,6 +188,18 @@ class PairCounts(BlockCounts):
         found = with_misses_and_hits(*rest)
         of_row = (rest[1] > rest[2]).astype(np.intp) + (rest[2] > 0)
         return TaggedPairs(*found, np.repeat(tags.astype(np.intp), of_row))
+
+    def folds(self, n_folds: int) -> Iterator[tuple[PairCounts, TaggedPairs]]:
+        """Of each fold of whole blocks, see `folds_of`, the rows outside and the distinct pairs inside; nothing where there are not two blocks."""
+        of_block = np.bincount(self.blocks, self.pairs)
+        held = np.flatnonzero(of_block)
+        if len(held) < 2:
+            return
+        folds = np.zeros(len(of_block), dtype=np.int8)
+        folds[held] = folds_of(held, n_folds, of_block[held])
+        for fold in range(int(folds.max()) + 1):
+            inside = folds[self.blocks] == fold
+            yield self.take(~inside), self.take(inside).tagged()
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+import spacy
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
@@ -57,6 +58,31 @@ def test_so_do_other_methods(model, shards, tmp_path, method):
     assert len(states) == 1
 
 
+@pytest.mark.parametrize("coverage", ["marginal", "tag"])
+def test_sets_are_cut_by_all_pairs(model, dev, shards, tmp_path, coverage):
+    options = ("--method", "isotonic", "--sets", 0.2, "--coverage", coverage)
+    states = set()
+    for n, files in shards.items():
+        out = tmp_path / f"of{n}"
+        told = json.loads(ok(calib("fit", model, "--from", *files, out, *options, "--format", "json")).printed)
+        states.add((out / STATE).read_bytes())
+    assert len(states) == 1
+    assert told["sampled"]["tables"] == ["maps", "sets"]
+    assert told["sampled"]["pairs"] < 400
+    n_tokens = sum(len(doc) for doc in DocBin().from_disk(dev).get_docs(Vocab()))
+    assert told["sets"]["tokens"] == told["tokens"] == n_tokens
+    assert "; maps, sets of all pairs" in ok(calib("info", tmp_path / "of7")).text
+    whole = ok(calib("collect", model, dev, tmp_path / "whole.npz", "--silent"))
+    assert whole.code == 0
+    everything = json.loads(
+        ok(calib("fit", model, "--from", tmp_path / "whole.npz", tmp_path / "all", *options, "--format", "json")).printed
+    )
+    assert everything["sampled"] is None
+    cuts = [spacy.load(folder).get_pipe("calib").tokens.sets for folder in (tmp_path / "of7", tmp_path / "all")]
+    for name in ("of_all_", "of_tag_"):
+        assert getattr(cuts[0], name).values.tolist() == getattr(cuts[1], name).values.tolist()
+
+
 def test_files_are_added_up_beforehand_and_a_folder_is_taken_too(model, shards, tmp_path):
     ok(calib("collect", "--merge", *shards[7][:3], tmp_path / "first.npz", "--silent"))
     ok(calib("collect", tmp_path / "all" / "all.npz", "--merge", tmp_path / "first.npz", *shards[7][3:], "--silent"))
@@ -76,9 +102,13 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     assert "1/2" in shown.text
     assert "Bounded no" in shown.text
     assert "two.npz" not in ok(calib("info", shards[2][0].parent)).text
-    assert json.loads(ok(calib("info", tmp_path / "two.npz", "--format", "json")).printed) == {
-        key: value for key, value in told.items() if key != "output"
-    }
+    held = json.loads(ok(calib("info", tmp_path / "two.npz", "--format", "json")).printed)
+    raw = held.pop("raw")
+    assert held == {key: value for key, value in told.items() if key != "output"}
+    assert raw["pairs"] == told["pairs"]
+    assert f"Raw scores of {told['pairs']:,} pairs" in shown.text
+    assert f"Mean GMCE ({raw['groups']} groups)" in shown.text
+    assert f"{raw['smce']:.4f}" in shown.text
     fitted = json.loads(ok(calib("fit", model, "--from", *shards[2], tmp_path / "out", "--format", "json")).printed)
     assert fitted["docs"] == told["documents"]
     assert fitted["sampled"]["pairs"] < fitted["pairs"] == told["pairs"]

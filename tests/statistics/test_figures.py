@@ -85,6 +85,7 @@ def test_figures_of_raw_scores_from_both_forms():
     floor = noise_floor(pairs.scores, 4)
     wanted = {
         "pairs": 400,
+        "groups": 3,
         "smce": smce(pairs, n_bins=4),
         "mean_gmce": mean_of(gmce(pairs, GROUPS, n_bins=4)),
         "floor": None if floor is None else floor.mean,
