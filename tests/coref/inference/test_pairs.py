@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_calib.coref.inference import long_documents
 from spacy_calib.coref.inference import pairs as module
 from spacy_calib.coref.inference.antecedents import NEW, Antecedents, Candidates, first_mentions
 from spacy_calib.coref.inference.pairs import MentionPairs, nearest_sample, pair_chances
@@ -66,16 +67,46 @@ def test_pairs_are_those_of_samples():
     assert (given.sample(5, seed=3) == given.sample(5, seed=3)).all()
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 6), seed=st.integers(0, 10**6), window=st.integers(1, 6), sharp=st.floats(0, 4), block=st.integers(1, 4)
+)
+def test_blocks_of_mentions_give_those_of_all_assignments_too(n, seed, window, sharp, block):
+    given = antecedents(n, seed, window, sharp)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "DENSE", 0)
+        patch.setattr(long_documents, "BLOCK", block)
+        assert pair_chances(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
+
+
+@pytest.mark.parametrize("window", [12, 40])
 @pytest.mark.parametrize("threshold", [0.0, 0.05])
-def test_sparse_pairs_are_the_dense_ones(monkeypatch, threshold):
-    given = antecedents(60, 4, window=12, sharp=3.0)
+@pytest.mark.parametrize("block", [1, 7, 64])
+def test_sparse_pairs_are_the_dense_ones(monkeypatch, threshold, window, block):
+    given = antecedents(60, 4, window, sharp=3.0)
     dense = pair_chances(given, threshold)
     monkeypatch.setattr(module, "DENSE", 0)
+    monkeypatch.setattr(long_documents, "BLOCK", block)
     sparse = pair_chances(given, threshold)
     if not threshold:
         assert sparse.matrix() == pytest.approx(dense.matrix(), abs=1e-12)
     # what stays out of the sums is a hundred times smaller than what is kept
     assert sparse.matrix() == pytest.approx(dense.matrix(), abs=threshold / 10 + 1e-12)
+
+
+@pytest.mark.parametrize("block", [1, 5, 64])
+def test_what_is_cut_does_not_depend_on_the_blocks(monkeypatch, block):
+    given = antecedents(60, 4, window=40, sharp=3.0)
+    monkeypatch.setattr(module, "DENSE", 0)
+    # Mention by mention, with what is below .0005 taken for 0 at once, and candidates below .000005 without those that are with them.
+    cut = np.eye(60)
+    for late in range(1, 60):
+        earlier, chances = given.of(late)
+        sums = np.where(chances < 0.000005, 0, chances) @ (cut - np.eye(60))[earlier, :late]
+        sums[earlier] += chances
+        cut[late, :late] = cut[:late, late] = np.where(sums < 0.0005, 0, np.minimum(sums, 1))
+    monkeypatch.setattr(long_documents, "BLOCK", block)
+    assert pair_chances(given, 0.05).matrix() == pytest.approx(np.where(cut < 0.05, 0, cut), abs=1e-12)
 
 
 def test_two_thousand_mentions_stay_sparse():
