@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -30,7 +31,7 @@ from .shared.options import (
 from .shared.outputs import Output, check_files, check_shard_folder
 from .shared.records import FIELDS, Fields
 from .shared.results import print_json
-from .shared.screen import msg, shorten
+from .shared.screen import msg, shorten, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -51,7 +52,7 @@ class ApplyOptions(Options):
         Path,
         typer.Argument(
             metavar="OUTPUT",
-            help=f"Folder for shards: a run that was killed goes on where it was. Or a file that ends in {', '.join(SUFFIXES.values())}: written whole at the end",
+            help=f"Folder for shards, or a file that ends in {', '.join(SUFFIXES.values())}. A run that was killed goes on where it was",
         ),
     ]
     _: KW_ONLY
@@ -130,7 +131,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
 
     RETURNS (dict): "output", "format", "unit" (None for Docs), "texts" (rows of DATA), "left_out" (those without text), "shards" (0 for one file), "finished_before" (shards that
         were there), "rows": written by this run.
-    RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C446, C447: nothing scores what --unit asks for.
+    RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C470: another run writes there. C446, C447: nothing scores what --unit asks for.
         CalibError: every other fault of the input.
     """
     from ..pipe.fitted import pipes_named
@@ -140,7 +141,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     from .shared.loading import open_model
     from .shared.texts import text_files
 
-    files = text_files(options.data)
+    files = text_files(options.data, options.fields)
     inputs = [options.data, *files, options.code]
     if options.one_file:
         check_files([Output("OUTPUT", options.output)], options.force, inputs=inputs, model=options.model)
@@ -155,26 +156,19 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     unit = choose_unit(nlp, pipes, options.unit)
     texts = look_at(nlp, options.data, options.fields)
     writer = RowWriter(options.form, [pipe.attr for pipe in pipes], unit)
-    shards = (
-        None
-        if options.one_file
-        else Shards(
-            options.output, options.form, texts.n_rows, options.shard_size, settings_of(options, unit, writer.attrs, texts)
-        )
-    )
-    done = []
-    if shards is not None:
-        shards.begin(options.force)
+    settings = settings_of(options, unit, writer.attrs, texts)
+    shards = Shards(options.output, options.form, texts.n_rows, options.shard_size, settings, options.one_file)
+    with told_if_ended(options, shards), shards.begun(options.force):
         done = shards.finished()
-    with nlp.select_pipes(enable=pipes_needed(nlp, pipes, unit, whole)):
-        write(options, nlp, texts, writer, shards, done)
+        with nlp.select_pipes(enable=pipes_needed(nlp, pipes, unit, whole)):
+            write(options, nlp, texts, writer, shards, done)
     result = {
         "output": str(options.output),
         "format": options.form,
         "unit": None if whole else unit,
         "texts": texts.n_rows,
         "left_out": texts.left_out,
-        "shards": 0 if shards is None else len(shards),
+        "shards": 0 if options.one_file else len(shards),
         "finished_before": len(done),
         "rows": writer.written,
     }
@@ -208,38 +202,45 @@ def settings_of(options: ApplyOptions, unit: str, attrs: Iterable[str], texts: M
 
 
 def write(
-    options: ApplyOptions, nlp: Language, texts: ManyTexts, writer: RowWriter, shards: Shards | None, done: list[int]
+    options: ApplyOptions, nlp: Language, texts: ManyTexts, writer: RowWriter, shards: Shards, done: Sequence[int]
 ) -> None:
-    """Score the texts, and write what is not there yet, with a progress bar (on a terminal only).
+    """Score the texts, and write the shards that are not there yet, with a progress bar (on a terminal only).
 
     RAISES C055: a file cannot be written. C449: the texts changed.
     """
     from tqdm import tqdm
 
     from .applying.scoring import scored
-    from .shared.atomic import write_chunks
 
-    if shards is not None and len(done) == len(shards):
+    if len(done) == len(shards):
         return
-    finished = set(done)
-    before = 0 if shards is None else sum(map(shards.rows_in, done))
+    finished, before = set(done), sum(map(shards.rows_in, done))
     disable = options.silent or None
     with tqdm(total=texts.n_rows, initial=before, desc="Scoring", unit="doc", disable=disable) as bar:
-
-        def pieces(rows: Iterable[Row]) -> Iterator[bytes]:
-            return writer.pieces(scored(nlp, told(rows), options.batch_size, options.n_process))
 
         def told(rows: Iterable[Row]) -> Iterator[Row]:
             for row in rows:
                 bar.update()
                 yield row
 
-        if shards is None:
-            write_chunks(options.output, pieces(texts.stream(nlp)))
-            return
         for number, rows in groupby(texts.stream(nlp), lambda row: row.number // options.shard_size):
             if number not in finished:
-                shards.write(number, pieces(rows))
+                shards.write(number, writer.pieces(scored(nlp, told(rows), options.batch_size, options.n_process)))
+
+
+@contextmanager
+def told_if_ended(options: ApplyOptions, shards: Shards) -> Iterator[None]:
+    """Say what is finished where the block is ended by Ctrl-C or SIGTERM."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if not options.silent:
+            anew = " without --force" if options.force and not options.one_file else ""
+            done = f"{len(shards.finished()):,} of {counted('shard', len(shards))}"
+            warn(
+                f"Ended before all texts were scored: {done} of {options.output} are finished; the same command{anew} goes on from there."
+            )
+        raise
 
 
 def show(result: dict[str, Any], texts: ManyTexts) -> None:
@@ -256,5 +257,12 @@ def show(result: dict[str, Any], texts: ManyTexts) -> None:
     n = result["rows"]
     what = counted("Doc", n) if result["unit"] is None else f"{counted('row', n)} ({result['unit']})"
     where = f" in {counted('shard', n_shards - before)}" if n_shards else ""
-    older = f"; {counted('shard', before)} of an earlier run stayed" if before else ""
-    msg.good(f"Wrote {what}{where}: {result['output']}{older}")
+    older = counted("shard", before)
+    kept = (
+        ""
+        if not before
+        else f"; {older} of an earlier run stayed"
+        if n_shards
+        else f", beside those of {older} of an earlier run"
+    )
+    msg.good(f"Wrote {what}{where}: {result['output']}{kept}")

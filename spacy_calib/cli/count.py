@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -87,6 +88,8 @@ class CountOptions(Run):
         check_option("--query", bool(self.query), "given once at least", "none")
         names = len(self.name or ())
         check_option("--name", names in (0, len(self.query)), f"given once for each of the {len(self.query)} queries", names)
+        twice = [name for name, n in Counter(self.name or ()).items() if n > 1]
+        check_option("--name", not twice, "another one for each query", ", ".join(twice))
         check_option("--per", self.per is None or self.unit != "documents", "left out where documents are counted", self.per)
         check_option("--every", self.every is None or self.by is not None, "left out without --by", self.every)
         check_option("--plot", self.plot is None or self.by is not None, "left out without --by", self.plot)

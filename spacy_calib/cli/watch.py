@@ -115,7 +115,7 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     of_windows = holds_windows(run.data)
     window_files([*([run.data] if of_windows else []), *run.merge])  # each once
     if of_windows:
-        for flag, given in (("--window", run.window), ("--date", run.date), ("--part", run.part)):
+        for flag, given in (("--window", run.window), ("--date", run.date), ("--part", run.part), *run.fields.given()):
             check_option(flag, given is None, "left out where DATA holds windows", given)
     elif run.date is not None:
         check_dates(run.data, run.date, str(run.window_of_texts), run.fields)

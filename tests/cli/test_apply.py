@@ -9,8 +9,10 @@ import sys
 
 import pytest
 import spacy
+from spacy.cli._util import app
 from spacy.tokens import DocBin, Span
 
+from spacy_calib.cli.applying import scoring
 from spacy_calib.cli.shared import atomic
 from spacy_calib.doc.collect import ORIGIN
 from spacy_calib.doc.score_rows import COLUMNS, score_rows
@@ -179,20 +181,7 @@ def test_a_run_killed_in_the_middle_of_a_shard_goes_on(calibrated, texts, tmp_pa
     arguments = ["--format", "jsonl", "--shard-size", 5]
 
     def run_and_die():
-        from spacy_calib.cli.applying import formats
-
-        chunks = formats.RowWriter._chunks
-
-        def dying(writer, docs):
-            def counted():
-                for doc, row in docs:
-                    if row.number >= after:
-                        os.kill(os.getpid(), signal.SIGKILL)
-                    yield doc, row
-
-            yield from chunks(writer, counted())
-
-        formats.RowWriter._chunks = dying
+        stopping(after, lambda: os.kill(os.getpid(), signal.SIGKILL))
         calib("apply", calibrated, texts, out, *arguments)
 
     assert fork(run_and_die).end()[0] == -signal.SIGKILL
@@ -202,6 +191,128 @@ def test_a_run_killed_in_the_middle_of_a_shard_goes_on(calibrated, texts, tmp_pa
     for folder in (whole, out):
         assert calib("apply", calibrated, texts, folder, *arguments).code == 0
     assert files_of(out) == files_of(whole)
+
+
+def stopping(at, act):
+    """Does something where the row with this number is about to be written."""
+    from spacy_calib.cli.applying import formats
+
+    chunks = formats.RowWriter._chunks
+
+    def stopped(writer, docs):
+        def seen():
+            for doc, row in docs:
+                if row.number == at:
+                    act()
+                yield doc, row
+
+        yield from chunks(writer, seen())
+
+    formats.RowWriter._chunks = stopped
+
+
+def test_a_second_run_is_refused_until_the_first_has_ended_and_one_that_was_killed_holds_nothing(calibrated, texts, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["apply", calibrated, texts, out, "--format", "jsonl", "--shard-size", 10]
+
+    def run_with_a_worker():
+        def wait():
+            if worker := os.fork():
+                os.write(1, f"{worker}\n".encode())
+            signal.pause()
+
+        stopping(12, wait)
+        calib(*arguments)
+
+    first = fork(run_with_a_worker)
+    worker = int(first.out.readline())
+    refuses(calib(*arguments), "Another run of `calib apply` is writing into")
+    refuses(calib(*arguments, "--force"), "Another run of `calib apply` is writing into")
+    os.kill(first.pid, signal.SIGKILL)
+    try:
+        os.waitpid(first.pid, 0)
+        assert (out / "_lock").exists()
+        assert "1 shard of an earlier run stayed" in calib(*arguments).text
+    finally:
+        os.kill(worker, signal.SIGKILL)
+        first.out.close()
+        first.err.close()
+    assert sorted(file.name for file in out.iterdir()) == ["_manifest.json", *(f"part-0000000{i}.jsonl" for i in range(3))]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("output", "more"), [("out", ["--format", "jsonl"]), ("out.jsonl", [])])
+def test_a_run_that_is_ended_says_what_is_finished(calibrated, texts, tmp_path, number, code, output, more):
+    arguments = ["apply", str(calibrated), str(texts), str(tmp_path / output), "--shard-size", "10", *more]
+
+    def run_and_end():
+        stopping(12, lambda: os.kill(os.getpid(), number))
+        app(["calib", *arguments])
+
+    ended, _, said = fork(run_and_end).end()
+    assert (ended, "Traceback" in said) == (code, False)
+    sentence = f"1 of 3 shards of {tmp_path / output} are finished; the same command goes on from there."
+    assert sentence in " ".join(said.split())
+    assert "1 shard" in calib(*arguments).text
+    assert sorted(file.name for file in tmp_path.iterdir()) == [output, "texts.jsonl"]
+
+
+# One file
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "spacy"])
+def test_one_file_goes_on_too_and_is_that_of_an_undisturbed_run(calibrated, texts, tmp_path, form):
+    whole, out, size = tmp_path / f"whole.{form}", tmp_path / f"out.{form}", ["--shard-size", 10]
+    assert calib("apply", calibrated, texts, whole, *size).code == 0
+
+    def run_and_die():
+        scoring.scored = dying
+        calib("apply", calibrated, texts, out, *size)
+
+    scored = scoring.scored
+
+    def dying(nlp, rows, *more):
+        for doc, row in scored(nlp, rows, *more):
+            if row.number == 12:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield doc, row
+
+    assert fork(run_and_die).end()[0] == -signal.SIGKILL
+    hidden = tmp_path / f".out.{form}.shards"
+    assert not out.exists()
+    assert (hidden / f"part-00000000.{form}").exists()
+    refuses(calib("apply", calibrated, texts, out, "--shard-size", 5), "--shard-size was 10, and now it is 5")
+    outcome = calib("apply", calibrated, texts, out, *size)
+    assert "beside those of 1 shard of an earlier run" in outcome.text
+    assert out.read_bytes() == whole.read_bytes()
+    assert sorted(file.name for file in tmp_path.iterdir()) == [out.name, "texts.jsonl", whole.name]
+
+
+def test_one_file_is_replaced_when_the_new_one_is_whole(calibrated, texts, tmp_path):
+    out, given = tmp_path / "out.jsonl", ["--shard-size", 10]
+    assert calib("apply", calibrated, texts, out, *given).code == 0
+    older = out.read_bytes()
+
+    def run_and_die():
+        stopping(12, lambda: os.kill(os.getpid(), signal.SIGKILL))
+        calib("apply", calibrated, texts, out, *given, "--force")
+
+    assert fork(run_and_die).end()[0] == -signal.SIGKILL
+    assert out.read_bytes() == older
+    assert "beside those of 1 shard" in calib("apply", calibrated, texts, out, *given, "--force").text  # not scored again
+    assert fork(run_and_die).end()[0] == -signal.SIGKILL
+    assert calib("apply", calibrated, texts, out, "--unit", "document", "--force").code == 0  # other settings begin anew
+    assert len(out.read_text().splitlines()) == len(TEXTS)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.jsonl", "texts.jsonl"]
+
+
+def test_one_file_without_any_row_has_its_columns(calibrated_ner, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = write_texts(tmp_path / "texts.jsonl", [".", "."])
+    assert calib("apply", calibrated_ner, texts, tmp_path / "out.parquet", "--shard-size", 1).code == 0
+    assert parquet.read_table(tmp_path / "out.parquet").column_names == list(COLUMNS["entity"])
+    assert calib("apply", calibrated_ner, texts, tmp_path / "out.csv", "--shard-size", 1).code == 0
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 1
 
 
 def test_force_starts_anew_with_other_settings(calibrated, texts, tmp_path):

@@ -200,6 +200,7 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
     (["-q", "text=the", "--by", "year", "--every", "day"], "1990: no day in it"),
     (["-q", "text=the", "--every", "day"], "left out without --by"),
     (["-q", "text=the", "--name", "a", "--name", "b"], "given once for each of the 1 queries"),
+    (["-q", "text=the", "-q", "text=a", "--name", "a", "--name", "a"], "must be another one for each query, but a was given"),
     (["-q", "text=the", "--per", "0"], "Option --per must be at least 1, but 0 was given"),
     (["-q", "text=the", "--per", "9", "--unit", "documents"], "left out where documents are counted"),
     (["-q", "text=the", "--plot", "x.png"], "left out without --by"),

@@ -18,6 +18,7 @@ SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "csv": ".csv", "spacy": ".
 FILE_FORMATS = tuple(SUFFIXES)
 # So many rows are written at once.
 _ROWS = 50_000
+_PIECE = 1 << 20
 ScoredDoc = tuple["Doc", "Row"]
 
 
@@ -93,6 +94,49 @@ def _csv(chunks: Iterable[Chunk], unit: str) -> Iterator[bytes]:
 
 
 _WRITERS: dict[str, Callable[[Any, str], Iterator[bytes]]] = {"parquet": _parquet, "jsonl": _json_lines, "csv": _csv}
+
+
+# Shards -> one file
+
+
+def joined(form: str, files: Sequence[Path]) -> Iterator[bytes]:
+    """The bytes of one file with the rows of several of its format, one after the other."""
+    if form == "spacy":
+        yield _joined_docs(files)
+    elif form == "parquet":
+        yield from _joined_tables(files)
+    else:
+        for place, file in enumerate(files):
+            with file.open("rb") as stream:
+                if form == "csv" and place:
+                    stream.readline()  # the header, which the first has
+                while piece := stream.read(_PIECE):
+                    yield piece
+
+
+def _joined_docs(files: Sequence[Path]) -> bytes:
+    from spacy.tokens import DocBin
+
+    held = DocBin(store_user_data=True)
+    for file in files:
+        held.merge(DocBin(store_user_data=True).from_disk(file))
+    return held.to_bytes()
+
+
+def _joined_tables(files: Sequence[Path]) -> Iterator[bytes]:
+    from ...arrays.files.parquet import bytes_of_tables, load_pyarrow
+
+    parquet = load_pyarrow().parquet
+
+    def tables() -> Iterator[Any]:
+        for place, file in enumerate(files):
+            with parquet.ParquetFile(file) as shard:
+                if not place:
+                    yield shard.schema_arrow.empty_table()
+                for group in range(shard.num_row_groups):
+                    yield shard.read_row_group(group)
+
+    return bytes_of_tables(tables())
 
 
 def check_format(form: str) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import calib_error
-from ..shared.atomic import write_chunks
+from ...errors import CalibError, calib_error
+from ..shared.atomic import beside, write_chunks
 from ..shared.outputs import as_sentence
 from ..shared.results import write_json
-from .formats import SUFFIXES, format_of
+from .formats import SUFFIXES, format_of, joined
+from .lock import LOCK, only_run
 
 # Programs that read a folder of Parquet leave out names that begin so.
 MANIFEST = "_manifest.json"
@@ -30,15 +33,21 @@ _DIFFERENT = {
 
 @dataclass(frozen=True)
 class Shards:
-    """folder (Path): May not be there yet. form (str): Format. n_rows (int): Of the texts. size (int): Rows of the texts in a shard.
-    settings (dict): All that the rows depend on, as plain data.
+    """output (Path): A folder, which may not be there yet, or the one file that they become. form (str): Format. n_rows (int): Of the texts. size (int): Rows
+    of the texts in a shard. settings (dict): All that the rows depend on, as plain data. one_file (bool): Whether the output is a file.
     """
 
-    folder: Path
+    output: Path
     form: str
     n_rows: int
     size: int
     settings: dict[str, Any]
+    one_file: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where they are: a hidden folder beside the one file, until it is whole."""
+        return beside(Path(os.path.realpath(self.output)), ".shards") if self.one_file else self.output
 
     def __len__(self) -> int:
         return -(-self.n_rows // self.size)
@@ -54,24 +63,46 @@ class Shards:
         """The numbers of the shards that are there. (They come into being by a rename, whole.)"""
         return [number for number in range(len(self)) if self.file(number).is_file()]
 
-    def begin(self, force: bool) -> None:
-        """Make the folder and its manifest, or see that they are of this run.
+    @contextlib.contextmanager
+    def begun(self, force: bool) -> Iterator[None]:
+        """Begin a block in which shards are written, by nobody else. It makes the folder and its manifest, or sees that they are of this run; the one file
+        is made at its end.
 
-        force (bool): Remove what an older run wrote. RAISES C443: the shards are of another run. C444: the manifest is damaged. C445: something else
-        is in the folder. C055: it cannot be written.
+        force (bool): Remove what an older run wrote; of the one file the shards of another one only, as the file itself has to be named again with --force.
+        RAISES C443: the shards are of another run. C444: the manifest is damaged. C445: something else is in the folder. C470: another run writes into it.
+        C055: it cannot be written.
         """
         with as_sentence(self.folder):
             check_own(self.folder)
-            manifest = self.folder / MANIFEST
-            if force:
+        with only_run(self.folder):
+            with as_sentence(self.folder):
+                self._begin(force)
+            yield
+            if self.one_file:
+                write_chunks(self.output, joined(self.form, [self.file(number) for number in range(len(self))]))
                 self._clear()
-            elif manifest.exists():
+
+    def _begin(self, force: bool) -> None:
+        fault = self._fault()
+        if fault is not None and not force:
+            raise fault
+        if force and (fault is not None or not self.one_file):
+            self._clear()
+        manifest = self.folder / MANIFEST
+        if not manifest.exists():
+            write_json(manifest, self.manifest())
+
+    def _fault(self) -> CalibError | None:
+        """Why the shards that are there are not of this run; None where they are, or there are none."""
+        manifest = self.folder / MANIFEST
+        try:
+            if manifest.exists():
                 self._check_same(read_manifest(manifest))
             elif any(self.folder.glob(f"{_PREFIX}*")):
                 raise calib_error("C444", path=manifest, why="it is missing")
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if not manifest.exists():
-                write_json(manifest, self.manifest())
+        except CalibError as fault:
+            return fault
+        return None
 
     def manifest(self) -> dict[str, Any]:
         from ...doc.score_rows import COLUMNS
@@ -98,8 +129,9 @@ class Shards:
                 raise calib_error("C443", path=self.folder, why=said.format(held=_said(older), given=_said(given)))
 
     def _clear(self) -> None:
-        """Remove the shards, and the manifest last: a killed run leaves shards that it tells the truth of."""
-        for file in [*self.folder.glob(f"{_PREFIX}*"), self.folder / MANIFEST]:
+        """Remove the shards, what killed runs left of some, and the manifest last: a killed run leaves shards that it tells the truth of."""
+        of_shards = (f".{_PREFIX}*", f".{MANIFEST}*", f"{_PREFIX}*", MANIFEST)
+        for file in (file for names in of_shards for file in list(self.folder.glob(names))):
             file.unlink(missing_ok=True)
 
 
@@ -112,7 +144,7 @@ def check_own(folder: Path) -> None:
     for file in folder.iterdir() if folder.is_dir() else ():
         partial = file.name.startswith(f".{_PREFIX}") or file.name.startswith(f".{MANIFEST}")
         shard = file.name.startswith(_PREFIX) and format_of(file) is not None
-        if not (shard or partial or file.name == MANIFEST):
+        if not (shard or partial or file.name in (MANIFEST, LOCK)):
             raise calib_error("C445", path=folder, name=file.name)
 
 

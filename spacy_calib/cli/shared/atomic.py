@@ -113,7 +113,7 @@ def _exchange(new: Path, old: Path) -> None:
             paths = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old))
             if libc.renameat2(*paths, _RENAME_EXCHANGE) == 0:
                 return
-    aside = _beside(old, f".{uuid.uuid4().hex[:8]}.old")
+    aside = beside(old, f".{uuid.uuid4().hex[:8]}.old")
     old.rename(aside)
     try:
         new.rename(old)
@@ -141,7 +141,7 @@ def remove_leftovers(target: Path) -> None:
 
 
 def _partial_of(target: Path) -> Path:
-    return _beside(target, _ending())
+    return beside(target, _ending())
 
 
 def _ending() -> str:
@@ -153,7 +153,7 @@ def _host() -> str:
     return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
-def _beside(target: Path, ending: str) -> Path:
+def beside(target: Path, ending: str) -> Path:
     """A hidden name beside the target, which is cut where the whole would be too long."""
     return target.with_name(_hidden_name(target, room=len(ending)) + ending)
 

@@ -30,6 +30,11 @@ class Fields:
     text: str = "text"
     id: str = "id"
 
+    def given(self) -> list[tuple[str, str | None]]:
+        """Each option with the name that was given; None where it is the usual one."""
+        options = (("--text-column", self.text, "text"), ("--id-column", self.id, "id"))
+        return [(option, None if name == usual else name) for option, name, usual in options]
+
 
 FIELDS = Fields()
 

@@ -73,8 +73,8 @@ class Run(Options):
         return []
 
     def files(self) -> list[Path]:
-        """The files at DATA. RAISES C051 to C053, C073: see `data_files` and `text_files`."""
-        return (data_files if self.needs_gold else text_files)(self.data)
+        """The files at DATA. RAISES C051 to C053, C056, C073: see `data_files` and `text_files`."""
+        return data_files(self.data) if self.needs_gold else text_files(self.data, self.fields)
 
     def folder(self) -> Output | None:
         """The folder of a pipeline that the command writes too."""

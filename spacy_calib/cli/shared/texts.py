@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 from ...corpus.visible import shown_path
 from ...errors import calib_error
 from ...pipe.loading import reason
+from .checks import check_option
 from .examples import read_gold
 from .outputs import READABLE
-from .records import FIELDS, Fields, read_records, suffix_of, unreadable
+from .records import FIELDS, KEYED, Fields, read_records, suffix_of, unreadable
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
 
-def text_files(path: Path) -> list[Path]:
+def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     """The files with texts at a path.
 
-    RAISES C051: the path does not exist. C073: a folder without such files, or a file of another kind.
+    fields (Fields): What text and id are called in them. RAISES C051: the path does not exist. C056: a column is named, and no file has columns, or keys.
+        C073: a folder without such files, or a file of another kind.
     """
     from ...doc.reading import GOLD_SUFFIXES, gold_files
 
@@ -36,6 +38,10 @@ def text_files(path: Path) -> list[Path]:
         files = sorted([*gold_files(path), *plain])
     if not files:
         raise calib_error("C073", path=path, suffixes=", ".join(READABLE))
+    if not any(suffix_of(file) in KEYED for file in files):
+        kinds = ", ".join(sorted({suffix_of(file) for file in files}))
+        for option, name in fields.given():
+            check_option(option, name is None, f"left out for files without columns ({kinds})", name)
     return files
 
 

@@ -141,3 +141,18 @@ def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_colum
     refuses(
         calib(command, calibrated, file, *given), "has no column 'text'; it has: body, key, day. Name the one that is meant"
     )
+
+
+@pytest.mark.parametrize("command", ["apply", "expect", "rank", "select", "watch", "count"])
+def test_no_command_takes_columns_of_files_that_have_none(command, calibrated, test_file, tmp_path):
+    (tmp_path / "a.txt").write_text("the dog saw a cat .\n")
+    more = {"apply": [tmp_path / "out"], "select": ["--output", tmp_path / "out.jsonl"], "count": ["--query", "NOUN"]}
+    for file, option in ((tmp_path / "a.txt", "--text-column"), (test_file, "--id-column")):
+        sentence = f"Option {option} must be left out for files without columns ({file.suffix}), but body was given."
+        refuses(calib(command, calibrated, file, *more.get(command, []), option, "body"), sentence)
+
+
+def test_columns_are_of_the_files_that_have_them(tmp_path):
+    (tmp_path / "a.txt").write_text("the dog saw a cat .\n")
+    (tmp_path / "b.jsonl").write_text('{"body": "a duck ."}\n')
+    assert len(text_files(tmp_path, Fields("body"))) == 2
