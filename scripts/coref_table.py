@@ -45,6 +45,8 @@ LEAST = 0.01
 # Adaptive bins of the pairs that reach LEAST.
 _BINS = 10
 _FOLDS = 5
+# What the picture shows larger: probabilities and shares.
+_CORNER = ((0.0, 0.16), (0.0, 0.26))
 
 
 @dataclass(eq=False)
@@ -234,18 +236,24 @@ def by_document(found: Judged) -> dict[str, Any]:
 
 
 def draw(found: Judged, file: Path) -> None:
-    """Reliability of the pairs that reach LEAST, before and after."""
-    from spacy_calib.report.plots import compare_reliability
+    """Reliability of the pairs that reach LEAST, before and after; the corner in which most bins lie once more, larger."""
+    from spacy_calib.report.plot_data import reliability_panel
+    from spacy_calib.report.plots import LOOKS, draw_curve, draw_panels
 
     raw, calibrated, hits = (np.concatenate(own) for own in (found.raw, found.calibrated, found.hits))
     kept = raw >= LEAST
-    panel = {
-        "title": f"Two mentions name the same ({len(found.names)} documents)",
-        "hits": hits[kept],
-        "raw": raw[kept],
-        "calibrated": calibrated[kept],
-    }
-    compare_reliability([panel], histograms=True).savefig(file, dpi=150)
+    panel = reliability_panel(raw[kept], calibrated[kept], hits[kept], "Do two mentions name the same?", n_bins=_BINS)
+    figure = draw_panels([panel], measure="error (SMCE)", histograms=True)
+    ax, below = figure.axes
+    ax.set_ylabel("share of pairs in one cluster")
+    below.set_xlabel("probability that they name the same")
+    corner = ax.inset_axes((0.54, 0.06, 0.44, 0.44), xlim=_CORNER[0], ylim=_CORNER[1])
+    corner.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
+    for name, look in LOOKS.items():
+        draw_curve(corner, getattr(panel, name), name, look)
+    corner.tick_params(labelsize="x-small")
+    ax.indicate_inset_zoom(corner, edgecolor="0.6")
+    figure.savefig(file, dpi=150)
 
 
 def main() -> None:
