@@ -2,11 +2,15 @@
 
     python scripts/long_runs.py --documents 1000000
     python scripts/long_runs.py --documents 100000 --commands watch rank
+    python scripts/long_runs.py --documents 100000 --commands variants "select --by margin --max-words 500"
 
 Makes up short documents in which new words keep coming, trains a small tagger on some and calibrates it, and runs `calib watch`, `count`, `expect`,
-`rank --top 100`, `select --top 100` and `apply` over all of them, each in a process of its own. A component in front of the tagger counts the documents
+`rank --top 100`, `select --top 100` and `apply` over all of them, each in a process of its own. --commands takes any of these, a command with options of
+its own, in quotes ({gold} stands for labelled documents, {folder} for one to write to), or "variants": those below, some of which keep numbers of every document
+or unit. A component in front of the tagger counts the documents
 and looks at the resident memory of the process. A row says the most of it while the first tenth of the documents was read, and while the last was, by how
-much that is more, and the most at any time: the sums are told at the end. Exit code 1: the last tenth of one needs more than --most above the first.
+much that is more, in all and in bytes a document between, and the most at any time: the sums are told at the end. Exit code 1: the last tenth of one needs more
+than --most above the first.
 Among the first documents are those from which the tokenizer learns (10,000), and the first blocks of scores (262,144 tokens): with fewer documents than a
 million the first tenth is still growing.
 """
@@ -52,8 +56,18 @@ COMMANDS: dict[str, list[str]] = {
     "expect": [],
     "rank": ["--top", "100"],
     "select": ["--top", "100"],
-    "apply": ["{output}"],
+    "apply": ["{folder}/scores"],
 }
+# Those that write a queue of all units grow with it; some others keep numbers of every document or unit, see docs/limits.md.
+VARIANTS = (
+    *(
+        "expect --gold {gold}",
+        "rank --by random --top 100",
+        "rank --top 100 --format label-studio --output {folder}/queue.json",
+    ),
+    *("rank --output {folder}/queue.jsonl", "select --by random", "select --max-words 1000", "select --per-doc 1"),
+    *("select --exclude {gold}", "select --for adapt", "count --query NN --query JJ"),
+)
 _SAMPLES = 200
 
 
@@ -85,6 +99,10 @@ class Row(NamedTuple):
     @property
     def more(self) -> float:
         return self.last / self.first - 1
+
+    def a_document(self, n: int) -> float:
+        """Bytes that each of n documents took, from the first tenth to the last."""
+        return (self.last - self.first) * 2**20 / (0.9 * n)
 
 
 @Language.component("long_runs_memory")
@@ -164,37 +182,44 @@ def in_child(call: Callable[[], Any]) -> Any:
         process.join()
 
 
-def measure(command: str, arguments: Sequence[str], n: int) -> Row:
-    """RAISES SystemExit: the command failed."""
+def measure(asked: str, pipeline: Path, texts: Path, n: int) -> Row:
+    """asked (str): A command, and what options it has of its own. RAISES SystemExit: it failed."""
     start = time.perf_counter()
-    found = in_child(lambda: one_run([command, *arguments], n))
-    return Row(command, time.perf_counter() - start, *found)
+    command, *own = asked.split()
+    options = [part.format(folder=texts.parent, gold=texts.parent / "dev.spacy") for part in own or COMMANDS[command]]
+    found = in_child(lambda: one_run([command, str(pipeline), str(texts), *options], n))
+    return Row(asked, time.perf_counter() - start, *found)
+
+
+def commands_of(given: Sequence[str]) -> list[str]:
+    """What is to run. RAISES SystemExit: it is no command over texts, or none of this spacy-calib."""
+    asked = [one for name in given for one in (VARIANTS if name == "variants" else (name,))]
+    for one in asked:
+        if one.split()[0] not in COMMANDS or one.split()[0] not in OF_CALIB:
+            raise SystemExit(f"{one!r} is none of {', '.join((*COMMANDS, 'variants'))}, with options or without")
+    return asked
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Memory over very many short documents")
     parser.add_argument("--documents", type=int, default=1_000_000)
-    known = [name for name in COMMANDS if name in OF_CALIB]
-    parser.add_argument("--commands", nargs="+", choices=known, default=known)
+    parser.add_argument("--commands", nargs="+", default=[name for name in COMMANDS if name in OF_CALIB])
     parser.add_argument("--most", type=float, default=0.05, help="By how much the last tenth may be above the first")
     options = parser.parse_args(arguments)
-    print(
-        "| command | seconds | MiB, first tenth | MiB, last tenth | more | MiB, most |\n| --- | --- | --- | --- | --- | --- |"
-    )
+    commands, n = commands_of(options.commands), options.documents
+    header = ("command", "seconds", "MiB, first tenth", "MiB, last tenth", "more", "bytes a document", "MiB, most")
+    print(f"| {' | '.join(header)} |\n|{' --- |' * len(header)}")
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pipeline, texts = in_child(lambda: make_pipeline(folder)), folder / "texts.jsonl"
-        write_texts(texts, options.documents)
-        for command in options.commands:
-            wanted = [part.format(output=folder / "scores") for part in COMMANDS[command]]
-            row = measure(command, [str(pipeline), str(texts), *wanted], options.documents)
+        write_texts(texts, n)
+        for command in commands:
+            row = measure(command, pipeline, texts, n)
             rows.append(row)
-            print(
-                f"| {command} | {row.seconds:.0f} | {row.first:.0f} | {row.last:.0f} | {row.more:+.1%} | {row.most:.0f} |",
-                flush=True,
-            )
-    print(f"{options.documents:,} documents; spaCy {spacy.__version__}, spacy-calib {spacy_calib.__version__}")
+            memory = f"{row.first:.0f} | {row.last:.0f} | {row.more:+.1%} | {row.a_document(n):.0f} | {row.most:.0f}"
+            print(f"| {command} | {row.seconds:.0f} | {memory} |", flush=True)
+    print(f"{n:,} documents; spaCy {spacy.__version__}, spacy-calib {spacy_calib.__version__}")
     return int(any(row.more > options.most for row in rows))
 
 

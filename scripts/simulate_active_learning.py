@@ -33,9 +33,10 @@ from spacy.vocab import Vocab
 from tqdm import tqdm
 
 from spacy_calib.cli.shared.results import write_json
-from spacy_calib.corpus.active.batch import choose, text_key
+from spacy_calib.corpus.active.batch import choose
 from spacy_calib.corpus.active.pieces import Pieces, pieces_of
 from spacy_calib.corpus.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
+from spacy_calib.corpus.distinct import digest
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus
 from spacy_calib.errors import CalibError
@@ -193,7 +194,7 @@ def next_batch(
     rng = random.Random(seed)
     places = rng.sample(range(len(rest)), min(options.candidates, len(rest)))
     candidates = [rest[i] for i in places]
-    keys = [text_key(doc.text) for doc in candidates]
+    keys = np.array([digest(doc.text) for doc in candidates], dtype=np.uint64)
     if strategy.by == "random":
         units = plain_units(candidates)
         scores = np.random.default_rng(seed).permutation(len(units)).astype(float)

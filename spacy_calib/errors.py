@@ -245,6 +245,7 @@ _MESSAGES = {
     "C397": "Text {line} of {path} has nothing under the key '{key}' that texts can be counted by: {why}; name another key (--by), or leave it out.",
     "C398": "{what} cannot be counted in {given}; count {wanted}.",
     "C399": "What was ranked of so many texts waits in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room, or give --repeats.",
+    "C468": "The scores of so many texts wait in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room.",
     # Draws
     "C410": "Whole annotations cannot be drawn from scores of '{layer}': heads that are drawn one by one make no tree; draw labels of tokens, entities, spans or text categories.",
     "C411": "Sentence starts that were drawn cannot be written on a Doc with a parse; take them from `codes`, or draw before a parser has run.",

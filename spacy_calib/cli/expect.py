@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,7 @@ from .shared.results import deliver
 from .shared.run import Run
 from .shared.scoring import score
 from .shared.seen import seen_by, watch_for
-from .shared.texts import stream_examples
+from .shared.texts import holds_gold, stream_examples
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -62,11 +63,6 @@ class ExpectOptions(Run):
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws that show what chance makes")] = 0
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the result")] = None
     format: Format = "table"
-
-    @property
-    def needs_all(self) -> bool:
-        """Whether all texts are looked at together: where they are compared with gold, theirs or that of others."""
-        return self.check or self.gold is not None
 
     def read_files(self) -> list[Path]:
         """RAISES C051 to C053: --gold is no gold."""
@@ -121,21 +117,29 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     """
     nlp, pipe = run.open()
     from ..doc.annotations import get_annotation
-    from ..expect.few_labels import with_gold
-    from ..expect.summary import checked_documents, expected_of, true_values, without_trust
+    from ..expect.few_labels import Beside, with_gold
+    from ..expect.summary import checked_documents, corrected, expected_of, true_values, without_trust
 
     annotation = get_annotation(pipe.fit_info.layer)
-    record, labels = pipe.learned.record, pipe.lookup.labels()
-    noted, summed = Noted(), Summed(pipe, run)
-    seen = None
-    if run.needs_all:
-        corpus, seen = run.score(
-            nlp, pipe, sentences=False, judge=run.check, also=lambda examples: noted.over(examples, annotation)
-        )
-        summed.add(corpus)
+    record = pipe.learned.record
+    noted, summed, beside, seen = Noted(), Summed(pipe, run), None, None
+    if run.check and not holds_gold(run.data):
+        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
+    if run.gold is not None:
+        few, few_seen = labelled_documents(run, run.gold, nlp, pipe, annotation)
+        beside = Beside(few, pipe.lookup.labels(), None if record is None else record.entities)
+    corpora: Iterable[ScoredCorpus]
+    over = partial(noted.over, annotation=annotation)
+    if run.check:
+        corpus, seen = run.score(nlp, pipe, sentences=False, also=over)
+        corpora = [corpus]
     else:
-        for corpus in run.score_blocks(nlp, pipe, sentences=False):
-            summed.add(corpus)
+        corpora = run.score_blocks(nlp, pipe, sentences=False, also=over)
+    for corpus in corpora:
+        summed.add(corpus)
+        read = noted.take(corpus)
+        if beside is not None:
+            beside.add(read)
     if run.check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     assert summed.sums is not None
@@ -152,17 +156,15 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     }
     if result["weights_changed"]:
         result = without_trust(result)
-    if run.gold is not None:
-        few, few_seen = labelled_documents(run, run.gold, nlp, pipe, annotation)
-        model = None if record is None else record.entities
-        result = with_gold(result, noted.read(corpus), few, labels, model, run.confidence)
+    if beside is not None:
+        result = with_gold(result, beside, run.confidence)
         result["gold"]["seen"] = few_seen
         result["trusted"] = not (few_seen and few_seen["many"])
     if run.check:
         result |= {"seen": seen, **checked_documents(corpus)}
-        result["true"] = true_values(corpus, sum(noted.gold), result)
+        result["true"] = true_values(corpus, noted.n_gold, result)
     if run.per_doc:
-        result["per_doc"] = summed.rows if run.gold is None else summed.rows_of(corpus, result["gold"]["correction"])
+        result["per_doc"] = summed.rows if beside is None else corrected(summed.rows, result["gold"]["correction"])
     deliver(result, lambda: show(result), output=run.output, format=run.format, silent=run.silent)
     return result
 
@@ -183,43 +185,46 @@ class Summed:
 
         sums = TextSums.of(tokens_of(corpus, self.pipe.lookup.labels()), spans_of(corpus), self.pipe.learned.record)
         self.sums = sums if self.sums is None else self.sums + sums
-        if self.run.per_doc and self.run.gold is None:
-            self.rows += self.rows_of(corpus)
+        if self.run.per_doc:
+            self.rows += self._rows_of(corpus)
         self.documents += corpus.n_documents
 
-    def rows_of(self, corpus: ScoredCorpus, correction: float | None = None) -> list[dict[str, Any]]:
-        """The documents of the next texts. correction (float | None): Of labelled documents, which stand in for the fit."""
+    def _rows_of(self, corpus: ScoredCorpus) -> list[dict[str, Any]]:
+        """The documents of the next texts. Labelled documents, where there are any, stand in for the fit."""
         from ..expect.summary import documents_of
 
-        record = self.pipe.learned.record if correction is None else None
-        first = 0 if correction is not None else self.documents
-        rows = documents_of(corpus, record, self.run.confidence, self.run.check, correction or 0.0)
-        return [{**row, "doc": row["doc"] + first} for row in rows]
+        record = self.pipe.learned.record if self.run.gold is None else None
+        rows = documents_of(corpus, record, self.run.confidence, self.run.check)
+        return [{**row, "doc": row["doc"] + self.documents} for row in rows]
 
 
 @dataclass
 class Noted:
-    """What is noted of examples that pass: the gold spans of each, and the digest of its text."""
+    """What is noted of examples that pass: the gold spans of each, and the digest of its text. n_gold (int): Gold spans of those that were taken."""
 
-    gold: list[int] = field(default_factory=list)
-    digests: list[int] = field(default_factory=list)
+    n_gold: int = 0
+    _gold: list[int] = field(default_factory=list)
+    _digests: list[int] = field(default_factory=list)
 
     def over(self, examples: Iterable[Example], annotation: Annotation) -> Iterator[Example]:
         """The examples."""
-        from ..expect.seen import digest
+        from ..corpus.distinct import digest
 
         for example in examples:
-            self.gold.append(len(annotation.spans_on(example.reference)))
-            self.digests.append(digest(example.reference.text))
+            self._gold.append(len(annotation.spans_on(example.reference)))
+            self._digests.append(digest(example.reference.text))
             yield example
 
-    def read(self, corpus: ScoredCorpus) -> Read:
-        """The corpus made of these examples, with what was noted."""
+    def take(self, corpus: ScoredCorpus) -> Read:
+        """The corpus made of the examples since the last time, with what was noted of them, which is forgotten here."""
         import numpy as np
 
         from ..expect.few_labels import Read
 
-        return Read(corpus, np.array(self.gold, dtype=np.intp), self.digests)
+        read = Read(corpus, np.array(self._gold, dtype=np.intp), self._digests)
+        self.n_gold += sum(self._gold)
+        self._gold, self._digests = [], []
+        return read
 
 
 def labelled_documents(
@@ -237,4 +242,4 @@ def labelled_documents(
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)
-    return noted.read(corpus), seen_by(pipe, watch)
+    return noted.take(corpus), seen_by(pipe, watch)

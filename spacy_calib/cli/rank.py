@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -126,9 +126,9 @@ class RankOptions(Run):
 
     @property
     def needs_all(self) -> bool:
-        """Whether all units are looked at together: a queue of all, a random order, and curves."""
+        """Whether the queue is one of all units."""
         shown_only = self.output is None and self.form == "table"
-        return (self.top is None and not shown_only) or self.by == "random" or bool(self.plot or self.labels_file)
+        return self.top is None and not shown_only
 
     def n_ranked(self, n_units: int) -> int:
         """How many units the queue holds, of so many."""
@@ -177,16 +177,16 @@ def rank(run: RankOptions) -> dict[str, Any]:
         **(left_out_of(sums[0]) if sums else queue.left_out),
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    deliver_queue(result, tasks, _labels_of(model, kind), run)
+    deliver_queue(result, tasks, _labels_of(model, kind, sums[0].tags if sums else corpus.tags_met()), run)
     if run.plot is not None:
         draw_curves(corpus, units, run.by, run.seed, run.plot)
     return result
 
 
-def _labels_of(model: ScoredModel, kind: str) -> Sequence[str]:
-    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees."""
+def _labels_of(model: ScoredModel, kind: str, met: Iterable[str]) -> Sequence[str]:
+    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees. met (Iterable[str]): Labels with a score."""
     if model.layer == "lemma":
-        return list(dict.fromkeys(model.corpus.names[tag] for tag in model.corpus.tags.tolist()))
+        return list(met)
     return model.span_labels if model.span_groups is not None and kind != "token" else model.labels
 
 

@@ -10,7 +10,7 @@ import typer
 
 from ..corpus.active.pieces import PIECE_KINDS
 from ..corpus.active.priority import ADDITIVE, BY, SIGNALS
-from .selecting.choosing import choose_from, choose_from_blocks, hunted_tags, labelled_texts
+from .selecting.choosing import choose_from_all, choose_from_blocks, hunted_tags, labelled_texts
 from .selecting.showing import show_batch
 from .selecting.writing import batch_docs, write_batch
 from .shared.checks import check_option
@@ -143,9 +143,9 @@ class SelectOptions(Run):
 
     @property
     def needs_all(self) -> bool:
-        """Whether the whole pool is looked at together; else the best units so far do."""
+        """Whether something is to be known of every unit of the pool; else the best units so far do."""
         limited = self.max_words is None and self.per_doc is None
-        return self.adapts or self.order == "random" or bool(self.exclude) or not limited
+        return self.adapts or bool(self.exclude) or not limited
 
     @property
     def divides(self) -> bool:
@@ -175,10 +175,8 @@ def select(run: SelectOptions) -> dict[str, Any]:
     nlp, pipe = run.open()
     tags = hunted_tags(pipe, run)
     labelled = labelled_texts(nlp, run.exclude) if run.exclude else None
-    if run.needs_all:
-        found = choose_from(run.score(nlp, pipe, judge=False).corpus, run, tags, labelled)
-    else:
-        found = choose_from_blocks(run.score_blocks(nlp, pipe), run, tags)
+    blocks = run.score_blocks(nlp, pipe)
+    found = choose_from_all(blocks, run, tags, labelled) if run.needs_all else choose_from_blocks(blocks, run, tags)
     result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
     if run.output is not None:
         write_batch(run.output, result, lambda: batch_docs(nlp, pipe, run.data, found, run.fields, silent=run.silent))

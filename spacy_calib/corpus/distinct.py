@@ -1,4 +1,4 @@
-"""How many of very many digests are distinct, counted in little memory."""
+"""Digests of texts; and how many of very many are distinct, counted in little memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,19 @@ Digests = NDArray[np.uint64]
 _MOST = 1 << 20
 
 
+def digest(text: str) -> int:
+    """64 bits of a text. White space does not count, so that another tokenization or other line breaks make no other text of it."""
+    plain = "".join(text.split()).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
+
+
 @contextmanager
-def _told() -> Iterator[None]:
+def file_faults(code: str) -> Iterator[None]:
+    """RAISES C399, C468: what a temporary file has to hold cannot be written."""
     try:
         yield
     except OSError as error:
-        raise calib_error("C399", why=error.strerror or error) from None
+        raise calib_error(code, why=error.strerror or error) from None
 
 
 class Distinct:
@@ -34,13 +42,13 @@ class Distinct:
 
     def __init__(self) -> None:
         self._n = 0
-        with _told():
+        with file_faults("C399"):
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as this object is there)
         weakref.finalize(self, self._file.close)
 
     def add(self, digests: Digests) -> None:
         """Some more, with those that are there already."""
-        with _told():
+        with file_faults("C399"):
             self._file.write(digests.astype("<u8").tobytes())
         self._n += len(digests)
 

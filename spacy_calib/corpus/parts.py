@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..types import Ints
+from ..pairs.mixing import STEP, splitmix64
+from ..types import Floats, Ints
 from .scored import ScoredCorpus, ScoredSpans
 
 # What has a row for each token, for each score, and for each span.
-_OF_TOKENS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")
-_OF_SCORES = ("rows", "tags", "columns", "tag_raw", "tag_calibrated", "hits")
-_OF_SPANS = tuple(one.name for one in fields(ScoredSpans))
+OF_TOKENS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")
+OF_SCORES = ("rows", "tags", "columns", "tag_raw", "tag_calibrated", "hits")
+OF_SPANS = tuple(one.name for one in fields(ScoredSpans))
 # Of these the ones that are places in the names.
 _NAMED, _NAMED_SCORES = ("labels", "gold"), ("tags",)
 
@@ -29,9 +31,9 @@ def some_docs(corpus: ScoredCorpus, docs: Ints) -> ScoredCorpus:
     row[own] = np.arange(len(own))
     scores = np.flatnonzero(row[corpus.rows] >= 0)
     spans = np.flatnonzero(place[corpus.spans.docs] >= 0)
-    changed: dict[str, Any] = {name: getattr(corpus, name)[own] for name in _OF_TOKENS}
-    changed |= {name: getattr(corpus, name)[scores] for name in _OF_SCORES}
-    kept = {name: getattr(corpus.spans, name)[spans] for name in _OF_SPANS}
+    changed: dict[str, Any] = {name: getattr(corpus, name)[own] for name in OF_TOKENS}
+    changed |= {name: getattr(corpus, name)[scores] for name in OF_SCORES}
+    kept = {name: getattr(corpus.spans, name)[spans] for name in OF_SPANS}
     return ScoredCorpus(
         names=corpus.names,
         n_docs=len(docs),
@@ -56,7 +58,7 @@ def joined(one: ScoredCorpus, other: ScoredCorpus) -> ScoredCorpus:
             [getattr(held, name), moved[more] if name in (*_NAMED, *_NAMED_SCORES) else more + shift if shift else more]
         )
 
-    spans = {name: both(name, one.spans, other.spans, one.n_docs if name == "docs" else 0) for name in _OF_SPANS}
+    spans = {name: both(name, one.spans, other.spans, one.n_docs if name == "docs" else 0) for name in OF_SPANS}
     shifts = {"docs": one.n_docs, "rows": len(one)}
     has_origins = one.origins or other.origins
     return ScoredCorpus(
@@ -67,8 +69,36 @@ def joined(one: ScoredCorpus, other: ScoredCorpus) -> ScoredCorpus:
         unit=one.unit,
         row_unit=one.row_unit,
         numbers=np.concatenate([one.numbers_of_docs, other.numbers_of_docs]),
-        **{name: both(name, shift=shifts.get(name, 0)) for name in (*_OF_TOKENS, *_OF_SCORES)},
+        **{name: both(name, shift=shifts.get(name, 0)) for name in (*OF_TOKENS, *OF_SCORES)},
     )
+
+
+def numbered(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
+    """Corpora of one pipe that come one after the other; where there are several, each knows the numbers of its Docs in the data."""
+    rest, n_docs = iter(corpora), 0
+    ahead = list(islice(rest, 2))
+    if len(ahead) < 2:
+        yield from ahead
+        return
+    while ahead:
+        yield replace(ahead[0], numbers=n_docs + np.arange(ahead[0].n_docs))
+        n_docs += ahead.pop(0).n_docs
+        ahead += islice(rest, 1 - len(ahead))
+
+
+def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
+    """A number in [0, 1) for each unit. Where only some Docs of the data are here, it follows from the seed, the Doc and the place in it, whatever stands
+    beside it.
+
+    firsts (Ints): The first token of each unit.
+    """
+    if corpus.numbers is None:
+        return np.random.default_rng(seed).permutation(len(firsts)) / max(1, len(firsts))
+    docs = corpus.docs[firsts]
+    found = splitmix64(np.full(len(firsts), seed % 2**64, dtype=np.uint64) + STEP)
+    for key in (corpus.numbers_of_docs[docs], firsts - corpus.doc_starts[docs]):
+        found = splitmix64(found + key.astype(np.uint64) + STEP)
+    return (found >> np.uint64(11)) / 2.0**53
 
 
 @dataclass(eq=False)
@@ -83,12 +113,10 @@ class Kept:
     count: Callable[[ScoredCorpus], None]
     n_blocks: int = 0
     _held: list[ScoredCorpus] = field(default_factory=list)
-    _n_docs: int = 0
 
     def add(self, corpus: ScoredCorpus) -> None:
-        """The next one."""
-        corpus = replace(corpus, numbers=np.arange(corpus.n_docs) + self._n_docs) if self.n_blocks else corpus
-        self.n_blocks, self._n_docs = self.n_blocks + 1, self._n_docs + corpus.n_docs
+        """The next one, see `numbered`."""
+        self.n_blocks += 1
         if self.n_blocks == 1:
             self._held = [corpus]
             return

@@ -68,6 +68,8 @@ _SPANS = {
     "right": np.int8, "accept": np.int8,
 }  # fmt: skip
 _Columns = dict[str, Any]
+# Docs whose columns wait to be joined: many small arrays take more room than what is in them.
+_WAITING = 500
 
 
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
@@ -90,9 +92,8 @@ class Collector:
 
     def _begin(self) -> None:
         self._names = _Names(self._labels)
-        self._tokens: list[_Columns] = []
-        self._scores: list[_Columns] = []
-        self._spans: list[_Columns] = []
+        self._tokens, self._scores, self._spans = _Growing(_TOKENS), _Growing(_SCORES), _Growing(_SPANS)
+        self._words: dict[str, str] = {}  # one string for each word, not one for each token
         self._origins: list[dict[str, Any]] = []
         self._documents, self._doc_documents = DocumentNumbers(), array("q")
         self.n_rows = 0
@@ -100,17 +101,20 @@ class Collector:
     @property
     def n_docs(self) -> int:
         """Docs since the last `take`."""
-        return len(self._tokens)
+        return len(self._origins)
 
     def add(self, examples: Iterable[Example]) -> None:
         """The next Docs."""
         attr, annotation, names = self._attr, self._annotation, self._names
         for example in examples:
-            number = len(self._tokens)
+            number = self.n_docs
             view = doc_view(example.predicted, attr)
             gold = annotation.aligned_gold(example)
             found = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
-            self._tokens.append(_tokens_of(number, example, view, attr, annotation, gold, found, names))
+            tokens = _tokens_of(number, example, view, attr, annotation, gold, found, names)
+            if annotation.unit == TOKEN:
+                tokens["words"][:] = [self._words.setdefault(word, word) for word in tokens["words"].tolist()]
+            self._tokens.append(tokens)
             if found:
                 self._scores.append({**found, "rows": found["rows"] + self.n_rows})
             if view is not None and view.ents:
@@ -123,25 +127,42 @@ class Collector:
         """What was collected; here it is forgotten."""
         made = ScoredCorpus(
             names=tuple(self._names.numbers),
-            n_docs=len(self._tokens),
-            spans=ScoredSpans(**_joined(self._spans, _SPANS)),
+            n_docs=self.n_docs,
+            spans=ScoredSpans(**self._spans.joined()),
             origins=tuple(self._origins) if any(self._origins) else (),
             doc_documents=np.array(self._doc_documents, dtype=np.intp),
             unit=self._documents.unit,
             row_unit=self._annotation.unit,
-            **_joined(self._tokens, _TOKENS),
-            **_joined(self._scores, _SCORES),
+            **self._tokens.joined(),
+            **self._scores.joined(),
         )
         self._begin()
         return made
 
 
-def _joined(parts: Sequence[_Columns], dtypes: dict[str, Any]) -> _Columns:
-    """The columns of all Docs, one Doc after the other."""
-    return {
-        key: np.concatenate([np.zeros(0, dtype=dtype), *(np.asarray(part[key], dtype=dtype) for part in parts)])
-        for key, dtype in dtypes.items()
-    }
+class _Growing:
+    """Columns that grow by those of one Doc after the other. dtypes (dict): Name of each column -> what it holds."""
+
+    def __init__(self, dtypes: dict[str, Any]):
+        self._dtypes = dtypes
+        self._parts: list[_Columns] = []
+        self._waiting: list[_Columns] = []
+
+    def append(self, columns: _Columns) -> None:
+        self._waiting.append(columns)
+        if len(self._waiting) == _WAITING:
+            self._parts.append(self._join(self._waiting))
+            self._waiting = []
+
+    def joined(self) -> _Columns:
+        """The columns of all Docs, which are given away: once is all."""
+        return self._join([*self._parts, *self._waiting])
+
+    def _join(self, parts: Sequence[_Columns]) -> _Columns:
+        return {
+            key: np.concatenate([np.zeros(0, dtype=dtype), *(np.asarray(part.pop(key), dtype=dtype) for part in parts)])
+            for key, dtype in self._dtypes.items()
+        }
 
 
 def _tokens_of(

@@ -10,7 +10,8 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..expect.seen import TextUnits, digest
+from ..corpus.distinct import digest
+from ..expect.seen import TextUnits
 from ..pairs.documents import SourceDocument
 from .annotations import Annotation
 

@@ -1,10 +1,11 @@
-"""The scored corpus of many texts, and that of a few labelled ones -> what `summary.expectations` says, corrected by the labels."""
+"""The scored corpora of many texts, and that of a few labelled ones -> what `summary.expectations` says, corrected by the labels."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,21 +40,86 @@ class Read:
         return np.asarray(np.bincount(tokens, minlength=self.corpus.n_docs) > 0)
 
 
-def with_gold(
-    result: dict[str, Any], texts: Read, few: Read, labels: Sequence[str], model: EntityModel | None, confidence: float
-) -> dict[str, Any]:
+@dataclass(eq=False)
+class Rest:
+    """What the scores expect of texts without gold, as sums over them. expected, units (Floats): As in `Survey`, shape (1, k). squares (float)."""
+
+    expected: Floats
+    units: Floats
+    squares: float
+
+    def __add__(self, other: Rest) -> Rest:
+        return Rest(self.expected + other.expected, self.units + other.units, self.squares + other.squares)
+
+
+@dataclass(eq=False)
+class Beside:
+    """Texts beside labelled documents: they come some after the others, and sums are all that is held of them.
+
+    few (Read): The labelled documents. labels (Sequence[str]): Of the source. model (EntityModel | None): Of the fit record.
+    """
+
+    few: Read
+    labels: Sequence[str]
+    model: EntityModel | None
+    _rest: list[Rest] = field(default_factory=list)
+    _used: Counter[int] = field(default_factory=Counter)
+
+    def add(self, texts: Read) -> None:
+        """More texts; no document has parts here and there."""
+        others = ~self.met(texts.digests)
+        documents = _documents(texts.corpus)[others]
+        more = []
+        for known in _by_doc(texts, self.labels, self.model):
+            expected, units = _grouped(known.expected[others], documents), _grouped(known.units[others], documents)
+            squares = float(np.square(units[:, -1]).sum())
+            more.append(Rest(expected.sum(axis=0, keepdims=True), units.sum(axis=0, keepdims=True), squares))
+        self._rest = [one + other for one, other in zip(self._rest, more, strict=True)] if self._rest else more
+
+    def met(self, digests: Sequence[int]) -> Chosen:
+        """Which of more texts stand among the labelled ones; each labelled text is that of one text at most. digests (Sequence[int]): Of the texts."""
+        found = np.zeros(len(digests), dtype=bool)
+        for i, digest in enumerate(digests):
+            if self._used[digest] < self._labelled[digest]:
+                self._used[digest] += 1
+                found[i] = True
+        return found
+
+    @cached_property
+    def _labelled(self) -> Counter[int]:
+        """Digest -> labelled documents that have it."""
+        few = self.few
+        return Counter(digest for digest, has in zip(few.digests, few.labelled().tolist(), strict=True) if has)
+
+    def among(self) -> Chosen:
+        """Which of the labelled documents stand among the texts, shape (n_docs,)."""
+        found, left = np.zeros(len(self.few.digests), dtype=bool), Counter(self._used)
+        for i in np.flatnonzero(self.few.labelled()).tolist():
+            found[i] = left[self.few.digests[i]] > 0
+            left[self.few.digests[i]] -= found[i]
+        return found
+
+    def surveys(self) -> list[Survey]:
+        """Of right tokens; with a model also of right and missed entities. Docs are brought together in their documents; those without tokens are left out."""
+        among, own, made = self.among(), _documents(self.few.corpus), []
+        for rest, few in zip(self._rest, _by_doc(self.few, self.labels, self.model, judged=True), strict=True):
+            whole = Known(*(_grouped(part, own) for part in few))
+            kept = whole.units[:, -1] > 0
+            inside = few.observed[among].sum(axis=0), few.units[among].sum(axis=0)
+            made.append(Survey(Known(*(part[kept] for part in whole)), *inside, rest.expected, rest.units, rest.squares))
+        return made
+
+
+def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[str, Any]:
     """What `expectations` gave, with the numbers that the labelled documents give in the place of those of the fit data.
 
-    labels (Sequence[str]): Of the source. model (EntityModel | None): Of the fit record.
     RETURNS (dict): Of "accuracy" and "entities" the numbers are others; "trusted" is true, whatever the verdict on drift: the labelled documents
         are of the new kind. Further "gold": "documents" and what they are ("by"), "tokens", "among" (labelled Docs that are among the texts, where they are counted
         once), "correction" (of the accuracy), and "shares": by name "scores_alone" (what was expected without them), "classical" (the interval
         of the labelled documents alone) and "narrower" (the share of its width that is saved).
     RAISES C001: confidence out of range. C226: fewer than two documents have labels.
     """
-    met, among = met_texts(texts.digests, few.digests, few.labelled())
-    both = zip(_by_doc(texts, labels, model), _by_doc(few, labels, model, judged=True), strict=True)
-    parts = [_survey(of_texts, of_few, texts, few, met, among) for of_texts, of_few in both]
+    parts, few = texts.surveys(), texts.few
     n = len(parts[0].known.units)
     if n < 2:
         raise calib_error("C226", n=n, by=few.corpus.unit)
@@ -71,7 +137,7 @@ def with_gold(
             "documents": n,
             "by": few.corpus.unit,
             "tokens": int(parts[0].known.units.sum()),
-            "among": int(among.sum()),
+            "among": int(texts.among().sum()),
             "correction": float(parts[0].correction()[0]),
             "shares": {name: _beside(before[name], *one) for name, one in shares.items()},
         }
@@ -83,25 +149,6 @@ def _beside(scores_alone: dict[str, Any] | None, powered: Estimate, classical: E
     alone = None if scores_alone is None else {name: scores_alone[name] for name in Estimate._fields}
     narrower = 1 - (powered.high - powered.low) / width if width else None
     return {"scores_alone": alone, "classical": classical._asdict(), "narrower": narrower}
-
-
-def met_texts(texts: Sequence[int], few: Sequence[int], labelled: Chosen) -> tuple[Chosen, Chosen]:
-    """Which texts stand among the labelled ones, and the other way round; each labelled text is that of one text at most.
-
-    texts, few (Sequence[int]): Digests. labelled (Chosen): Which of the few have labels.
-    """
-    left = Counter(digest for digest, has in zip(few, labelled.tolist(), strict=True) if has)
-    met = np.zeros(len(texts), dtype=bool)
-    used: Counter[int] = Counter()
-    for i, digest in enumerate(texts):
-        if used[digest] < left[digest]:
-            used[digest] += 1
-            met[i] = True
-    among = np.zeros(len(few), dtype=bool)
-    for i in np.flatnonzero(labelled).tolist():
-        among[i] = used[few[i]] > 0
-        used[few[i]] -= among[i]
-    return met, among
 
 
 def known_of(
@@ -131,17 +178,6 @@ def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, judged
         own, own_spans = (np.flatnonzero(one != UNKNOWN) for one in (right, spans_right))
         tokens, spans, right, spans_right = tokens.take(own), spans.take(own_spans), right[own], spans_right[own_spans]
     return known_of(tokens, right, spans, spans_right, read.gold, model)
-
-
-def _survey(texts: Known, few: Known, of_texts: Read, of_few: Read, met: Chosen, among: Chosen) -> Survey:
-    """Docs brought together in their documents; those without tokens are left out."""
-    own, rest = _documents(of_few.corpus), _documents(of_texts.corpus)[~met]
-    whole = Known(*(_grouped(part, own) for part in few))
-    kept = whole.units[:, -1] > 0
-    expected, units = _grouped(texts.expected[~met], rest), _grouped(texts.units[~met], rest)
-    return Survey(
-        Known(*(part[kept] for part in whole)), few.observed[among].sum(axis=0), few.units[among].sum(axis=0), expected, units
-    )
 
 
 def _documents(corpus: ScoredCorpus) -> Ints:

@@ -36,7 +36,8 @@ class Survey:
     """Texts, and the labelled documents that stand for them.
 
     known (Known): All labelled documents. inside, inside_units (Floats): Events and units of those that are among the texts, shape (k,): these
-    need no estimate. expected, units (Floats): As in Known, of the D texts without gold, shape (D, k).
+    need no estimate. expected, units (Floats): As in Known, of the D texts without gold, shape (D, k). squares (float | None): Sum of the squared units
+    of the last kind; where each of the D is a sum over several texts, of all of them. None reckons it from `units`.
     """
 
     known: Known
@@ -44,6 +45,7 @@ class Survey:
     inside_units: Floats
     expected: Floats
     units: Floats
+    squares: float | None = None
 
     def total_units(self) -> Floats:
         """Of all texts, shape (k,)."""
@@ -78,7 +80,8 @@ class Survey:
         mine, theirs = self.units[:, -1], self.known.units[:, -1]
         if not mine.any():
             return 0.0
-        return float(np.square(mine).sum() / np.square(theirs).sum() / self.reach()[-1] ** 2)
+        squares = np.square(mine).sum() if self.squares is None else self.squares
+        return float(squares / np.square(theirs).sum() / self.reach()[-1] ** 2)
 
     def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
         """The estimate of a share of two totals.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.distinct import Digests
 from ..schema import digests, record
 from ..types import Floats, Ints
 
@@ -19,14 +19,6 @@ MOST = 1 << 16
 LEAST_WORDS = 6
 # From this share of known words on, data is no test of the fit.
 MANY = 0.1
-
-Digests = NDArray[np.uint64]
-
-
-def digest(text: str) -> int:
-    """64 bits of a text. White space does not count, so that another tokenization or other line breaks make no other text of it."""
-    plain = "".join(text.split()).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
 
 
 @dataclass(frozen=True, eq=False)

@@ -177,13 +177,9 @@ def _inside(value: float, estimate: dict[str, Any]) -> bool | None:
     return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
 
 
-def documents_of(
-    corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool, correction: float = 0.0
-) -> list[dict[str, Any]]:
+def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
     """Each document with tokens: "doc" (its number, from 0), "text" (first words), "tokens", "expected", "low" and "high" (None without a
     record), "true" (accuracy; None without gold, or where it is not to be checked).
-
-    correction (float): To be added to the mean score, where there is no record.
     """
     sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
     known = corpus.counted & (corpus.right != UNKNOWN)
@@ -193,8 +189,7 @@ def documents_of(
     rows = []
     for doc in np.flatnonzero(sums.units > 0).tolist():
         own = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        corrected = float(np.clip(own.expected.sum() / own.units.sum() + correction, 0.0, 1.0))
-        mean: dict[str, Any] = {"expected": corrected, "low": None, "high": None}
+        mean: dict[str, Any] = {"expected": _in_range(own.expected.sum() / own.units.sum()), "low": None, "high": None}
         first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
         rows.append(
             {
@@ -206,3 +201,12 @@ def documents_of(
             }
         )
     return rows
+
+
+def corrected(rows: Sequence[dict[str, Any]], correction: float) -> list[dict[str, Any]]:
+    """What `documents_of` gave without a record. correction (float): What labelled documents add to each mean score."""
+    return [{**row, "expected": _in_range(row["expected"] + correction)} for row in rows]
+
+
+def _in_range(share: float) -> float:
+    return float(np.clip(share, 0.0, 1.0))

@@ -13,7 +13,7 @@ from spacy_calib.cli.shared import run as run_module
 from spacy_calib.cli.shared import scoring
 from spacy_calib.doc import zones
 from tests.cli.conftest import calib, refuses
-from tests.conftest import made_up_sentences
+from tests.conftest import gold_doc, made_up_sentences
 
 COMMANDS = {
     "watch": ("--window", 20),
@@ -34,6 +34,18 @@ def texts(tmp_path_factory):
         for i, sentence in enumerate([*sentences[:81], *sentences[21:30]])
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+LABELLED = range(10, 40, 5)
+
+
+@pytest.fixture(scope="module")
+def labelled(texts):
+    """Some of the texts, with their tags."""
+    sentences, path = made_up_sentences(90, 5), texts.with_name("labelled.spacy")
+    docs = [gold_doc(spacy.blank("en").vocab, [*sentences[i], (f"new{i}", "NOUN")]) for i in LABELLED]
+    DocBin(docs=docs).to_disk(path)
     return path
 
 
@@ -82,13 +94,36 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
         ("rank", ("--top", 30, "--repeats")),
         ("select", ("--top", 9)),
         ("select", ("--top", 4, "--unit", "doc", "--by", "expected-errors", "--per-word")),
+        ("expect", ("--gold", "labelled", "--per-doc")),
+        ("select", ("--max-words", 60)),
+        ("select", ("--per-doc", 1, "--top", 9, "--exclude", "labelled")),
+        ("select", ("--for", "adapt", "--top", 6)),
     ],
 )
-def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, command, options, request, monkeypatch):
+def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, labelled, command, options, request, monkeypatch):
+    options = [labelled if one == "labelled" else one for one in options]
     wanted = told(command, calibrated, texts, options=options)
-    request.getfixturevalue("short_zones")
+    seen = request.getfixturevalue("short_zones")
     monkeypatch.setattr(scoring, "BLOCK", 100)
     assert close(told(command, calibrated, texts, options=options), wanted)
+    own = {f"new{i}" for i in LABELLED} if labelled in options else set()  # gold is read as a whole
+    assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before - own)
+
+
+@pytest.mark.parametrize("command", ["rank", "select"])
+def test_a_random_order_does_not_depend_on_blocks(calibrated, texts, command, short_zones, monkeypatch):
+    found = []
+    for size in (100, 150):
+        monkeypatch.setattr(scoring, "BLOCK", size)
+        found.append(told(command, calibrated, texts, "--by", "random", "--seed", 3))
+    assert found[0] == found[1]
+    rows = found[0]["ranked" if command == "rank" else "rows"]
+    assert [row["doc"] for row in rows] != sorted(row["doc"] for row in rows)
+
+
+def test_too_few_words_for_any_of_many_texts(calibrated, texts, short_zones, monkeypatch):
+    monkeypatch.setattr(scoring, "BLOCK", 100)
+    refuses(calib("select", calibrated, texts, "--max-words", 2), "has more words than the 2 of --max-words")
 
 
 def test_worker_processes_begin_anew_with_each_zone(calibrated, texts, request, monkeypatch):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from spacy_calib.corpus import distinct
+from spacy_calib.corpus import stored as stored_module
 from spacy_calib.corpus.distinct import Distinct
-from spacy_calib.corpus.parts import Kept, joined, some_docs
+from spacy_calib.corpus.parts import OF_TOKENS, Kept, joined, numbered, random_order, some_docs
 from spacy_calib.corpus.review.queue import without_repeats
 from spacy_calib.corpus.review.ranking import expected_shares, review_order
 from spacy_calib.corpus.review.sums import UnitSums
 from spacy_calib.corpus.review.units import token_units, unit_doubts
+from spacy_calib.corpus.stored import Stored
 from spacy_calib.errors import CalibError
 from tests.corpora import corpus_of
 from tests.corpus.review.corpora import DOCS, SPANS
@@ -51,12 +53,33 @@ def test_parts_joined_are_what_they_were():
 def test_what_is_of_no_use_goes_when_more_comes():
     counted = []
     kept = Kept(lambda corpus: np.flatnonzero(corpus.numbers_of_docs % 2 == 1), lambda corpus: counted.append(corpus.n_docs))
-    kept.add(corpus_of(DOCS, SPANS))
+    first, *others = numbered([corpus_of(DOCS, SPANS), corpus_of(MORE), corpus_of(DOCS, SPANS)])
+    kept.add(first)
     assert (kept.corpus.n_docs, counted) == (2, [])
-    kept.add(corpus_of(MORE))
-    kept.add(corpus_of(DOCS, SPANS))
+    for corpus in others:
+        kept.add(corpus)
     assert kept.corpus.numbers_of_docs.tolist() == [1, 3, 5]
     assert counted == [2, 2, 2]
+
+
+def test_one_corpus_alone_needs_no_numbers():
+    (alone,) = numbered([corpus_of(DOCS, SPANS)])
+    assert alone.numbers is None
+    assert list(numbered([])) == []
+
+
+def test_a_random_order_of_some_docs_is_that_of_all():
+    corpora = list(numbered([corpus_of(DOCS, SPANS), corpus_of(MORE)]))
+    both = joined(*corpora)
+    whole, units = random_order(both, token_units(both).firsts, 3), [token_units(corpus).firsts for corpus in corpora]
+    apart = [random_order(corpus, firsts, 3) for corpus, firsts in zip(corpora, units, strict=True)]
+    assert np.concatenate(apart).tolist() == whole.tolist()
+    assert len(set(whole.tolist())) == len(whole)
+    assert ((whole >= 0) & (whole < 1)).all()
+    assert random_order(both, token_units(both).firsts, 4).tolist() != whole.tolist()
+    alone = corpus_of(DOCS, SPANS)  # all Docs are here: as ever
+    shuffled = np.random.default_rng(3).permutation(len(token_units(alone))) / len(token_units(alone))
+    assert random_order(alone, token_units(alone).firsts, 3).tolist() == shuffled.tolist()
 
 
 def test_distinct_digests_are_counted_part_by_part(monkeypatch):
@@ -80,6 +103,32 @@ def test_a_folder_without_room_is_named(monkeypatch):
         Distinct()
 
 
+def test_docs_come_back_from_the_file_as_they_were():
+    one, other = corpus_of(DOCS, SPANS), corpus_of([[[("a\ud800\0b", "N", {"N": 0.5})]], *MORE])
+    one = replace(one, origins=({"line": 1, "meta": {"é": [1.5, None]}}, {}))
+    corpora, stored = list(numbered([one, other, one])), Stored()
+    for corpus in corpora:
+        stored.add(corpus)
+    found = stored.some(np.array([1, 2, 5, 6]))
+    wanted = [some_docs(corpus, np.array(docs)) for corpus, docs in zip(corpora, ([1], [0], [0, 1]), strict=True)]
+    assert told(found) == told(joined(joined(wanted[0], wanted[1]), wanted[2]))
+    assert found.numbers.tolist() == [1, 2, 5, 6]
+    assert found.origins == ({}, {}, *one.origins)
+    assert [found.unit, found.row_unit, found.names[:3]] == [one.unit, one.row_unit, one.names[:3]]
+    assert {field.name: getattr(found, field.name).dtype for field in fields(found) if field.name in OF_TOKENS} == {
+        name: getattr(one, name).dtype for name in OF_TOKENS
+    }
+
+
+def test_scores_without_room_are_named(monkeypatch):
+    def full():
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stored_module.tempfile, "TemporaryFile", full)
+    with pytest.raises(CalibError, match="C468.*No space left on device; set TMPDIR"):
+        Stored()
+
+
 def test_sums_of_units_tell_what_units_do():
     whole = corpus_of([*DOCS, *MORE], SPANS)
     units = token_units(whole)
@@ -91,5 +140,6 @@ def test_sums_of_units_tell_what_units_do():
     assert sums.repeats == len(units) - len(without_repeats(whole, units, order)) == 3
     assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
     assert sums.expected_shares((0.1, 0.4, 1.0)) == pytest.approx(expected_shares(units, (0.1, 0.4, 1.0)), rel=1e-4)
+    assert list(sums.tags) == whole.tags_met() == ["D", "N", "V", "S", "I", "X"]
     assert UnitSums(0, True).expected_shares((0.5,)) == [None]
     assert UnitSums(0, False).repeats == 0

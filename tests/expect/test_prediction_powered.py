@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.expect.estimates import Estimate
-from spacy_calib.expect.few_labels import met_texts
+from spacy_calib.expect.few_labels import Beside
 from spacy_calib.expect.prediction_powered import Known, Survey, accuracy, entities
 
 
@@ -126,6 +128,16 @@ def test_95_percent_intervals_hold_the_truth_and_are_narrower_than_the_classical
 
 
 def test_each_labelled_text_is_that_of_one_text_at_most():
-    met, among = met_texts([7, 8, 7, 9, 7], [7, 5, 7, 9], np.array([True, True, True, False]))
-    assert met.tolist() == [True, False, True, False, False]
-    assert among.tolist() == [True, False, True, False]
+    few = SimpleNamespace(digests=[7, 5, 7, 9], labelled=lambda: np.array([True, True, True, False]))
+    texts = Beside(few, (), None)
+    assert texts.met([7, 8, 7]).tolist() == [True, False, True]
+    assert texts.met([9, 7]).tolist() == [False, False]  # those that came before count too
+    assert texts.among().tolist() == [True, False, True, False]
+
+
+def test_texts_that_are_summed_say_what_they_say_one_by_one():
+    units, expected, variance, right = simulated(60, 2)
+    known = Known(*(part[:9][:, None] for part in (right, expected, variance, units)))
+    rest = (expected[9:][:, None], units[9:][:, None])
+    sums = (*(part.sum(axis=0, keepdims=True) for part in rest), float(np.square(rest[1]).sum()))
+    assert accuracy(Survey(known, np.zeros(1), np.zeros(1), *sums)) == accuracy(Survey(known, np.zeros(1), np.zeros(1), *rest))

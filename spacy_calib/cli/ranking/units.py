@@ -47,7 +47,7 @@ def ranked(run: RankOptions, sums: list[UnitSums]) -> ScoredModel:
     sums (list): Here one is put that tells of all units, where the Docs are not all there. RAISES C065: entities are asked of a pipe without any; before
         it runs.
     """
-    from ...corpus.parts import Kept
+    from ...corpus.parts import Kept, numbered
     from ...corpus.review.sums import UnitSums
     from ...corpus.review.units import units_of
     from ..shared.texts import holds_gold
@@ -72,7 +72,7 @@ def ranked(run: RankOptions, sums: list[UnitSums]) -> ScoredModel:
         sums[0].add(corpus, units)
 
     kept = Kept(wanted, count)
-    for corpus in run.score_blocks(nlp, pipe, what="Ranking"):
+    for corpus in numbered(run.score_blocks(nlp, pipe, what="Ranking")):
         kept.add(corpus)
     return of_pipe(pipe, kept.corpus, None)
 

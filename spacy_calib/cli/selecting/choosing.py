@@ -18,11 +18,15 @@ from ..shared.texts import stream_examples
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ...corpus.active.batch import Choosable
     from ...corpus.active.pieces import Pieces
+    from ...corpus.distinct import Digests
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...types import Floats, Ints
     from ..select import SelectOptions
+
+_NONE = np.zeros(0, dtype=np.uint64)
 
 
 def hunted_tags(pipe: Calibrator, options: SelectOptions) -> tuple[str, ...]:
@@ -45,56 +49,55 @@ def hunted_tags(pipe: Calibrator, options: SelectOptions) -> tuple[str, ...]:
     return tags
 
 
-def labelled_texts(nlp: Language, paths: Sequence[Path]) -> set[str]:
-    """The keys of the documents in these files, and of their sentences.
+def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
+    """The keys of the documents in these files, and of their sentences: see `choose`.
 
     RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
     """
-    from ...corpus.active.batch import text_key
     from ...corpus.active.files import csv_texts
+    from ...corpus.distinct import digest
 
-    keys: set[str] = set()
+    keys: set[int] = set()
     for path in paths:
         if path.suffix == ".csv":
-            keys.update(text_key(text) for text in csv_texts(path))
+            keys.update(map(digest, csv_texts(path)))
             continue
         for example in stream_examples(nlp, path, required=False):
             doc = example.reference
-            keys.add(text_key(doc.text))
+            keys.add(digest(doc.text))
             if doc.has_annotation("SENT_START"):
-                keys.update(text_key(sentence.text) for sentence in doc.sents)
-    return keys
+                keys.update(digest(sentence.text) for sentence in doc.sents)
+    return np.array(sorted(keys), dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """units (Pieces): Of the pool. chosen (Ints): Places in it, most urgent first. result (dict): What `select` returns of it."""
+    """result (dict): What `select` returns of the batch."""
 
-    units: Pieces
-    chosen: Ints
     result: dict[str, Any]
 
 
 class Pool(NamedTuple):
     """What there is to choose from.
 
-    units (Pieces). keys (list[str]): Text of each, see `text_key`. values (Floats): Of each token. scores (Floats): Of each unit.
+    units (Pieces). keys (Digests): Of the text of each. values (Floats): Of each token. scores (Floats): Of each unit.
     """
 
     units: Pieces
-    keys: list[str]
+    keys: Digests
     values: Floats
     scores: Floats
 
 
 def pool_of(corpus: ScoredCorpus, options: SelectOptions, tags: Sequence[str]) -> Pool:
     """The units of a corpus, each with what it is chosen by."""
-    from ...corpus.active.batch import text_key
     from ...corpus.active.pieces import pieces_of
     from ...corpus.active.priority import priorities, token_values
+    from ...corpus.distinct import digest
 
     units = pieces_of(corpus, piece_of(corpus, options))
-    keys = [text_key(corpus.text(*bounds)) for bounds in zip(units.first.tolist(), units.last.tolist(), strict=True)]
+    bounds = zip(units.first.tolist(), units.last.tolist(), strict=True)
+    keys = np.array([digest(corpus.text(first, last)) for first, last in bounds], dtype=np.uint64)
     values = token_values(corpus, options.order, options.signal, tags)
     scores = priorities(corpus, units, values, options.order, options.seed)
     if options.divides:
@@ -112,47 +115,69 @@ def choose_from(
     corpus: ScoredCorpus,
     options: SelectOptions,
     tags: Sequence[str],
-    given: set[str] | None,
+    given: Digests | None,
     sums: dict[str, Any] | None = None,
 ) -> Found:
-    """given (set | None): Keys of labelled texts. sums (dict | None): What the pool is in all, where the corpus holds the best of it only.
+    """given (Digests | None): Keys of labelled texts. sums (dict | None): What the pool is in all, where the corpus holds the best of it only.
 
     RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen.
     """
     from ...corpus.active.batch import labelled_keys
+
+    pool = pool_of(corpus, options, tags)
+    units, keys = pool.units, pool.keys
+    labelled = labelled_keys(corpus, units, keys, _NONE if given is None else given)
+    sums = pool_sums(corpus, units) if sums is None else sums
+    documents, what = corpus.documents_of(units.docs), _wanted(corpus, options, tags)
+    chosen = _chosen(units, sums["units"], documents, pool.scores, keys, options, labelled, what)
+    excluded = None if given is None else int(np.isin(keys, labelled).sum())
+    return _found(corpus, pool, chosen, options, tags, sums, excluded)
+
+
+def _wanted(corpus: ScoredCorpus, options: SelectOptions, tags: Sequence[str]) -> str:
+    """What a unit needs to be chosen, in words."""
+    what = f"score for {', '.join(tags)}" if tags else f"scored {corpus.row_unit}"
+    return f"{what} and {options.min_words} words (--min-words)"
+
+
+def _found(
+    corpus: ScoredCorpus,
+    pool: Pool,
+    chosen: Ints,
+    options: SelectOptions,
+    tags: Sequence[str],
+    sums: dict[str, Any],
+    excluded: int | None,
+) -> Found:
+    """pool (Pool): The units of the corpus. chosen (Ints): Places in it. sums (dict), excluded (int | None): Of the whole pool."""
     from ...corpus.active.records import batch_rows
 
     piece = piece_of(corpus, options)
-    units, keys, values, scores = pool_of(corpus, options, tags)
-    labelled = labelled_keys(corpus, units, keys, given or ())
-    what = f"score for {', '.join(tags)}" if tags else f"scored {corpus.row_unit}"
-    what += f" and {options.min_words} words (--min-words)"
-    n = len(units) if sums is None else sums["units"]
-    chosen = _chosen(units, n, corpus.documents_of(units.docs), scores, keys, options, labelled, what)
-    rows = batch_rows(corpus, units, chosen, scores, values, whole_docs=piece == "doc", tags=tags)
-    result = {
-        "for": options.purpose,
-        "by": "spread" if options.adapts else options.order,
-        "signal": options.signal,
-        "unit": piece,
-        "per_word": options.divides,
-        "tags": list(tags),
-        "pool": pool_sums(corpus, units) if sums is None else sums,
-        "batch": _batch_sums(rows),
-        "excluded": None if given is None else sum(key in labelled for key in keys),
-        "rows": rows,
-    }
-    return Found(units, chosen, result)
+    rows = batch_rows(corpus, pool.units, chosen, pool.scores, pool.values, whole_docs=piece == "doc", tags=tags)
+    return Found(
+        {
+            "for": options.purpose,
+            "by": "spread" if options.adapts else options.order,
+            "signal": options.signal,
+            "unit": piece,
+            "per_word": options.divides,
+            "tags": list(tags),
+            "pool": sums,
+            "batch": _batch_sums(rows),
+            "excluded": excluded,
+            "rows": rows,
+        }
+    )
 
 
 def _chosen(
-    units: Pieces,
+    units: Choosable,
     n: int,
     documents: Ints,
     scores: Floats,
-    keys: list[str],
+    keys: Digests,
     options: SelectOptions,
-    labelled: set[str],
+    labelled: Digests,
     what: str,
 ) -> Ints:
     """n (int): Units of the whole pool. what (str): What a unit needs to be chosen. RAISES C091, C094: see `choose_from`."""
@@ -172,7 +197,7 @@ def _chosen(
     possible = within()
     if len(possible):
         raise calib_error("C094", unit=options.piece, max_words=options.max_words)
-    raise calib_error("C091", n=n, unit=options.piece, excluded=sum(key in labelled for key in keys), what=what)
+    raise calib_error("C091", n=n, unit=options.piece, excluded=int(np.isin(keys, labelled).sum()), what=what)
 
 
 def pool_sums(corpus: ScoredCorpus, units: Pieces) -> dict[str, Any]:
@@ -198,7 +223,7 @@ def choose_from_blocks(blocks: Iterable[ScoredCorpus], options: SelectOptions, t
     """`choose_from` of a pool that comes corpus by corpus, of which the Docs of the best units so far are held. RAISES C091: see there."""
     from ...corpus.active.batch import choose
     from ...corpus.active.pieces import pieces_of
-    from ...corpus.parts import Kept
+    from ...corpus.parts import Kept, numbered
 
     sums: Counter[str] = Counter()
 
@@ -211,6 +236,36 @@ def choose_from_blocks(blocks: Iterable[ScoredCorpus], options: SelectOptions, t
         sums.update(pool_sums(corpus, pieces_of(corpus, piece_of(corpus, options))))
 
     kept = Kept(wanted, count)
-    for corpus in blocks:
+    for corpus in numbered(blocks):
         kept.add(corpus)
     return choose_from(kept.corpus, options, tags, None, dict(sums) if kept.n_blocks > 1 else None)
+
+
+def choose_from_all(
+    blocks: Iterable[ScoredCorpus], options: SelectOptions, tags: Sequence[str], given: Digests | None
+) -> Found:
+    """`choose_from` of a pool that comes corpus by corpus, and has to be looked at as a whole: of each unit a few numbers are held, and the Docs wait in a
+    temporary file. RAISES C091, C094: see there. C468: the file cannot be written.
+    """
+    from ...corpus.active.batch import labelled_keys
+    from ...corpus.active.candidates import Candidates
+    from ...corpus.parts import numbered
+    from ...corpus.stored import Stored
+
+    sums: Counter[str] = Counter()
+    stored, parts, labelled = Stored(), [], _NONE if given is None else given
+    for corpus in numbered(blocks):
+        if corpus.numbers is None:
+            return choose_from(corpus, options, tags, given)
+        pool = pool_of(corpus, options, tags)
+        stored.add(corpus)
+        sums.update(pool_sums(corpus, pool.units))
+        parts.append(Candidates.of(corpus, pool.units, pool.scores, pool.keys))
+        labelled = labelled_keys(corpus, pool.units, pool.keys, labelled)
+    every, what = Candidates.joined(parts), _wanted(corpus, options, tags)
+    chosen = _chosen(every, len(every), every.docs, every.scores, every.keys, options, labelled, what)
+    corpus = stored.some(np.unique(every.docs[chosen]))
+    pool = pool_of(corpus, options, tags)
+    own = every.places_in(corpus, pool.units, chosen)
+    excluded = None if given is None else int(np.isin(every.keys, labelled).sum())
+    return _found(corpus, pool, own, options, tags, dict(sums), excluded)

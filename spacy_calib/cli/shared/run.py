@@ -150,14 +150,23 @@ class Run(Options):
         return Scored(corpus, seen_by(pipe, watch) if judge else None)
 
     def score_blocks(
-        self, nlp: Language, pipe: Calibrator, *, sentences: bool = True, what: str = "Scoring"
+        self,
+        nlp: Language,
+        pipe: Calibrator,
+        *,
+        sentences: bool = True,
+        what: str = "Scoring",
+        also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> Iterator[ScoredCorpus]:
         """The scored corpora of the data, some texts after the others; of gold, which is not looked at, one.
 
-        sentences (bool): Whether sentences have to be found too. RAISES C075: no token got a score.
+        sentences (bool): Whether sentences have to be found too. also (Callable): Looks at the examples as they pass: at those of a corpus before it is
+        given. RAISES C075: no token got a score.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        examples = stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, fields=self.fields)
+        examples = also(
+            stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, fields=self.fields)
+        )
         gold, silent = holds_gold(self.data), self.silent
         yield from score_blocks(
             nlp, pipe, examples, sentences=sentences, n_process=self.n_process, silent=silent, what=what, gold=gold

@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import calib_error
 from ...types import Floats
 from ..doubt import doubts
+from ..parts import random_order
 from .pieces import Pieces
 from .rare import any_probability, entity_events, tag_probability
 
@@ -46,7 +47,7 @@ def priorities(corpus: ScoredCorpus, pieces: Pieces, values: Floats, by: str, se
     least-confident: the greatest doubt among its tokens, as in the paper. expected-errors: the sum of its doubts, which for calibrated
     scores is the number of wrong labels to expect. margin, entropy: the mean over its tokens, as the paper's MinMargin is divided by the
     length (there of the best two labelings of the sentence, here of the best two tags of each token). rare-tag: P(at least one token has
-    one of the tags). random: a random order.
+    one of the tags). random: a random order, see `parts.random_order`.
 
     values (Floats): Of `token_values`. seed (int): Of the random order. RETURNS (Floats): Higher is labelled first, shape (n pieces,).
     """
@@ -57,7 +58,7 @@ def priorities(corpus: ScoredCorpus, pieces: Pieces, values: Floats, by: str, se
     elif by == "rare-tag":
         found = any_probability(pieces, values, entity_events(corpus))
     elif by == "random":
-        found = np.random.default_rng(seed).permutation(len(pieces)) / max(1, len(pieces))
+        found = random_order(corpus, pieces.first, seed)
     else:
         found = pieces.sums(values) / np.maximum(1, pieces.counted)
     nothing_found = (found <= 0) & (by == "rare-tag")

@@ -25,7 +25,8 @@ class UnitSums:
     """Units of several corpora.
 
     least (int): Words that a unit of the queue needs. count_repeats (bool): Whether units at the same place of the same sentence are one in the queue.
-    n, too_short (int): Units, and those with fewer words. pairs (Ints), doubts (Floats): In each cell of doubt: units, and the sum of their doubts.
+    n, too_short (int): Units, and those with fewer words. counts (Ints), doubts (Floats): In each cell of doubt: units, and the sum of their doubts.
+    tags (dict): The tags with a score, in the order in which they are met.
     """
 
     least: int
@@ -34,6 +35,7 @@ class UnitSums:
     too_short: int = 0
     counts: Ints = field(default_factory=lambda: np.zeros(_CELLS, dtype=np.int64))
     doubts: Floats = field(default_factory=lambda: np.zeros(_CELLS))
+    tags: dict[str, None] = field(default_factory=dict)
     _places: Distinct = field(default_factory=Distinct)
 
     def add(self, corpus: ScoredCorpus, units: Units) -> None:
@@ -44,6 +46,7 @@ class UnitSums:
         self.doubts += np.bincount(cells, doubt, minlength=_CELLS)
         long = long_enough(corpus, units, np.arange(len(units)), self.least)
         self.n, self.too_short = self.n + len(units), self.too_short + len(units) - len(long)
+        self.tags.update(dict.fromkeys(corpus.tags_met()))
         if self.count_repeats:
             self._places.add(place_digests(corpus, units)[long])
 

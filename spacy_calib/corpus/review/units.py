@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...errors import calib_error
 from ...types import Floats, Ints
 from ..doubt import check_doubt, doubts
+from ..parts import random_order
 from ..scored import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 
 
@@ -92,11 +93,11 @@ def unit_doubts(corpus: ScoredCorpus, units: Units, by: str = "calibrated", seed
     """How doubtful each unit is; higher is more doubtful, shape (n,).
 
     by (str): See `doubt.doubts`: "calibrated" and "raw" give the probability that something in it is wrong, margin and entropy
-        those of its most doubtful token. seed (int): Of the random order.
+        those of its most doubtful token. seed (int): Of the random order: see `parts.random_order`.
     RAISES C001: no signal has this name.
     """
     if check_doubt(by) == "random":
-        return np.random.default_rng(seed).permutation(len(units)) / max(1, len(units))
+        return random_order(corpus, units.firsts, seed)
     if by in ("calibrated", "raw"):
         return 1 - (units.calibrated if by == "calibrated" else units.raw)
     of_tokens = np.append(np.nan_to_num(doubts(corpus, by), nan=-np.inf), -np.inf)

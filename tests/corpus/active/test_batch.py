@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.corpus.active.batch import choose, text_key
+from spacy_calib.corpus.active.batch import choose
 from spacy_calib.corpus.active.pieces import Pieces
+from spacy_calib.corpus.distinct import digest
 from tests import strategies  # noqa: F401  (loads the settings of hypothesis)
 
 
@@ -19,8 +20,14 @@ def pieces(words, docs=None):
 
 def chosen(scores, words=None, docs=None, keys=None, **limits):
     words = [1] * len(scores) if words is None else words
-    keys = [str(i) for i in range(len(scores))] if keys is None else keys
+    keys = digests(map(str, range(len(scores))) if keys is None else keys)
+    if "excluded" in limits:
+        limits["excluded"] = digests(limits["excluded"])
     return choose(pieces(words, docs), np.array(scores, dtype=float), keys, **limits).tolist()
+
+
+def digests(texts):
+    return np.array([digest(text) for text in texts], dtype=np.uint64)
 
 
 def test_the_highest_first_and_equal_ones_shorter_first_then_in_order():
@@ -62,7 +69,7 @@ def test_a_document_is_asked_again_for_a_text_that_another_has_too():
 
 
 def test_tokenizers_differ_in_white_space_only():
-    assert text_key("can not\n go .") == text_key("cannot go.") != text_key("cannot go!")
+    assert digest("can not\n go .") == digest("cannot go.") != digest("cannot go!")
 
 
 @given(

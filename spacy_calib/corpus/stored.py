@@ -1,0 +1,94 @@
+"""Scored corpora in a temporary file: of Docs that may be wanted again no more than their place is held."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import weakref
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Ints
+from .distinct import file_faults
+from .parts import OF_SCORES, OF_SPANS, OF_TOKENS, joined, some_docs
+from .scored import ScoredCorpus, ScoredSpans
+
+_NUMERIC = tuple(name for name in OF_TOKENS if name != "words")
+
+
+class Stored:
+    """Corpora of one pipe that come one after the other, see `parts.numbered`; each of their Docs is a document by itself.
+
+    RAISES C468: there is no folder for a temporary file, or no room in it.
+    """
+
+    def __init__(self) -> None:
+        with file_faults("C468"):
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as this object is there)
+        weakref.finalize(self, self._file.close)
+        # Of each corpus the number of its first Doc, and the place in the file.
+        self._firsts: list[int] = []
+        self._places: list[int] = []
+
+    def add(self, corpus: ScoredCorpus) -> None:
+        """The next one."""
+        with file_faults("C468"):
+            self._firsts.append(int(corpus.numbers_of_docs[0]))
+            self._places.append(self._file.seek(0, 2))
+            words = corpus.words.tolist()
+            about = {"names": corpus.names, "origins": corpus.origins, "unit": corpus.unit, "row_unit": corpus.row_unit}
+            self._write(_bytes_of(json.dumps(about)))
+            self._write(_bytes_of("".join(words)))
+            self._write(np.array([len(word) for word in words], dtype=np.int32))
+            self._write(corpus.numbers_of_docs)
+            for name in (*_NUMERIC, *OF_SCORES):
+                self._write(getattr(corpus, name))
+            for name in OF_SPANS:
+                self._write(getattr(corpus.spans, name))
+
+    def some(self, numbers: Ints) -> ScoredCorpus:
+        """Some of the Docs. numbers (Ints): Theirs in the data, ascending; at least one."""
+        bounds = [*np.searchsorted(numbers, self._firsts).tolist(), len(numbers)]
+        found = [
+            some_docs(self._read(place), numbers[start:end] - first)
+            for place, first, start, end in zip(self._places, self._firsts, bounds, bounds[1:], strict=False)
+            if end > start
+        ]
+        return reduce(joined, found)
+
+    def _write(self, array: NDArray[np.generic]) -> None:
+        np.save(self._file, array, allow_pickle=False)
+
+    def _load(self) -> NDArray[np.generic]:
+        return np.asarray(np.load(self._file, allow_pickle=False))
+
+    def _read(self, place: int) -> ScoredCorpus:
+        with file_faults("C468"):
+            self._file.seek(place)
+            about, text, lengths = json.loads(_text_of(self._load())), _text_of(self._load()), self._load()
+            numbers = self._load()
+            columns = {name: self._load() for name in (*_NUMERIC, *OF_SCORES)}
+            spans = {name: self._load() for name in OF_SPANS}
+        ends = np.cumsum(lengths).tolist()
+        words = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return ScoredCorpus(
+            names=tuple(about["names"]),
+            n_docs=len(numbers),
+            words=np.array([*words, None], dtype=object)[:-1],
+            spans=ScoredSpans(**spans),  # type: ignore[arg-type]  # as they were written
+            origins=tuple(about["origins"]),
+            unit=about["unit"],
+            row_unit=about["row_unit"],
+            numbers=numbers,  # type: ignore[arg-type]
+            **columns,  # type: ignore[arg-type]
+        )
+
+
+def _bytes_of(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+
+
+def _text_of(held: NDArray[np.generic]) -> str:
+    return held.tobytes().decode("utf-8", "surrogatepass")
