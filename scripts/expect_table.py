@@ -33,6 +33,7 @@ from quality_table import MODEL, default_cache, say
 from tqdm import tqdm
 
 from spacy_calib.cli.fit import fit
+from spacy_calib.cli.shared.examples import Pass
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.scoring import score
 from spacy_calib.cli.shared.texts import stream_examples
@@ -179,7 +180,7 @@ def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:
             gold.append(len(annotation.spans_on(example.reference)))
             yield example
 
-    corpus = score(nlp, pipe, counted(), silent=False, what=what)
+    corpus = score(nlp, pipe, counted(), Pass(silent=False, what=what))
     return Scored.of(corpus, pipe.lookup.labels(), np.array(gold))
 
 

@@ -33,7 +33,7 @@ from study_common import add_outputs
 
 from spacy_calib.analysis.tag_pairs import frequent_errors
 from spacy_calib.cli.shared.checks import check_option
-from spacy_calib.cli.shared.examples import run_pipes
+from spacy_calib.cli.shared.examples import Pass, run_pipes
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.results import write_json
 from spacy_calib.cli.shared.scoring import score
@@ -240,7 +240,7 @@ def study(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
 
     def read(data: Path) -> ScoredCorpus:
         examples = stream_examples(nlp, data, gold_preproc=options.gold_preproc)
-        return score(nlp, pipe, examples, sentences=True, n_process=options.n_process, silent=options.silent, what="Scoring")
+        return score(nlp, pipe, examples, Pass(options.n_process, options.silent), sentences=True)
 
     corpus = read(options.data)
     given = corpus_pairs(corpus, options.threshold)

@@ -206,11 +206,9 @@ def gather_texts(
     from .counting.needed import pipes_for
     from .shared.examples import read_through
     from .shared.gold import FirstDoc, check_whole_documents
-    from .shared.texts import holds_gold, stream_examples
 
     for pipe in pipes:
         check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-    examples = stream_examples(nlp, path, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.by, fields=run.fields)
     seen, first = Seen(pipes), [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
     gathering = Gathering(queries, None if gold else run.by, run.every, path, gold)
 
@@ -219,16 +217,8 @@ def gather_texts(
             some = one.over(some)
         gathering.add(seen.over(some))
 
-    for _ in read_through(
-        nlp,
-        examples,
-        pipes_for(nlp, pipes, queries),
-        read,
-        silent=run.silent,
-        what="Counting",
-        n_process=run.n_process,
-        whole=holds_gold(path),
-    ):
+    examples, needed = run.stream(nlp, path, run.by), pipes_for(nlp, pipes, queries)
+    for _ in read_through(nlp, examples, needed, read, run.passing("Counting", path)):
         pass
     held = gathering.gathered()
     if first and not seen.scored:

@@ -22,7 +22,7 @@ from .shared.results import deliver
 from .shared.run import Run
 from .shared.scoring import score
 from .shared.seen import seen_by, watch_for
-from .shared.texts import holds_gold, stream_examples
+from .shared.texts import holds_gold
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -235,10 +235,8 @@ def labelled_documents(
     RAISES C030: they have no labels of the component. C075, C151: no token got a score, or the component knows none of the labels.
     """
     noted, watch = Noted(), watch_for(pipe)
-    examples = noted.over(
-        stream_examples(nlp, gold, gold_preproc=run.gold_preproc, doc_key=run.doc_key, fields=run.fields), annotation
-    )
-    corpus = score(nlp, pipe, watch.over(examples), n_process=run.n_process, silent=run.silent, what="Scoring --gold")
+    examples = watch.over(noted.over(run.stream(nlp, gold), annotation))
+    corpus = score(nlp, pipe, examples, run.passing("Scoring --gold", gold))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)

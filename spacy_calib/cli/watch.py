@@ -202,7 +202,6 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
     from .shared.examples import read_through
     from .shared.gold import FirstDoc, check_whole_documents
     from .shared.scoring import pipes_to_run
-    from .shared.texts import holds_gold, stream_examples
 
     check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
     texts, first = TextWatch(None), FirstDoc(nlp, pipe)
@@ -215,19 +214,8 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
                 when = _date(example.reference.user_data[ORIGIN], run.data, run.date, str(monitor.window))
             monitor.update(example.predicted, when)
 
-    examples = stream_examples(
-        nlp, run.data, gold_preproc=run.gold_preproc, doc_key=run.doc_key, date=run.date, fields=run.fields
-    )
-    for _ in read_through(
-        nlp,
-        examples,
-        pipes_to_run(nlp, pipe),
-        read,
-        silent=run.silent,
-        what="Watching",
-        n_process=run.n_process,
-        whole=holds_gold(run.data),
-    ):
+    examples = run.stream(nlp, date=run.date)
+    for _ in read_through(nlp, examples, pipes_to_run(nlp, pipe), read, run.passing("Watching")):
         seen.add()
     if not any(line["counts"]["tokens"] for line in monitor.to_dict()["windows"]):
         raise first.silent()

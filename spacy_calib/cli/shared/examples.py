@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +17,20 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """How a pipeline runs over texts.
+
+    n_process (int): Worker processes. silent (bool): Whether there is no progress bar. what (str): Stands beside it. gold (bool): Whether there may be gold among
+        the texts, which is read at once, see `doc.zones.in_zones`.
+    """
+
+    n_process: int = 1
+    silent: bool = True
+    what: str = "Scoring"
+    gold: bool = True
 
 
 def data_files(path: Path) -> list[Path]:
@@ -109,21 +124,21 @@ def read_through(
     examples: Iterable[Example],
     names: Sequence[str],
     read: Callable[[Iterator[Example]], Read],
-    *,
-    silent: bool,
-    what: str,
-    n_process: int = 1,
-    whole: bool = False,
+    how: Pass,
 ) -> Iterator[Read]:
     """Run the named pipes as `run_pipes` does, over any number of texts: what is read of them is given some texts after the others, and their Docs are
     let go, with the words that only they brought.
 
     examples (Iterable[Example]): They make their Docs when they are asked for them. read (Callable): Takes from examples what is kept of them; strings
-        and numbers, nothing of a Doc. whole (bool): All at once, see `doc.zones.in_zones`: gold is.
+        and numbers, nothing of a Doc.
     """
     from ...doc.zones import in_zones
 
-    with progress(what, silent) as bar:
+    with progress(how.what, how.silent) as bar:
         yield from in_zones(
-            nlp, examples, lambda some: read(_run(nlp, some, names, bar, n_process)), n_process=n_process, whole=whole
+            nlp,
+            examples,
+            lambda some: read(_run(nlp, some, names, bar, how.n_process)),
+            n_process=how.n_process,
+            whole=how.gold,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...pipe.loading import pipe_of
 from .command import Options
-from .examples import data_files, read_examples, run_pipes
+from .examples import Pass, data_files, read_examples, run_pipes
 from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold, check_whole_documents
 from .loading import open_model
 from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
@@ -120,6 +120,16 @@ class Run(Options):
             check_gold_of_examples(pipe, done, self.silent)
         return done
 
+    def stream(self, nlp: Language, path: Path | None = None, date: str | None = None) -> Iterator[Example]:
+        """The examples of the data, or of another path, one by one. date: See `stream_examples`."""
+        return stream_examples(
+            nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, date=date, fields=self.fields
+        )
+
+    def passing(self, what: str, path: Path | None = None) -> Pass:
+        """How the pipeline runs over the data, or over another path. what (str): Beside the progress bar."""
+        return Pass(self.n_process, self.silent, what, gold=holds_gold(path or self.data))
+
     def score(
         self,
         nlp: Language,
@@ -137,16 +147,13 @@ class Run(Options):
         RAISES C075: no token got a score. C151: the component knows none of the gold labels.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        watch, gold = watch_for(pipe), holds_gold(self.data)
-        examples = also(
-            stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, fields=self.fields)
-        )
+        watch = watch_for(pipe)
+        examples = also(self.stream(nlp))
         if judge:
             examples = watch.over(examples)
-        n_process, silent = self.n_process, self.silent
-        corpus = score(nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what, gold=gold)
+        corpus = score(nlp, pipe, examples, self.passing(what), sentences=sentences)
         if judge:
-            check_gold_of_corpus(pipe, corpus, silent)
+            check_gold_of_corpus(pipe, corpus, self.silent)
         return Scored(corpus, seen_by(pipe, watch) if judge else None)
 
     def score_blocks(
@@ -164,10 +171,4 @@ class Run(Options):
         given. RAISES C075: no token got a score.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        examples = also(
-            stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, fields=self.fields)
-        )
-        gold, silent = holds_gold(self.data), self.silent
-        yield from score_blocks(
-            nlp, pipe, examples, sentences=sentences, n_process=self.n_process, silent=silent, what=what, gold=gold
-        )
+        yield from score_blocks(nlp, pipe, also(self.stream(nlp)), self.passing(what), sentences=sentences)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...pairs.documents import TOKEN
-from .examples import read_through
+from .examples import Pass, read_through
 from .gold import FirstDoc
 
 if TYPE_CHECKING:
@@ -31,27 +31,22 @@ def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> li
 
 # Rows of a block, at least: about 50 MB of tokens.
 BLOCK = 1 << 18
+ONE_PASS = Pass()
 
 
 def score(
     nlp: Language,
     pipe: Calibrator,
     examples: Iterable[Example],
+    how: Pass = ONE_PASS,
     *,
     sentences: bool = False,
-    n_process: int = 1,
-    silent: bool = True,
-    what: str = "Scoring",
-    gold: bool = True,
 ) -> ScoredCorpus:
     """Run the pipeline over the examples and keep what the calib pipe says; the Docs are let go.
 
-    sentences (bool): Whether the pipes that find sentences have to run too. gold (bool): Whether there may be gold among the examples.
-    RAISES C075: no token got a score.
+    sentences (bool): Whether the pipes that find sentences have to run too. RAISES C075: no token got a score.
     """
-    (corpus,) = score_blocks(
-        nlp, pipe, examples, sentences=sentences, n_process=n_process, silent=silent, what=what, gold=gold, one=True
-    )
+    (corpus,) = score_blocks(nlp, pipe, examples, how, sentences=sentences, one=True)
     return corpus
 
 
@@ -59,12 +54,9 @@ def score_blocks(
     nlp: Language,
     pipe: Calibrator,
     examples: Iterable[Example],
+    how: Pass = ONE_PASS,
     *,
     sentences: bool = False,
-    n_process: int = 1,
-    silent: bool = True,
-    what: str = "Scoring",
-    gold: bool = True,
     one: bool = False,
 ) -> Iterator[ScoredCorpus]:
     """As `score`, but as corpora of some texts after the others, so that no more than one of them is held. Of gold there is one.
@@ -80,17 +72,8 @@ def score_blocks(
     first = FirstDoc(nlp, pipe)
 
     collector, scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
-    for _ in read_through(
-        nlp,
-        examples,
-        names,
-        lambda some: collector.add(first.over(some)),
-        silent=silent,
-        what=what,
-        n_process=n_process,
-        whole=gold,
-    ):
-        if collector.n_rows >= BLOCK and not (gold or one):
+    for _ in read_through(nlp, examples, names, lambda some: collector.add(first.over(some)), how):
+        if collector.n_rows >= BLOCK and not (how.gold or one):
             corpus = collector.take()
             scored, n_blocks = scored or bool(corpus.counted.any()), n_blocks + 1
             yield corpus

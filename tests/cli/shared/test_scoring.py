@@ -11,6 +11,7 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
 
+from spacy_calib.cli.shared.examples import Pass
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.scoring import pipes_to_run, score
 from spacy_calib.cli.shared.texts import read_texts, stream_examples, text_files
@@ -146,7 +147,7 @@ def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
 def test_workers_give_the_same_corpus(calibrated, test_file):
     nlp, pipe = open_pipeline(str(calibrated), "calib", code=None, gpu_id=-1)
     one = score(nlp, pipe, stream_examples(nlp, test_file))
-    two = score(nlp, pipe, stream_examples(nlp, test_file), n_process=2)
+    two = score(nlp, pipe, stream_examples(nlp, test_file), Pass(n_process=2))
     assert one.words.tolist() == two.words.tolist()
     assert one.labels.tolist() == two.labels.tolist()
     np.testing.assert_allclose(one.calibrated, two.calibrated, atol=1e-5)
@@ -178,7 +179,7 @@ def test_every_text_says_where_it_stood(calibrated, tmp_path):
     (tmp_path / "b.jsonl").write_text('{"text": "a duck .", "id": 7, "meta": {"source": "pond"}, "label": []}\n')
     nlp, pipe = open_pipeline(str(calibrated), None, code=None, gpu_id=-1)
     assert score(nlp, pipe, stream_examples(nlp, tmp_path / "a.txt")).origins == ({"line": 1}, {"line": 3})
-    both = score(nlp, pipe, stream_examples(nlp, tmp_path), n_process=2)
+    both = score(nlp, pipe, stream_examples(nlp, tmp_path), Pass(n_process=2))
     assert [both.origin(doc) for doc in range(3)] == [
         {"file": "a.txt", "line": 1},
         {"file": "a.txt", "line": 3},
