@@ -255,7 +255,6 @@ _MESSAGES = {
     "C415": "Clusters that follow calibrated pairs can be drawn of {wanted} mentions at most, this Doc has {given}; draw them as the model gives them (calibrated=False).",
     "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
     # Statistics that add up
-    "C420": "A table of counts cannot be read: {why}; collect its shard again, or copy the file anew.",
     "C425": "The statistics of {one} and of {another} cannot go together: they differ in {what} ({given}; {wanted}); collect both with the same model and options.",
     "C426": "The shard '{name}' is there twice{why}; give each shard once, under a name of its own (--shard).",
     "C427": "The statistics in {path} cannot be read: {why}; collect the shard again, or copy the file anew.",

@@ -27,6 +27,7 @@ class Misfit(ValueError):
 
     def __init__(self, where: str, wanted: str):
         super().__init__(f"'{where}' is not {wanted}")
+        self.where, self.wanted = where, wanted
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.seen import SeenTexts
 from ..pairs.documents import TOKEN
+from ..sources.base import labels_of_the_moment
 from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
@@ -60,9 +61,18 @@ def collect_statistics(
     at_once (int): Entries that are held before they are added up.
     RAISES C021 to C024, C028, C033 to C035, C040, C041: the component, or what it gives. C431: a setting was left to the fit.
     """
-    first, examples = with_first(examples)
-    if with_map(pipe.source, None).unsettled:
+    source = with_map(pipe.source, None)
+    if source.unsettled:
         raise calib_error("C431", component=pipe.source.component)
+    with labels_of_the_moment(source):
+        return _collected(pipe, examples, shard, bounded, sample, at_once)
+
+
+def _collected(
+    pipe: Calibrator, examples: Iterable[Example], shard: str, bounded: bool, sample: int, at_once: int
+) -> FitStatistics:
+    """See `collect_statistics`; a source that learns its labels has those of the shard now."""
+    first, examples = with_first(examples)
     examples = learn_labels(pipe, examples)
     nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     annotation = pipe.source.annotation(component)

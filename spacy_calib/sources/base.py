@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -166,10 +166,30 @@ class Source(ABC):
 @contextlib.contextmanager
 def labels_unless_it_fails(source: Source) -> Iterator[None]:
     """Take back what was learned of the labels, and which settings were chosen, where the rest of a fit, or of loading one, fails."""
-    kept, settings = source.kept_labels(), dict(vars(source))
+    take_back = _take_back(source)
     try:
         yield
     except BaseException:
+        take_back()
+        raise
+
+
+@contextlib.contextmanager
+def labels_of_the_moment(source: Source) -> Iterator[None]:
+    """Take that back in any case: what is read is of no fit of this source."""
+    take_back = _take_back(source)
+    try:
+        yield
+    finally:
+        take_back()
+
+
+def _take_back(source: Source) -> Callable[[], None]:
+    """A function that gives a source its labels and settings of now again."""
+    kept, settings = source.kept_labels(), dict(vars(source))
+
+    def take_back() -> None:
         vars(source).update(settings)
         source.restore_labels(kept)
-        raise
+
+    return take_back

@@ -53,8 +53,8 @@ class Blocks:
         return len(self.prefixes)
 
     def holds(self) -> bool:
-        """Whether prefixes are ascending and of so many bits."""
-        ascending = (self.prefixes[1:] > self.prefixes[:-1]).all()
+        """Whether prefixes are ascending, of so many bits, and no more than there may be."""
+        ascending = (self.prefixes[1:] > self.prefixes[:-1]).all() and len(self) <= MOST_BLOCKS
         return bool(self.bits <= _BITS and ascending and (_first_bits(self.prefixes, self.bits) == self.prefixes).all())
 
     def numbers(self, digests: Digests) -> Ints:

@@ -17,7 +17,9 @@ from ..calibration.recalibrators.logistic import sigmoid
 from ..errors import calib_error
 from ..pairs.bins import assign, check_count
 from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
+from ..schema import Misfit
 from ..types import Floats, Groups, as_hits, as_probabilities
+from .columns import check_within, column_of
 from .tables import whole_numbers
 
 # Cells of a tag, where the tags are not too many for the memory of a table.
@@ -61,6 +63,11 @@ class PairCells:
     pairs: Counts
     hits: Counts
     sums: Counts
+
+    @property
+    def n_tags(self) -> int:
+        """Labels that it is of."""
+        return self.pairs.shape[0]
 
     @property
     def n_cells(self) -> int:
@@ -153,19 +160,26 @@ class PairCells:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PairCells:
-        """The table of such arrays. RAISES C420: they are none of such a table."""
-        lacking = [name for name in ("pairs", "hits", "sums") if name not in arrays]
-        if lacking:
-            raise calib_error("C420", why=f"there is no array '{lacking[0]}'")
-        held = [np.asarray(arrays[name]) for name in ("pairs", "hits", "sums")]
-        if held[0].ndim != 2 or len({one.shape for one in held}) > 1:
-            raise calib_error("C420", why="its arrays are of different lengths")
-        if any(one.dtype != np.uint64 for one in held):
-            raise calib_error("C420", why="an array holds another kind of numbers")
-        pairs, hits, sums = held
-        if (hits > pairs).any() or pairs.max(initial=0) > _MOST_PAIRS or (sums > pairs << np.uint64(32)).any():
-            raise calib_error("C420", why="its rows are out of order or out of range")
+        """The table of such arrays. RAISES Misfit: they are none of such a table."""
+        pairs, hits, sums = (
+            column_of(arrays, name, "u", 2).astype(np.uint64, copy=False) for name in ("pairs", "hits", "sums")
+        )
+        for name, given in (("hits", hits), ("sums", sums)):
+            if given.shape != pairs.shape:
+                raise Misfit(name, f"of the shape of the pairs {pairs.shape}")
+        check_within("pairs", pairs, 0, _MOST_PAIRS)
+        if (hits > pairs).any():
+            raise Misfit("hits", "an array of numbers up to those of the pairs")
+        if not _means_lie_within(pairs, sums):
+            raise Misfit("sums", "an array whose means lie in their cells")
         return cls(pairs, hits, sums)
+
+
+def _means_lie_within(pairs: Counts, sums: Counts) -> bool:
+    """Whether the mean score of each cell lies in the cell, but for the rounding to UNIT, and cells without pairs have none."""
+    ends = np.concatenate([[0.0], edges_of_cells(pairs.shape[1]), [1.0]]) / UNIT
+    lowest, highest = pairs * (ends[:-1] - 1), pairs * (ends[1:] + 1)
+    return bool(((sums >= lowest) & (sums <= highest)).all())
 
 
 def _of_cells(pairs: Counts, hits: Counts, sums: Counts) -> WeightedPairs:

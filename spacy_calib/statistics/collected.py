@@ -14,8 +14,9 @@ from ..expect.seen import SeenTexts
 from ..schema import Misfit, choice, digests, listed, record, whole
 from ..types import Ints
 from .cells import PairCells
+from .columns import column_of
 from .distinct import count_distinct, lowest
-from .file import FOR_FIT, Arrays, below, pack, unpack, with_prefix
+from .file import FOR_FIT, Arrays, made_of, pack, unpack, with_prefix
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .readings import Readings
 from .sample import Sample
@@ -145,23 +146,37 @@ class FitStatistics:
 
     @classmethod
     def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> FitStatistics:
-        """RAISES Misfit, C420: they do not fit one another."""
+        """RAISES Misfit: they do not fit one another."""
         held = _HEADER(header, "header")
         identity = Identity.from_state(held["identity"])
-        for name in ("gold", "documents", "texts"):
-            if name not in arrays:
-                raise Misfit(name, "there")
-        return cls(
+        gold = column_of(arrays, "gold", "u").astype(np.uint64, copy=False)
+        made = cls(
             identity,
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
             Totals.from_state(held["totals"]),
-            _kind(identity).from_arrays(below("pairs", arrays)),
-            arrays["gold"],
-            digests(arrays["documents"], "documents"),
-            SeenTexts(digests(arrays["texts"], "texts")),
-            Sample(Readings.of_arrays(below("sample", arrays)), identity.sample),
+            made_of("pairs", arrays, _kind(identity).from_arrays),
+            gold,
+            digests(column_of(arrays, "documents", "u"), "documents"),
+            SeenTexts(digests(column_of(arrays, "texts", "u"), "texts")),
+            Sample(made_of("sample", arrays, Readings.of_arrays), identity.sample),
             held["pairs_sampled_from"],
         )
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        """RAISES Misfit: its parts do not fit one another."""
+        identity, n_labels, pairs = self.identity, len(self.identity.labels), self.pairs
+        if pairs.n_tags > n_labels or (isinstance(pairs, PairCells) and pairs.pairs.shape != (n_labels, identity.cells)):
+            raise Misfit("pairs", f"of {n_labels} labels" + (f" with {identity.cells} cells each" if identity.cells else ""))
+        if self.gold.shape != (n_labels + 1,) or self.gold.sum(dtype=np.float64) > self.totals.n_with_gold:
+            raise Misfit("gold", f"an array of {n_labels + 1} numbers, of {self.totals.n_with_gold:,} rows at most")
+        documents = self.sample.readings.digests
+        if (documents[1:] < documents[:-1]).any():
+            raise Misfit("sample.digests", "an array that never falls")
+        self.sample.readings.check_labels(n_labels, len(identity.span_labels))
+        if max(pairs.total, self.sample.n_pairs) > self.size:
+            raise Misfit("header.pairs_sampled_from", "as great as the pairs of the tables and of the sample")
 
 
 def _count_gold(columns: Ints, n_labels: int) -> Counts:

@@ -42,7 +42,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
 def unpack(data: bytes, path: object, wanted: str, make: Callable[[dict[str, Any], Arrays], Made]) -> Made:
     """What is made of the header and the arrays of such bytes. path: Where they come from, for the message.
 
-    wanted (str): What they are to be for. make (Callable): Raises Misfit or C420 where header and arrays do not fit one another.
+    wanted (str): What they are to be for. make (Callable): Raises Misfit where header and arrays do not fit one another.
     RAISES C427: they are no file of statistics, cut short or damaged. C429: a file of another version. C430: statistics for something else.
     """
     header, arrays = _read(data, path)
@@ -66,6 +66,14 @@ def with_prefix(prefix: str, arrays: Arrays) -> Arrays:
 def below(prefix: str, arrays: Arrays) -> Arrays:
     """`name` -> array, of those called `prefix.name`."""
     return {name.removeprefix(f"{prefix}."): array for name, array in arrays.items() if name.startswith(f"{prefix}.")}
+
+
+def made_of(prefix: str, arrays: Arrays, make: Callable[[Arrays], Made]) -> Made:
+    """What is made of the arrays called `prefix.name`. make (Callable): Raises Misfit of a `name`. RAISES Misfit: it names the array as the file does."""
+    try:
+        return make(below(prefix, arrays))
+    except Misfit as error:
+        raise Misfit(f"{prefix}.{error.where}", error.wanted) from None
 
 
 def _read(data: bytes, path: object) -> tuple[dict[str, Any], Arrays]:

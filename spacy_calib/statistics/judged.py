@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from ..expect.seen import SeenSums
 from ..pairs.build import top_pairs
 from ..pairs.documents import joint_unit
 from ..pairs.judged import JudgedPairs
-from ..schema import choice, flag, listed, maybe, number, optional, record, text, whole
+from ..schema import Misfit, choice, flag, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS
-from .file import FOR_EVALUATE, Arrays, below, pack, unpack, with_prefix
+from .file import FOR_EVALUATE, Arrays, below, made_of, pack, unpack, with_prefix
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .tables import JudgedCounts
 
@@ -29,8 +30,11 @@ ABOUT = record(
         "weights_changed": maybe(flag),
     }
 )  # fmt: skip
-_SEEN = record({"documents": whole(), "seen": whole(), "compared": whole(), "known": whole()})
-_ACCEPTED = record({"judged": whole(), "kept": whole(), "right": whole()})
+_SEEN = record(
+    {"documents": whole(), "seen": whole(), "compared": whole(), "known": whole()},
+    lambda held: _falls(held, "compared", "known"),
+)
+_ACCEPTED = record({"judged": whole(), "kept": whole(), "right": whole()}, lambda held: _falls(held, "judged", "kept", "right"))
 _HEADER = record(
     {
         "statistics_for": choice(FOR_EVALUATE), "identity": IDENTITY, "about": ABOUT, "shards": listed(SHARD), "units": listed(text),
@@ -50,6 +54,12 @@ def count_judged(judged: JudgedPairs, digests: Digests, n_labels: int) -> Judged
     tags = np.where(pairs.tags < 0, n_labels, pairs.tags)
     of_pair = digests[judged.documents]
     return JudgedCounts.of(tags, pairs.scores, judged.calibrated, pairs.hits, likeliest, of_pair, pairs.n_units)
+
+
+def _falls(held: dict[str, int], *keys: str) -> str:
+    """For `record`: says which number is above the one that it is a part of."""
+    wrong = [f"'{part}' is above '{whole}'" for whole, part in pairwise(keys) if held[part] > held[whole]]
+    return wrong[0] if wrong else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,19 +146,27 @@ class JudgedStatistics:
 
     @classmethod
     def _from_parts(cls, header: dict[str, Any], arrays: Arrays) -> JudgedStatistics:
-        """RAISES Misfit, C420: they do not fit one another."""
+        """RAISES Misfit: they do not fit one another."""
         held = _HEADER(_with_groups(header, arrays), "header")
-        spans = below("spans", arrays)
+        identity = Identity.from_state(held["identity"])
         return cls(
-            Identity.from_state(held["identity"]),
+            identity,
             held["about"],
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
-            JudgedCounts.from_arrays(below("tokens", arrays)),
-            JudgedCounts.from_arrays(spans) if spans else None,
+            _table("tokens", arrays, identity.labels),
+            _table("spans", arrays, identity.span_labels) if below("spans", arrays) else None,
             frozenset(held["units"]),
             None if held["seen"] is None else SeenSums(**held["seen"]),
             held["accepted"],
         )
+
+
+def _table(name: str, arrays: Arrays, labels: Sequence[str]) -> JudgedCounts:
+    """One of the tables. RAISES Misfit: it is none, or of more labels and the one behind for all others, see `count_judged`."""
+    table = made_of(name, arrays, JudgedCounts.from_arrays)
+    if table.n_tags > len(labels) + 1:
+        raise Misfit(f"{name}.tags", f"an array of {len(labels)} labels")
+    return table
 
 
 def _plain(held: Any) -> Any:

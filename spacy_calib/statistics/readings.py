@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ..context.words import SHAPES, Words
 from ..pairs.mixing import STEP, splitmix64
-from ..schema import Misfit
-from ..types import Floats, Ints, Pairs, Spans, stack_spans
+from ..schema import FAR, MOST, Misfit
+from ..types import ROUNDING, Floats, Ints, Pairs, Spans, stack_spans
+from .columns import check_length, check_within, column_of
 
 Flags = NDArray[np.bool_]
 Digests = NDArray[np.uint64]
@@ -194,8 +195,7 @@ class Readings:
         plain = {key: _held(held, key, kind) for key, kind in _PLAIN.items()}
         spans = words = None
         if "spans.hits" in held:
-            found = Spans(**{key: _held(held, f"spans.{key}", kind) for key, kind in _OF_SPANS.items()})
-            spans = FoundSpans(found, _held(held, "spans.hits", np.intp), _held(held, "spans.gold", np.intp))
+            spans = _spans_of(held, len(plain["gold"]))
         if "words.starts" in held:
             more: dict[str, Any] = {
                 part: {key.split(".", 2)[2]: column for key, column in held.items() if key.startswith(f"words.{part}.")}
@@ -206,8 +206,15 @@ class Readings:
             }
             words = Words(**fixed, **more)
         made = cls(documents=numbered(plain["digests"]), spans=spans, words=words, **plain)
-        _check_lengths(made)
+        _check(made)
         return made
+
+    def check_labels(self, n_labels: int, n_span_labels: int) -> None:
+        """RAISES Misfit: a label is none of so many. Gold may be of one label more, of what has none of them."""
+        check_within("tags", self.tags, 0, n_labels - 1)
+        check_within("gold", self.gold, -2, n_labels)
+        if self.spans is not None:
+            check_within("spans.labels", self.spans.spans.labels, 0, n_span_labels - 1)
 
 
 def numbered(digests: Digests) -> Ints:
@@ -228,36 +235,61 @@ _OF_WORDS_BY_NAME = ("shapes", "columns", "hints")
 
 
 def _held(held: Mapping[str, NDArray[Any]], key: str, kind: Any) -> NDArray[Any]:
-    if key not in held:
-        raise Misfit(key, "there")
-    array = held[key]
-    if array.ndim != 1 or array.dtype.kind != np.dtype(kind).kind:
-        raise Misfit(key, f"a one-dimensional array of {np.dtype(kind)}")
-    return array.astype(kind, copy=False)
+    return column_of(held, key, np.dtype(kind).kind).astype(kind, copy=False)
 
 
-def _check_lengths(made: Readings) -> None:
-    """RAISES Misfit: arrays that speak of the same things differ in length, or rows, tags or spans point nowhere."""
-    n_docs, n_rows, n_entries = len(made.n_rows), len(made.gold), len(made.rows)
-    wanted = {"digests": n_docs, "unjudged": n_rows, **dict.fromkeys(_OF_ENTRIES, n_entries)}
-    for key, n in wanted.items():
-        if len(getattr(made, key)) != n:
-            raise Misfit(key, f"as long as the others ({n})")
-    rises = not len(made.rows) or (made.rows[0] >= 0 and made.rows[-1] < n_rows and bool((np.diff(made.rows) >= 0).all()))
-    if not rises or (made.n_rows < 0).any() or int(made.n_rows.sum()) != n_rows or (made.tags < 0).any():
+def _check(made: Readings) -> None:
+    """RAISES Misfit: arrays that speak of the same things differ in length, rows or spans point nowhere, or a number is out of range."""
+    n_docs, n_rows = len(made.n_rows), len(made.gold)
+    check_length({"digests": made.digests}, n_docs)
+    check_length({"unjudged": made.unjudged}, n_rows)
+    check_length({key: getattr(made, key) for key in _OF_ENTRIES}, len(made.rows))
+    check_within("n_rows", made.n_rows, 0, n_rows)
+    check_within("rows", made.rows, 0, n_rows - 1)
+    if (np.diff(made.rows) < 0).any() or int(made.n_rows.sum()) != n_rows:
         raise Misfit("rows", "an array that never falls, within the Docs")
+    _check_scores("scores", made.scores)
+    if (made.gold[made.rows[made.known]] == -2).any():
+        raise Misfit("known", "an array of entries whose rows have gold")
     if made.spans is not None:
-        spans, n_spans = made.spans.spans, len(made.spans.hits)
-        within = not n_spans or (spans.starts.min() >= 0 and spans.ends.max() <= n_rows and (spans.starts < spans.ends).all())
-        if len(spans) != n_spans or len(made.spans.gold) != n_docs or not within:
-            raise Misfit("spans", "within the Docs")
-    if made.words is not None and (
-        len(made.words.starts) != n_docs + 1
-        or len(made.words) != made.words.starts[-1]
-        or any(len(column) != len(made.words) for part in _OF_WORDS_BY_NAME for column in getattr(made.words, part).values())
-        or set(made.words.shapes) != set(SHAPES)
-    ):
-        raise Misfit("words", "of these Docs")
+        check_length({"spans.gold": made.spans.gold}, n_docs)
+    if made.words is not None:
+        _check_words(made.words, n_docs)
+
+
+def _spans_of(held: Mapping[str, NDArray[Any]], n_rows: int) -> FoundSpans:
+    """RAISES Misfit: see `_check`."""
+    read = {key: _held(held, f"spans.{key}", kind) for key, kind in {**_OF_SPANS, "hits": np.intp, "gold": np.intp}.items()}
+    starts, ends = read["starts"], read["ends"]
+    check_length({f"spans.{key}": read[key] for key in ("ends", "labels", "own", "chosen", "hits")}, len(starts))
+    check_within("spans.starts", starts, 0, n_rows - 1)
+    check_within("spans.ends", ends, 1, n_rows)
+    if (starts >= ends).any():
+        raise Misfit("spans.starts", "an array of rows before those of 'spans.ends'")
+    check_length({"spans.token_scores": read["token_scores"]}, int((ends - starts).sum()))
+    _check_scores("spans.token_scores", read["token_scores"])
+    _check_scores("spans.own", read["own"])
+    check_within("spans.hits", read["hits"], -1, 1)
+    check_within("spans.gold", read["gold"], 0, MOST)
+    return FoundSpans(Spans(**{key: read[key] for key in _OF_SPANS}), read["hits"], read["gold"])
+
+
+def _check_words(words: Words, n_docs: int) -> None:
+    """RAISES Misfit: see `_check`."""
+    named = {name: array for part in _OF_WORDS_BY_NAME for name, array in getattr(words, part).items()}
+    check_length({"words.starts": words.starts}, n_docs + 1)
+    check_length({f"words.{key}": getattr(words, key) for key in _OF_WORDS} | named, len(words))
+    if words.starts[0] != 0 or words.starts[-1] != len(words) or (np.diff(words.starts) < 0).any():
+        raise Misfit("words.starts", "an array that never falls, from 0 to the number of words")
+    if set(words.shapes) != set(SHAPES) or any(flags.dtype != np.bool_ or flags.ndim != 1 for flags in words.shapes.values()):
+        raise Misfit("words.shapes", f"yes and no for {' and '.join(SHAPES)}")
+    for held, ndim in ((words.columns, 2), (words.hints, 1)):
+        for name in held:
+            check_within(name, column_of(held, name, "f", ndim), -FAR, FAR)
+
+
+def _check_scores(name: str, scores: Floats) -> None:
+    check_within(name, scores, -ROUNDING, 1 + ROUNDING)
 
 
 def _join(arrays: Iterable[NDArray[Any]], kind: Any) -> NDArray[Any]:

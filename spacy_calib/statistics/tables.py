@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import calib_error
 from ..pairs.folds import folds_of
 from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
+from ..schema import MOST, Misfit
 from ..types import Floats, Groups, as_hits, as_probabilities
 from .blocks import Blocks
+from .columns import check_length, check_within, column_of
 from .sorting import Rows, collapse_rows, in_pieces, joined_rows, smallest, widest
 
 Self = TypeVar("Self", bound="BlockCounts")
@@ -43,6 +45,11 @@ class BlockCounts:
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    @property
+    def n_tags(self) -> int:
+        """The least number of labels that it can be of."""
+        return int(self.tags.max()) + 1 if len(self) else 0
 
     @property
     def total(self) -> int:
@@ -117,32 +124,33 @@ class BlockCounts:
 
     @classmethod
     def from_arrays(cls: type[Self], arrays: Mapping[str, Numbers]) -> Self:
-        """The table of such arrays. RAISES C420: they are none of a table of this kind."""
-        wanted = ("tags", "blocks", *cls.KEYS, "pairs", "hits", "prefixes", "bits")
-        lacking = [name for name in wanted if name not in arrays]
-        if lacking:
-            raise calib_error("C420", why=f"there is no array '{lacking[0]}'")
-        tags, blocks, *keys, pairs, hits, prefixes, bits = (np.asarray(arrays[name]) for name in wanted)
-        if len({column.shape for column in (tags, blocks, *keys, pairs, hits)}) > 1 or tags.ndim != 1 or bits.shape != (1,):
-            raise calib_error("C420", why="its arrays are of different lengths")
-        if any(column.dtype.kind != "u" for column in (tags, blocks, pairs, hits, prefixes, bits)) or any(
-            key.dtype not in (np.float32, np.float64) for key in keys
-        ):
-            raise calib_error("C420", why="an array holds another kind of numbers")
-        made = cls(tags, blocks, tuple(keys), pairs, hits, Blocks(int(bits[0]), prefixes))
-        if not made._holds():
-            raise calib_error("C420", why="its rows are out of order or out of range")
+        """The table of such arrays. RAISES Misfit: they are none of a table of this kind."""
+        counts = {name: column_of(arrays, name, "u") for name in ("tags", "blocks", "pairs", "hits")}
+        keys = {name: column_of(arrays, name, "f") for name in cls.KEYS}
+        prefixes, bits = column_of(arrays, "prefixes", "u"), column_of(arrays, "bits", "u")
+        check_length({**counts, **keys}, len(counts["tags"]))
+        check_length({"bits": bits}, 1)
+        documents = Blocks(int(bits[0]), prefixes.astype(np.uint64, copy=False))
+        made = cls(counts["tags"], counts["blocks"], tuple(keys.values()), counts["pairs"], counts["hits"], documents)
+        made._check()
         return made
 
-    def _holds(self) -> bool:
-        """Whether rows are in range and ascending, each once."""
-        if not len(self):
-            return True
+    def _check(self) -> None:
+        """RAISES Misfit: a number is out of range, or rows do not ascend, each once."""
         if not self.documents.holds():
-            return False
-        in_range = self.blocks.max() < max(1, len(self.documents)) and (self.hits <= self.pairs).all() and self.pairs.min() > 0
-        scores = all(key.min() >= 0 and key.max() <= 1 for key in self.keys)
-        return bool(in_range and scores and Rows([self.tags, self.blocks, *self.keys]).ascending())
+            raise Misfit("prefixes", "an array of different digests of as many bits as 'bits' says, ascending")
+        for name, key in zip(self.KEYS, self.keys, strict=True):
+            check_within(name, key, 0, 1)
+            if key.dtype not in (np.float32, np.float64) or np.signbit(key).any():
+                raise Misfit(name, "an array of single or double precision, without -0.0")
+        check_within("pairs", self.pairs, 1, MOST)
+        check_within("blocks", self.blocks, 0, len(self.documents) - 1)
+        if self.pairs.sum(dtype=np.float64) > MOST:
+            raise Misfit("pairs", f"an array of {MOST:,} pairs at most")
+        if (self.hits > self.pairs).any():
+            raise Misfit("hits", "an array of numbers up to those of the pairs")
+        if not Rows([self.tags, self.blocks, *self.keys]).ascending():
+            raise Misfit("tags", "an array of ascending rows, with blocks and scores")
 
     def take(self: Self, rows: NDArray[Any]) -> Self:
         """Some of the rows, by booleans or ascending index; the blocks keep their numbers."""
@@ -242,11 +250,14 @@ class JudgedCounts(BlockCounts):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Numbers]) -> JudgedCounts:
-        """See BlockCounts. RAISES C420."""
-        units = np.asarray(arrays.get("units", ()))
-        if units.shape != (1,) or units.dtype.kind != "u":
-            raise calib_error("C420", why="there is no array 'units'")
-        return replace(super().from_arrays(arrays), units=int(units[0]))
+        """See BlockCounts. RAISES Misfit."""
+        units = column_of(arrays, "units", "u")
+        check_length({"units": units}, 1)
+        made = replace(super().from_arrays(arrays), units=int(units[0]))
+        likeliest = made.keys[-1]
+        if not np.isin(likeliest, (0, 1)).all() or made.pairs[likeliest == 1].sum(dtype=np.uint64) > units[0]:
+            raise Misfit("likeliest", "an array of 0 and 1, with one pair of each unit at most that is the likeliest")
+        return made
 
 
 def _narrow(scores: Floats) -> Numbers:

@@ -16,7 +16,8 @@ TOTALS = record(
     {
         "rows_with_gold": whole(), "gold_labels": whole(), "unknown_labels": whole(), "labels": keyed(whole()),
         "span_labels": keyed(whole()), "confusions": listed(_CONFUSION), "units": listed(text), "why_missing": text,
-    }
+    },
+    lambda held: "there are more unknown labels than labels" if held["unknown_labels"] > held["gold_labels"] else "",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from spacy.training import Example
 
 from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
+from spacy_calib.pipe.collecting import collect_statistics
 from spacy_calib.sources.doc_scores import DocScoresSource
 from spacy_calib.sources.token_scores import TokenScoresSource
 from tests.categories import category_docs, fitted_categorizer
@@ -79,6 +80,22 @@ def test_tokens(conf, form):
         assert token._.calib_raw == scores[token.tag_]
         assert set(token._.calib_scores) == {label for label, score in scores.items() if score >= 0.01}
         assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
+
+
+def test_neither_a_collection_nor_a_refused_fit_changes_what_was_learned(conf):
+    calib = pipe_with("Token", source={"score": "_.conf"}).fit(token_examples(60, 0, "mapping"))
+    before = calib.to_bytes()
+    others = collect_statistics(calib, token_examples(40, 1, "number", ["X", "Y"]), "others")
+    assert others.identity.labels == ("X", "Y")
+    assert calib.to_bytes() == before
+    assert calib.source.distributions
+    calib.threshold = 0.2
+    with pytest.raises(CalibError, match="they differ in the threshold"):
+        calib.fit(others)
+    calib.threshold = 0.01
+    assert calib.to_bytes() == before
+    assert calib.source.distributions
+    assert calib.fit(others).labels == ("X", "Y")
 
 
 def test_a_token_without_a_value_has_none_and_labels_that_are_left_out_too(conf):

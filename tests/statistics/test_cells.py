@@ -11,6 +11,7 @@ from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
+from spacy_calib.schema import Misfit
 from spacy_calib.statistics import cells
 from spacy_calib.statistics.cells import PairCells, cells_of, edges_of_cells
 from spacy_calib.statistics.tables import PairCounts
@@ -134,11 +135,15 @@ def test_what_does_not_add_up_is_refused(monkeypatch):
         PairCells.of([1], [0.5], [True], 1)
     arrays = few.arrays()
     for name, value, why in (
-        ("sums", None, "no array 'sums'"),
-        ("hits", arrays["hits"][:, :2], "different lengths"),
-        ("pairs", arrays["pairs"].astype(float), "another kind"),
-        ("hits", arrays["hits"] + np.uint64(9), "out of range"),
+        ("sums", None, "there"),
+        ("hits", arrays["hits"][:, :2], r"of the shape of the pairs \(1, 4\)"),
+        ("pairs", arrays["pairs"].astype(float), "whole numbers from 0 on"),
+        ("pairs", arrays["pairs"][0], "a two-dimensional array"),
+        ("pairs", arrays["pairs"] + np.uint64(9), "numbers from 0 to 1"),
+        ("hits", arrays["hits"] + np.uint64(9), "up to those of the pairs"),
+        ("sums", arrays["sums"] + np.uint64(9), "means lie in their cells"),
+        ("sums", arrays["sums"] * np.uint64(0), "means lie in their cells"),
     ):
         changed = {key: held for key, held in {**arrays, name: value}.items() if held is not None}
-        with pytest.raises(CalibError, match="C420.*" + why):
+        with pytest.raises(Misfit, match=f"'{name}' is not .*{why}"):
             PairCells.from_arrays(changed)

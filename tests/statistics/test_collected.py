@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from spacy_calib.context.words import SHAPES, Words
 from spacy_calib.errors import CalibError
 from spacy_calib.expect.seen import SeenTexts
+from spacy_calib.statistics import readings
 from spacy_calib.statistics.collected import FitStatistics
 from spacy_calib.statistics.distinct import count_distinct, lowest
 from spacy_calib.statistics.identity import Identity, Shard
@@ -145,7 +146,9 @@ def test_spans_of_a_batch_may_come_in_any_order():
     assert in_order[0] == in_order[1] != other.digests_of_docs()
 
 
-def test_a_doc_has_one_digest_wherever_it_stands_and_another_where_anything_differs():
+def test_a_doc_has_one_digest_wherever_it_stands_and_another_where_anything_differs(monkeypatch):
+    monkeypatch.setattr(readings, "check_within", lambda *given: None)
+    monkeypatch.setattr(readings, "_check", lambda made: None)
     rng = random.Random(11)
     docs = Readings.joined([read_doc(rng, 1) for _ in range(40)]).with_spans_in_order()
     digests = docs.digests_of_docs()
@@ -234,6 +237,81 @@ def changed_header(data: bytes, old: str, new: str) -> bytes:
             content = held.read(name)
             copy.writestr(name, content.replace(old.encode(), new.encode()) if name == "header.json" else content)
     return made.getvalue()
+
+
+def with_array(data: bytes, name: str, array: np.ndarray) -> bytes:
+    """The file with another array, as somebody could write it."""
+    made, content = io.BytesIO(), io.BytesIO()
+    np.save(content, array)
+    with zipfile.ZipFile(io.BytesIO(data)) as held, zipfile.ZipFile(made, "w") as copy:
+        for member in held.namelist():
+            copy.writestr(member, content.getvalue() if member == f"{name}.npy" else held.read(member))
+    return made.getvalue()
+
+
+def arrays_of(data: bytes) -> dict[str, np.ndarray]:
+    with zipfile.ZipFile(io.BytesIO(data)) as held:
+        return {name[:-4]: np.load(io.BytesIO(held.read(name))) for name in held.namelist() if name.endswith(".npy")}
+
+
+@pytest.mark.parametrize("cells", [0, 4])
+def test_numbers_that_no_collection_gives_are_one_sentence(cells):
+    data = shard([read_doc(random.Random(1), i) for i in range(9)], "a", cells=cells).to_bytes()
+    held, refused = arrays_of(data), 0
+
+    def check(name, array, sentence=""):
+        nonlocal refused
+        with pytest.raises(
+            CalibError,
+            match=rf"\[C427\] The statistics in some.npz cannot be read: '[^']+' is not [^;]*{sentence}[^;]*; collect",
+        ):
+            FitStatistics.from_bytes(with_array(data, name, array), "some.npz")
+        refused += 1
+
+    def changed(name, value, at=0):
+        array = held[name].copy()
+        array[at] = value
+        return array
+
+    for name, array in held.items():
+        if array.dtype.kind == "f":
+            for bad in (np.nan, np.inf, -np.inf):
+                check(name, changed(name, bad), "numbers from ")
+        check(name, array.astype(str) if array.dtype.kind == "f" else array.astype(float))
+        check(name, array.reshape(-1, 1, 1))
+        if name not in ("documents", "texts"):  # of which there may be any number
+            check(name, array[:-1])
+    for name in ("sample.scores", "sample.spans.own", "sample.spans.token_scores", *([] if cells else ["pairs.scores"])):
+        check(name, changed(name, -0.1), "from 0 to 1" if name == "pairs.scores" else "from -1e-09 to 1.000000001")
+        check(name, changed(name, 1.1))
+    check("sample.digests", held["sample.digests"][::-1], "never falls")
+    check("sample.tags", changed("sample.tags", 3), "from 0 to 2")
+    check("sample.tags", changed("sample.tags", -1))
+    check("sample.rows", held["sample.rows"][::-1], "never falls")
+    check("sample.n_rows", changed("sample.n_rows", -1))
+    check("sample.gold", changed("sample.gold", 4), "from -2 to 3")
+    check("sample.known", np.ones_like(held["sample.known"]), "rows have gold")
+    check("sample.spans.labels", changed("sample.spans.labels", 1), "from 0 to 0")
+    check("sample.spans.hits", changed("sample.spans.hits", 2), "from -1 to 1")
+    check("sample.spans.gold", changed("sample.spans.gold", -1))
+    check("sample.spans.starts", changed("sample.spans.starts", -1), "from 0 to")
+    check("sample.words.starts", changed("sample.words.starts", 1), "from 0 to the number of words")
+    check("gold", held["gold"] * np.uint64(99), "rows at most")
+    check("documents", held["documents"][::-1], "an array that rises")
+    check("texts", held["texts"][::-1], "an array that rises")
+    if cells:
+        check("pairs.pairs", held["pairs.pairs"][:, :2])
+        for name in ("pairs", "hits", "sums"):
+            widened = {other: np.repeat(held[f"pairs.{other}"], 2, axis=1) for other in ("pairs", "hits", "sums")}
+            check(f"pairs.{name}", widened[name])
+    else:
+        check("pairs.tags", held["pairs.tags"] + np.uint8(1), "of 3 labels")
+    assert refused > 80
+    with pytest.raises(CalibError, match="'header.pairs_sampled_from' is not as great as the pairs"):
+        FitStatistics.from_bytes(changed_header(data, '"pairs_sampled_from": ', '"pairs_sampled_from": 1, "was": '))
+    with pytest.raises(CalibError, match="'header.totals' is not consistent: there are more unknown labels"):
+        FitStatistics.from_bytes(changed_header(data, '"unknown_labels": 1', '"unknown_labels": 9'), "some.npz")
+    assert FitStatistics.from_bytes(data).to_bytes() == data
 
 
 def test_damaged_files_are_one_sentence():

@@ -15,7 +15,7 @@ from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.statistics.identity import Shard
 from spacy_calib.statistics.judged import JudgedStatistics, count_judged
 from spacy_calib.types import Groups, Pairs
-from tests.statistics.test_collected import LABELS, changed_header, identity
+from tests.statistics.test_collected import LABELS, changed_header, identity, with_array
 
 ABOUT = {
     "name": "calib", "attr": "calib", "layer": "tag", "accuracy_is": "accuracy", "event": "exact", "called": ["entity", "entities"],
@@ -70,7 +70,14 @@ def test_damaged_files_are_one_sentence():
         ),
         "'header.about.groups' is not": changed_header(data, '"groups": {', '"groups": [], "others": {'),
         "'header.accepted.kept' is not": changed_header(data, '"kept": 2', '"kept": -2'),
-        "there is no array 'units'": without(data, "tokens.units.npy"),
+        "'tokens.units' is not there": without(data, "tokens.units.npy"),
+        "'header.accepted' is not consistent: 'right' is above 'kept'": changed_header(data, '"right": 1', '"right": 3'),
+        "'header.seen' is not consistent: 'known' is above 'compared'": changed_header(data, '"known": 1', '"known": 99'),
+        "'tokens.tags' is not an array of 3 labels": with_array(data, "tokens.tags", np.arange(12, dtype=np.uint8)),
+        "'tokens.calibrated' is not an array of numbers from 0 to 1": with_array(
+            data, "tokens.calibrated", np.full(12, np.nan)
+        ),
+        "'tokens.hits' is not an array of numbers up to": with_array(data, "tokens.hits", np.full(12, 9, dtype=np.uint8)),
     }
     for sentence, content in broken.items():
         with pytest.raises(CalibError, match=sentence):

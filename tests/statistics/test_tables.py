@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.weighted import collapse_groups
+from spacy_calib.schema import Misfit
 from spacy_calib.statistics import blocks, sorting
 from spacy_calib.statistics.blocks import Blocks
 from spacy_calib.statistics.tables import JudgedCounts, PairCounts
@@ -116,17 +117,43 @@ def test_arrays_come_back_and_others_are_refused():
     assert bytes_of(PairCounts.from_arrays(counts.arrays())) == bytes_of(counts)
     arrays = counts.arrays()
     for name, value, why in (
-        ("scores", None, "no array 'scores'"),
-        ("hits", arrays["hits"][:1], "different lengths"),
-        ("pairs", arrays["pairs"].astype(float), "another kind"),
-        ("scores", arrays["scores"] + 1, "out of range"),
-        ("tags", arrays["tags"][::-1], "out of order"),
-        ("bits", np.array([65], dtype=np.uint8), "out of range"),
-        ("prefixes", arrays["prefixes"][::-1], "out of order"),
+        ("scores", None, "there"),
+        ("hits", arrays["hits"][:1], r"as long as the others \(2\)"),
+        ("hits", arrays["hits"] + np.uint8(2), "numbers up to those of the pairs"),
+        ("hits", arrays["hits"].astype(np.int8) - 1, "whole numbers from 0 on"),
+        ("pairs", arrays["pairs"].astype(float), "array of whole numbers"),
+        ("pairs", arrays["pairs"] * 0, "numbers from 1 to"),
+        ("pairs", np.full(2, 1 << 53, dtype=np.uint64), "pairs at most"),
+        ("scores", arrays["scores"] + 1, "numbers from 0 to 1"),
+        ("scores", np.array([0.5, np.nan]), "numbers from 0 to 1"),
+        ("scores", np.array([0.5, np.inf]), "numbers from 0 to 1"),
+        ("scores", np.array([-0.1, 0.5]), "numbers from 0 to 1"),
+        ("scores", np.array([-0.0, 0.5]), "without -0.0"),
+        ("scores", np.array([0.1, 0.5], dtype=np.float16), "single or double precision"),
+        ("tags", arrays["tags"][::-1], "ascending rows"),
+        ("tags", np.zeros((2, 1), dtype=np.uint8), "one-dimensional"),
+        ("blocks", arrays["blocks"] + 1, "numbers from 0 to 1"),
+        ("bits", np.array([65], dtype=np.uint8), "as many bits"),
+        ("prefixes", arrays["prefixes"][::-1], "ascending"),
     ):
         changed = {key: held for key, held in {**arrays, name: value}.items() if held is not None}
-        with pytest.raises(CalibError, match="C420.*" + why):
+        with pytest.raises(Misfit, match=f"'({name}|prefixes)' is not .*{why}"):
             PairCounts.from_arrays(changed)
+
+
+def test_judged_tables_know_the_likeliest_pair_of_each_unit():
+    columns = ([0, 1], [0.5, 0.1], [0.4, 0.2], [True, False], [True, False], np.zeros(2, np.uint64))
+    arrays = JudgedCounts.of(*columns, units=1).arrays()
+    for name, value in (
+        ("likeliest", np.array([0.5, 0], dtype=np.float32)),
+        ("likeliest", np.ones(2, dtype=np.float32)),
+        ("raw", np.array([np.nan, 0.1])),
+        ("calibrated", np.array([2, 0.1])),
+        ("units", np.array([0], dtype=np.uint64)),
+        ("units", np.array([1.0])),
+    ):
+        with pytest.raises(Misfit, match="'(likeliest|raw|calibrated|units)' is not an? .*"):
+            JudgedCounts.from_arrays({**arrays, name: value})
 
 
 def test_tables_of_judged_pairs_add_up():
