@@ -32,10 +32,10 @@ NATIONS = {
 }
 # Who attacks: words of a mention, after the lexicon of the paper.
 ATTACKERS = {
-    "Soviet Union": ["soviet", "soviets", "russia", "russian", "russians", "communist", "communists"],
+    "the Soviet Union": ["soviet", "soviets", "russia", "russian", "russians", "communist", "communists"],
     "America": ["america", "american", "americans", "we", "us", "united"],
     "Iraq": ["iraq", "iraqi", "iraqis", "saddam"],
-    "Terrorists": ["terrorist", "terrorists", "qaeda", "taliban"],
+    "a terrorist": ["terrorist", "terrorists", "qaeda", "taliban"],
 }
 VERBS = ["attack", "invade", "bomb", "strike", "threaten", "fight", "destroy"]
 

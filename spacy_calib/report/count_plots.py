@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame
+from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame, wrapped
 
 # Names that an axis shows at most, and letters of a query in a title.
 _NAMES = 16
 _LETTERS = 70
+# Letters of small print to an inch.
+_SMALL = 13
 
 
 def plot_counts(result: Mapping[str, Any]) -> Any:
     """Draw each query below the other, on one axis of time.
 
     result (Mapping): What `cli.count` gives, of which are drawn: "by", "confidence", "per" (counts for each so many tokens; None for counts),
-        "gold", and of each of "queries" "name", "query", "unit", and "rows" with "group", "tokens", "raw", "expected", "low", "high".
+        "gold", and of each of "queries" "name", "query", "unit", "drawn" (whether its interval is of draws; may be left out), and "rows" with "group", "tokens", "raw", "expected", "low", "high".
     Whole numbers such as years stand where they are on the axis, and a line breaks where one is missing; other names stand side by side.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
@@ -57,7 +59,7 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
     if per is not None:
         figure.supylabel(f"for each {per:,} tokens", fontsize="medium")
     _explain(all_axes[0], f"expected, {100 * result['confidence']:g} % interval", "found")
-    figure.supxlabel(drawable(_caption(result)), fontsize="small", color=QUIET)
+    figure.supxlabel(wrapped(_caption(result), width, _SMALL), fontsize="small", color=QUIET)
     return figure
 
 
@@ -68,7 +70,10 @@ def _title(one: Mapping[str, Any]) -> str:
 
 def _caption(result: Mapping[str, Any]) -> str:
     """What the band is."""
-    often = f"The band holds the true number {100 * result['confidence']:g} times of 100"
+    share = f"{100 * result['confidence']:g}"
+    if all(one.get("drawn", False) for one in result["queries"]):
+        return f"The band holds {share} of 100 draws of who is who; it knows no error of the parser."
+    often = f"The band holds the true number {share} times of 100"
     if result["gold"] is not None:
         return f"{often}, as {result['gold']:,} labelled documents correct it."
     return f"{often} on texts like those of the fit; it knows what the pipeline mistakes, not what the texts leave out."

@@ -140,7 +140,7 @@ def draw_panels(
         if column == 0:
             ax.set_ylabel("share that is right")
     if title:
-        figure.suptitle(_wrapped(title, figure.get_figwidth()), fontsize="medium")
+        figure.suptitle(wrapped(title, figure.get_figwidth()), fontsize="medium")
     return figure
 
 
@@ -150,14 +150,14 @@ def entitle_for(given: Any) -> Callable[[Any, str], None]:
     def entitle(ax: Any, title: str) -> None:
         if title:
             put = ax.figure.suptitle if given is None else ax.set_title
-            put(_wrapped(title, ax.figure.get_figwidth()), fontsize="medium")
+            put(wrapped(title, ax.figure.get_figwidth()), fontsize="medium")
 
     return entitle
 
 
-def _wrapped(title: str, width: float) -> str:
-    """A title on as many lines as it needs. width (float): Inches."""
-    return textwrap.fill(drawable(title), max(20, int(_LETTERS_AN_INCH * width)))
+def wrapped(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str:
+    """A title on as many lines as it needs. width (float): Inches. letters (int): To an inch."""
+    return textwrap.fill(drawable(title), max(20, int(letters * width)))
 
 
 def _size_of(n: int, across: int, down: int, histograms: bool) -> tuple[float, float]:
