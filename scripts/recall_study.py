@@ -40,9 +40,9 @@ from spacy_calib.calibration.thresholds import prediction_interval
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.cli.shared.loading import load_pipeline
 from spacy_calib.cli.threshold import span_pipe
-from spacy_calib.cli.thresholds.recall import entity_tokens
 from spacy_calib.corpus.missed import EntityTokens
 from spacy_calib.errors import CalibError
+from spacy_calib.pipe.flagging import entity_tokens
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Ints
 
@@ -112,7 +112,9 @@ def one_split(data: Judged, second: Bools, recall: float, confidence: float) -> 
     threshold = find_recall_threshold(data.scores[own], data.documents[own], recall, confidence)
     flagged = data.scores >= (-np.inf if threshold.cutoff is None else threshold.cutoff)
     first = flagged[~second]
-    size = effective_size(first, data.documents[~second])
+    documents = data.documents[~second]
+    sizes = np.bincount(documents)
+    size = effective_size(sizes, np.bincount(documents[first], minlength=len(sizes)))
     low, high = prediction_interval(float(first.mean()), size, size, confidence)
     held, share, entities = _held_out(data, second, flagged)
     naive = _held_out(data, second, data.predicted)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import calib_error
 from ..types import Floats, Ints
@@ -114,13 +113,26 @@ def design_effects(documents: Ints) -> Floats:
     before = np.empty(n)
     before[place] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     kk, kn = (np.append(0.0, np.cumsum(part)) for part in (2 * before + 1, sizes[codes].astype(np.float64)))
-    share = np.arange(n + 1) / n
+    return _effects_of(np.arange(n + 1) / n, kk, kn, sizes)
+
+
+def effective_size(sizes: Ints, found: Ints) -> float:
+    """How many independent units the units of some documents are worth, as to the share of them that is found.
+
+    sizes, found (Ints): Of each document, how many units it has, and how many of them are found.
+    """
+    held = sizes > 0
+    sizes, found = sizes[held], found[held]
+    n = int(sizes.sum())
+    if len(sizes) in (0, 1, n):  # see `design_effects`
+        return float(len(sizes))
+    share, kk, kn = (np.array([float(value)]) for value in (found.sum() / n, (found**2).sum(), (found * sizes).sum()))
+    return n / float(_effects_of(share, kk, kn, sizes)[0])
+
+
+def _effects_of(share: Floats, kk: Floats, kn: Floats, sizes: Ints) -> Floats:
+    """Design effects, at least 1, where this share of all units is found; kk, kn (Floats): Sums over documents of k^2 and k n, where k of n are found."""
+    n = int(sizes.sum())
     residual = (kk - 2 * share * kn + share**2 * float((sizes**2).sum())) * len(sizes) / (len(sizes) - 1)
     independent = n * share * (1 - share)
-    return np.maximum(1.0, np.divide(residual, independent, out=np.ones(n + 1), where=independent > 0))
-
-
-def effective_size(found: NDArray[np.bool_], documents: Ints) -> float:
-    """How many independent units n units of these documents are worth, as to the share of them that is found."""
-    order = np.argsort(~found, kind="stable")
-    return len(found) / float(design_effects(documents[order])[np.count_nonzero(found)]) if len(found) else 0.0
+    return np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(share)), where=independent > 0))

@@ -21,9 +21,9 @@ from .fitting.new_calib import new_calib
 from .fitting.overrides import WithOverrides
 from .shared.checks import check_option
 from .shared.command import Options, choice, command
-from .shared.examples import data_files, read_examples, run_pipes
+from .shared.examples import data_files, read_examples
 from .shared.from_statistics import SUFFIX, TakesStatistics, describe_statistics, read_any, statistics_files
-from .shared.gold import check_gold_of_examples, check_has_gold, check_whole_documents
+from .shared.judged import judge
 from .shared.loading import open_model, pipe_of
 from .shared.options import (
     Code,
@@ -39,6 +39,7 @@ from .shared.options import (
 )
 from .shared.outputs import Output, check_files
 from .shared.results import print_json
+from .shared.run import Run
 from .shared.screen import msg
 
 if TYPE_CHECKING:
@@ -185,21 +186,15 @@ def collected(options: CollectOptions) -> FitStatistics:
 
 def judged(options: CollectOptions) -> JudgedStatistics:
     """The statistics of what a fitted pipe says of DATA. RAISES CalibError: every fault of the options, the data or the pipeline."""
-    from ..pipe.judging import judged_statistics
-
     assert options.data is not None
-    files = data_files(options.data)
-    _check_output(options, [options.data, *files, options.code])
-    nlp = open_model(options.model or "", code=options.code, gpu_id=options.gpu_id)
-    calib = pipe_of(nlp, options.attr)
-    check_whole_documents(calib.fit_info.row_unit, options.gold_preproc)
-    examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
-    check_has_gold(examples, calib)
-    order = nlp.pipe_names
-    upstream = order[: order.index(calib.name) + 1]
-    done = list(run_pipes(nlp, examples, upstream, silent=options.silent, what="Scoring", n_process=options.n_process))
-    check_gold_of_examples(calib, done, options.silent)
-    return judged_statistics(calib, done, options.shard or str(shown_path(options.data)))
+    run = Run(
+        options.model or "", options.data, gold_preproc=options.gold_preproc, doc_key=options.doc_key,
+        n_process=options.n_process, silent=options.silent,
+    )  # fmt: skip
+    _check_output(options, [options.data, *data_files(options.data), options.code])
+    nlp = open_model(run.model, code=options.code, gpu_id=options.gpu_id)
+    (found,) = judge(run, nlp, [pipe_of(nlp, options.attr)], options.shard or str(shown_path(options.data)), "Scoring")
+    return found
 
 
 def _check_output(options: CollectOptions, inputs: Sequence[Path | None]) -> None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..corpus.scored import UNKNOWN
 from ..errors import calib_error
-from ..pipe.loading import check_readable
 from .fitting.fit_event import show_event_table
+from .scores.judged_file import judged_file
+from .scores.scored_file import is_calibrator
 from .shared.command import command
 from .shared.from_statistics import From, TakesStatistics, read_judged, statistics_files
-from .shared.gold import check_bins, check_scored
+from .shared.gold import check_bins
+from .shared.judged import judge
 from .shared.loading import open_model, pipe_of
 from .shared.options import (
     FloorSeed,
@@ -27,20 +28,12 @@ from .shared.options import (
 from .shared.outputs import check_files
 from .shared.results import deliver
 from .shared.run import Run
-from .shared.scored import ScoredModel, of_pipe, of_statistics, scored_models
 from .shared.screen import msg, number, print_table
-from .shared.seen import seen_in, show_other_weights, show_seen
-from .thresholds.recall import entity_tokens
+from .shared.seen import show_other_weights, show_seen
 
 if TYPE_CHECKING:
-    from spacy.training import Example
-
-    from ..calibration.cutoffs import Cutoffs
-    from ..corpus.scored import ScoredCorpus, ScoredSpans
-    from ..pairs.judged import JudgedPairs
-    from ..pipe.component import Calibrator
+    from ..statistics.judged import JudgedStatistics
     from ..statistics.tables import JudgedCounts
-    from ..types import Groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +80,11 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `judge_event`).
+        pipes say of whole units (see `statistics.events.event_table`).
     RAISES CalibError: every fault of the input.
     """
-    models = [_collected(run)] if run.statistics else scored_models(run, lambda: _evaluated(run))
-    result = {model.name: table_of(model, run.bins, run.groups, run.seed) for model in models}
+    found = [_collected(run)] if run.statistics else _judged(run)
+    result = {one.about["name"]: table_of(one, run.bins, run.groups, run.seed) for one in found}
 
     def show_all() -> None:
         for name, table in result.items():
@@ -101,120 +94,84 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     return result
 
 
-def _collected(run: EvaluateOptions) -> ScoredModel:
-    """What statistics of shards say. RAISES C425 to C430, C434: the files, and whether they go together. C054 to C056: the output."""
+def _collected(run: EvaluateOptions) -> JudgedStatistics:
+    """Those of shards. RAISES C425 to C430, C434: the files, and whether they go together. C054 to C056: the output."""
+    from ..pipe.event import event_pipes
     from ..pipe.judging import check_pipe
 
     files = statistics_files(run.statistics)
     check_files(run.outputs(), run.force, inputs=[*files, run.code], model=run.model or "")
     found = read_judged(files)
     if run.model:
-        check_pipe(pipe_of(open_model(run.model, code=run.code, gpu_id=run.gpu_id), found.about["attr"]), found)
-    return of_statistics(found)
+        nlp = open_model(run.model, code=run.code, gpu_id=run.gpu_id)
+        pipe = pipe_of(nlp, found.about["attr"])
+        check_pipe(pipe, event_pipes(nlp, pipe.attr), found)
+    return found
 
 
-def _evaluated(run: EvaluateOptions) -> list[ScoredModel]:
-    """What the pipes of the pipeline say of the gold. RAISES C030, C075: there is no gold, or no score."""
-    from ..doc.annotations import plain_name
-    from ..pipe.event import event_pipes
-    from ..pipe.event_table import judge_event
+def _judged(run: EvaluateOptions) -> list[JudgedStatistics]:
+    """Those of the data, as of one shard. RAISES CalibError: see `judge` and `judged_file`."""
     from ..pipe.fitted import pipes_named
-    from ..pipe.scorer import corpus_of
 
+    if is_calibrator(run.model):
+        return [judged_file(run)]
     nlp = run.begin()
-    pipes = pipes_named(nlp, run.attr)
-    if len(pipes) == 1:
-        check_readable(nlp, pipes[0])
-    asked = {pipe.attr: event_pipes(nlp, pipe.attr) for pipe in pipes}
-    also = [one.name for several in asked.values() for one in several]
-    done = run.annotate(nlp, pipes, what="Evaluating", also=also)
-    models = []
-    for pipe in pipes:
-        corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
-        events = [judge_event(one, done, run.bins or 10, run.seed) for one in asked[pipe.attr]]
-        models.append(of_pipe(pipe, corpus, seen_in(pipe, done), flagged_tokens(pipe, done, corpus), events))
-    if not any((model.corpus.hits != UNKNOWN).any() for model in models):
-        check_scored(nlp, pipes[0], done)
-        component = pipes[0].source.component or "the source"
-        raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
-    return models
+    return judge(run, nlp, pipes_named(nlp, run.attr))
 
 
-def table_of(model: ScoredModel, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
+def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-    from ..metrics.table import calibration_table
+    from ..calibration.recall_cutoffs import RecallCutoffs
     from ..pipe.registered import metrics
-    from ..pipe.scorer import scorer_like
-    from ..report.never_right import never_right, never_right_of_counts
+    from ..pipe.scorer import CalibScorer, scorer_like
+    from ..report.never_right import never_right
+    from ..statistics.events import event_table
     from ..statistics.figures import table_of_counts
-    from ..statistics.tables import JudgedCounts
+    from ..statistics.flags import flagged_rows
+    from ..types import Groups
 
-    scorer, known = scorer_like(model.scorer, bins, groups), metrics()
+    about, identity = found.about, found.identity
+    scorer, known = scorer_like(CalibScorer(about["bins"], about["n_groups"]), bins, groups), metrics()
 
-    def judge(judged: JudgedPairs | JudgedCounts, own: Groups, names: Sequence[str]) -> dict[str, Any]:
-        judging = scorer.judging(own, names)
-        if isinstance(judged, JudgedCounts):
-            table = table_of_counts(judged, judging, scorer.n_bins, seed, data.unit, known)
-            never = never_right_of_counts(judged, names)
-        else:
-            table = calibration_table(
-                judged.pairs, judged.calibrated, judging, scorer.n_bins, seed, judged.documents, judged.unit, known
-            )
-            never = never_right(judged.pairs, judged.calibrated, names)
+    def judge_counts(counts: JudgedCounts, own: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        judging = scorer.judging(Groups.from_state(own), names)
+        table = table_of_counts(counts, judging, scorer.n_bins, seed, found.unit, known)
         # Edit trees do not name the lemma that they give.
-        return {"bins": scorer.n_bins, **table, "never_right": [] if model.layer == "lemma" else never}
+        never = [] if about["layer"] == "lemma" else never_right(counts, names)
+        return {"bins": scorer.n_bins, **table, "never_right": never}
 
-    data = model.collected or model.corpus
-    judged = data.pairs()
-    n_pairs = judged.total if isinstance(judged, JudgedCounts) else len(judged)
-    if n_pairs:
-        check_bins(n_pairs, bins, model.threshold)
+    if found.tokens.total:
+        check_bins(found.tokens.total, bins, identity.threshold)
+    seen = None if found.seen is None else found.seen.share()
     result = {
-        "component": model.component,
-        "layer": model.layer,
-        "accuracy_is": model.accuracy_is,
-        "seen": model.seen,
-        "weights_changed": model.weights_changed,
-        **judge(judged, model.groups, model.labels),
+        "component": identity.component,
+        "layer": about["layer"],
+        "accuracy_is": about["accuracy_is"],
+        "seen": None if seen is None else seen.to_dict(),
+        "weights_changed": about["weights_changed"],
+        **judge_counts(found.tokens, about["groups"], identity.labels),
     }
-    if model.span_groups is not None:
-        accepted = None
-        if model.accepted is not None:
-            accepted = accepted_share(**model.accepted)
-        elif model.cutoffs is not None:
-            accepted = accepted_entities(model.corpus.spans, model.cutoffs)
-        table = judge(data.span_pairs(model.span_labels), model.span_groups, model.span_labels)
+    if found.spans is not None:
+        accepted = None if about["precision"] is None else accepted_share(about["precision"], **found.accepted)
+        flagged = None if found.flags is None else flagged_rows(found.flags, RecallCutoffs.from_dict(about["recall"]))
         result["entities"] = {
-            "called": model.called,
-            "event": model.event,
+            "called": about["called"],
+            "event": about["event"],
             "accepted": accepted,
-            "flagged": model.flagged,
-            **table,
+            "flagged": flagged,
+            **judge_counts(found.spans, about["span_groups"], identity.span_labels),
         }
-    if model.events:
-        result["events"] = list(model.events)
+    if found.events:
+        events = zip(found.events, about["events"], strict=True)
+        result["events"] = [event_table(counts, event, bins or 10, seed) for counts, event in events]
     return result
 
 
-def flagged_tokens(pipe: Calibrator, done: list[Example], corpus: ScoredCorpus) -> list[dict[str, Any]] | None:
-    """What the recall cut-offs of the pipe find, see `corpus.missed.rows_of`, and the recall that was "wanted"; None without any."""
-    from ..corpus.missed import rows_of
-
-    cutoffs = pipe.tokens.recall_cutoffs
-    if cutoffs is None:
-        return None
-    return [{"wanted": cutoffs.recall, **row} for row in rows_of(entity_tokens(pipe, done, corpus), cutoffs)]
-
-
-def accepted_entities(spans: ScoredSpans, cutoffs: Cutoffs) -> dict[str, Any]:
-    """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have."""
-    right = spans.right[spans.right >= 0]
-    right_of_kept = right[spans.accept[spans.right >= 0] == 1]
-    return accepted_share(cutoffs.precision, len(right), len(right_of_kept), int(right_of_kept.sum()))
-
-
 def accepted_share(wanted: float, judged: int, kept: int, right: int) -> dict[str, Any]:
-    """The same from numbers of entities. judged (int): With gold. right (int): Of those kept."""
+    """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have.
+
+    judged (int): Entities with gold. right (int): Of those kept.
+    """
     return {
         "wanted": wanted,
         "kept": kept,

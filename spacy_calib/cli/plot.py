@@ -247,8 +247,9 @@ def picture_numbers(
     what: str = "tag",
 ) -> dict[str, list[Any]]:
     """Picture -> its panels, or the rows of the error table. what (str): How the pictures call a label."""
-    from ..metrics.table import calibration_table
     from ..report.plot_data import coverage_curves, group_panels, reliability_panel, tag_panels, top_panel
+    from ..statistics.figures import table_of_counts
+    from ..statistics.judged import count_judged
 
     pairs, calibrated = judged.pairs, judged.calibrated
     numbers: dict[str, list[Any]] = {}
@@ -260,7 +261,7 @@ def picture_numbers(
     if "groups" in kinds:
         numbers["groups"] = group_panels(pairs, calibrated, groups, labels, n_bins, what)
     if "errors" in kinds:
-        numbers["errors"] = calibration_table(pairs, calibrated, groups, n_bins, seed, judged.documents, judged.unit)["errors"]
+        numbers["errors"] = table_of_counts(count_judged(judged, len(labels)), groups, n_bins, seed)["errors"]
     if "coverage" in kinds:
         numbers["coverage"] = [coverage_curves(pairs, calibrated)]
     if tags:

@@ -267,9 +267,7 @@ def how_made(
 
 
 def _documents_line(views: list[dict[str, Any]]) -> str:
-    from ..pairs.documents import counted
-
-    return counted(**max((view["table"]["by"] for view in views), key=lambda by: by["n"]))
+    return str(max(views, key=lambda view: view["documents"])["counted"])
 
 
 def show(contents: dict[str, Any], path: Path | None) -> None:

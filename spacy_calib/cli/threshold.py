@@ -20,7 +20,7 @@ from .shared.run import Run
 from .shared.screen import msg
 from .shared.seen import seen_in
 from .thresholds.precision import find_precision, show_precision
-from .thresholds.recall import entity_tokens, find_recall, show_recall
+from .thresholds.recall import find_recall, show_recall
 from .thresholds.review import find_review, show_review
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     """
     import numpy as np
 
+    from ..pipe.flagging import entity_tokens
     from ..pipe.scorer import corpus_of
     from .shared.atomic import write_folder
 

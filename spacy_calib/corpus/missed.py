@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,60 @@ class GoldEntities:
     starts: Ints
     ends: Ints
     labels: Sequence[str]
+
+
+class ByDocument(NamedTuple):
+    """units, hits (Ints): How many units (tokens, entities) each document has, and how many of them hit; arrays of one length."""
+
+    units: Ints
+    hits: Ints
+
+    def totals(self) -> tuple[int, int]:
+        """(units, hits) of all documents."""
+        return int(self.units.sum()), int(self.hits.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Finds:
+    """What some tokens, those flagged, hold of what is to be found.
+
+    flagged (ByDocument): Tokens with a score, and those of them that are flagged. found (ByDocument): Tokens to be found, and those found.
+    touched (ByDocument): Gold entities with a score, and those with a flagged token.
+    """
+
+    flagged: ByDocument
+    found: ByDocument
+    touched: ByDocument
+
+    def to_dict(self, confidence: float) -> dict[str, Any]:
+        """As plain data.
+
+        RETURNS (dict): "tokens" to be found, those "found", their share "recall"; "flagged" tokens, their "share" of all with a score, and "low" and
+            "high": where it lies for as many tokens of other documents; gold "entities" with a score, and those "touched" by a flag.
+        """
+        (n_scored, n_flagged), (n, n_found) = self.flagged.totals(), self.found.totals()
+        share = n_flagged / n_scored if n_scored else None
+        low = high = None
+        if share is not None:
+            size = effective_size(*self.flagged)
+            low, high = prediction_interval(share, size, size, confidence)
+        entities, touched = self.touched.totals()
+        return {
+            "tokens": n, "found": n_found, "recall": n_found / n if n else None,
+            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": touched,
+        }  # fmt: skip
+
+
+class Caught(NamedTuple):
+    """What a cut-off finds, and what is found without any, in the entities that the recognizer predicted."""
+
+    flagged: Finds
+    predicted: Finds
+
+    def row(self, key: str, cutoffs: RecallCutoffs) -> dict[str, Any]:
+        """As plain data, see `Finds.to_dict`: with the "key" of the cut-off, and "cutoff"; what is found without it is "predicted"."""
+        found, predicted = (one.to_dict(cutoffs.confidence) for one in self)
+        return {"key": key, "cutoff": cutoffs.values[key], **found, "predicted": predicted}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,50 +148,42 @@ class EntityTokens:
         found = cutoffs.flags(self.scores, self.types)
         return {key: flags & self.scored for key, flags in found.items()}
 
-    def judge(self, key: str, per: str, flagged: Bools, confidence: float) -> dict[str, Any]:
-        """What some tokens, those flagged, hold of what is to be found.
-
-        RETURNS (dict): "tokens" to be found, those "found", their share "recall"; "flagged" tokens, their "share" of all with a score, and "low" and
-            "high": where it lies for as many tokens of other documents; gold "entities" with a score, and those "touched" by a flag.
-        """
+    def finds(self, key: str, per: str, flagged: Bools) -> Finds:
+        """What some tokens with a score, those flagged, hold of what is to be found."""
         wanted = self.wanted(key, per)
-        n, n_found = int(wanted.sum()), int((wanted & flagged).sum())
-        n_scored, n_flagged = int(self.scored.sum()), int(flagged.sum())
-        share = n_flagged / n_scored if n_scored else None
-        low = high = None
-        if share is not None:
-            size = effective_size(flagged[self.scored], self.documents[self.scored])
-            low, high = prediction_interval(share, size, size, confidence)
-        entities, touched = self._entities(key, per, flagged)
-        return {
-            "tokens": n, "found": n_found, "recall": n_found / n if n else None,
-            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": touched,
-        }  # fmt: skip
+        starts, scored, touched = self._entities(key, per, flagged)
+        return Finds(
+            self._by_document(self.documents, self.scored, flagged),
+            self._by_document(self.documents, wanted, wanted & flagged),
+            self._by_document(self.documents[starts], scored, scored & touched),
+        )
 
-    def _entities(self, key: str, per: str, flagged: Bools) -> tuple[int, int]:
-        """(gold entities with a token that has a score, those of them with a token that is flagged)."""
+    def caught(self, cutoffs: RecallCutoffs) -> dict[str, Caught]:
+        """What the cut-off of each key finds."""
+        per = cutoffs.per
+        return {
+            key: Caught(self.finds(key, per, flags), self.finds(key, per, self.predicted(key, per)))
+            for key, flags in self.flagged(cutoffs).items()
+        }
+
+    def _entities(self, key: str, per: str, flagged: Bools) -> tuple[Ints, Bools, Bools]:
+        """(first token of each gold entity, whether it has a token with a score, and one that is flagged)."""
         entities = self.entities
         own = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
         starts, ends = entities.starts[own], entities.ends[own]
         inside = [np.append(0, np.cumsum(tokens)) for tokens in (self.scored, flagged)]
         scored, touched = (counts[ends] > counts[starts] for counts in inside)
-        return int(scored.sum()), int((scored & touched).sum())
+        return starts, scored, touched
+
+    def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> ByDocument:
+        """documents (Ints): Of each. units, hits (Bools): Which of them are units, and which of these hit."""
+        n = int(self.documents.max(initial=-1)) + 1
+        return ByDocument(*(np.bincount(documents[own], minlength=n) for own in (units, hits)))
 
 
 def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-    """What each cut-off finds, see `EntityTokens.judge`: with its "key" and "cutoff"; and as "predicted" what is found without any, in the entities
-    that the recognizer predicted.
-    """
-    per, confidence = cutoffs.per, cutoffs.confidence
-    return [
-        {
-            "key": key,
-            "cutoff": cutoffs.values[key],
-            **tokens.judge(key, per, flags, confidence),
-            "predicted": tokens.judge(key, per, tokens.predicted(key, per), confidence),
-        }
-        for key, flags in tokens.flagged(cutoffs).items()
-    ]
+    """What each cut-off finds, see `Caught.row`."""
+    return [caught.row(key, cutoffs) for key, caught in tokens.caught(cutoffs).items()]
 
 
 def review_of(tokens: EntityTokens, flagged: Bools, accepted: Bools) -> dict[str, dict[str, Any]]:

@@ -25,14 +25,14 @@ class Parts:
     n: int
 
 
-def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> Parts | None:
+def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10, weights: ArrayLike | None = None) -> Parts | None:
     """Equation 3 of the paper, over bins of equal width: [0, .1), [.1, .2) ... out of the box.
 
-    forecasts: n probabilities. hits: n booleans. RETURNS (Parts): None without any.
+    forecasts: n probabilities. hits: n booleans. weights: n whole numbers above 0, or None. RETURNS (Parts): None without any.
     RAISES C001: values out of range. C002: lengths differ.
     """
     edges = fixed_edges(check_count("n_bins", n_bins))
-    found = decompose(forecasts, hits, lambda scores: edges)
+    found = decompose(forecasts, hits, lambda scores, weights=None: edges, weights)
     if found is None:
         return None
     calibration = found.reliability + found.within_variance

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from ..errors import calib_error
 from ..types import Floats, as_hits, as_weights
 
-# A metric without weights is asked about repeated pairs, up to so many of them.
+# A metric without weights is asked about repeated pairs: up to so many of them, and any number of which hardly any are equal.
 MOST_REPEATED = 2_000_000
+_HARDLY_ANY = 2
 # What tables and the scorer make from more than the scores and hits of all pairs.
 OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
 
@@ -93,11 +94,9 @@ def why_not_weighted(metric: Any, weights: ArrayLike | None) -> str:
     if weights is None or getattr(metric, "weighted", False) or hasattr(metric, "losses"):
         return ""
     n = int(np.sum(weights))
-    return (
-        f"it takes no weights, and {n:,} pairs are too many to repeat (more than {MOST_REPEATED:,})"
-        if n > MOST_REPEATED
-        else ""
-    )
+    if n <= max(MOST_REPEATED, _HARDLY_ANY * np.size(weights)):
+        return ""
+    return f"it takes no weights, and {n:,} pairs are too many to repeat (more than {MOST_REPEATED:,})"
 
 
 def title_of(metric: Any, short: str) -> str:

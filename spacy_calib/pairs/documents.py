@@ -61,8 +61,17 @@ def joint_unit(units: Collection[str]) -> str:
 
 def counted(unit: str, n: int) -> str:
     """So many of them: "1 document", "208 Docs of the file"."""
+    return f"{n:,} {unit if n == 1 else _several(unit)}"
+
+
+def block_of(unit: str) -> str:
+    """What several of them are that nothing tells apart any more."""
+    return f"block of {_several(unit)}"
+
+
+def _several(unit: str) -> str:
     first, *rest = unit.split(" ")
-    return f"{n:,} {' '.join([first if n == 1 else first + 's', *rest])}"
+    return " ".join([first + "s", *rest])
 
 
 def extent(unit: str, n: int, row_unit: str, n_rows: int) -> str:

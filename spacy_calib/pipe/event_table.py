@@ -1,4 +1,4 @@
-"""How good the forecasts of an event pipe are, on gold: the row that `calib evaluate` shows."""
+"""What an event pipe says of units with gold: counted, and as the row that `calib evaluate` shows."""
 
 from __future__ import annotations
 
@@ -8,46 +8,28 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
-from ..events.parts import split_loss
-from ..metrics.calibration_error import calibration_error
-from ..metrics.noise_floor import noise_floor
-from ..metrics.proper import squared_losses
-from ..metrics.resampling import resample_mean
-from ..types import Floats
+from ..statistics.blocks import Digests
+from ..statistics.events import EventCounts, event_table
 from .event import EventPipe
 
 
-def judge_event(pipe: EventPipe, examples: Sequence[Example], n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-    """Forecasts beside the product of the tokens' scores, raw and calibrated, as plain data.
+def event_of(pipe: EventPipe) -> dict[str, Any]:
+    """What is to be known of the event, of the form `statistics.events.EVENT`."""
+    event = pipe.event
+    return {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
 
-    examples: Their predicted Docs have been through the pipeline.
-    RETURNS (dict): "event", "called", "rivals" (what the forecasts stand beside, in words), "units", "right" (their share), "rows" (of each forecast: name, squared loss, its parts calibration and
-        sharpness, SMCE, floor and floor95), and "change": the loss of the forecasts less that of the calibrated product, with its interval by document.
+
+def count_event(pipe: EventPipe, examples: Sequence[Example], digests: Digests | None = None) -> EventCounts:
+    """The forecasts beside the product of the tokens' scores.
+
+    examples: Their predicted Docs have been through the pipeline. digests (Digests | None): Of each document, see `count_judged`.
     """
     found, _ = pipe.gather(examples)
-    forecasts = {"raw": found.units.raw, "product": found.units.own, "forecast": pipe.learned.forecast(found.units)}
-    table = {
-        "name": pipe.name, "event": pipe.event.what, "called": list(pipe.event.called), "rivals": list(pipe.event.rivals), "units": len(found.hits), "right": None, "rows": [],
-        "change": None,
-    }  # fmt: skip
-    if not len(found.hits):
-        return table
-    losses = [squared_losses(forecasts[name], found.hits) for name in ("forecast", "product")]
-    change = resample_mean(losses[0] - losses[1], found.documents, seed=seed)
-    rows = [_row(name, scores, found.hits, n_bins, seed) for name, scores in forecasts.items()]
-    return {**table, "right": float(found.hits.mean()), "rows": rows, "change": change and change.interval().to_dict()}
+    units = found.units
+    raw, product, forecast = (np.clip(one, 0.0, 1.0) for one in (units.raw, units.own, pipe.learned.forecast(units)))
+    return EventCounts.of(raw, product, forecast, found.hits, found.documents if digests is None else digests[found.documents])
 
 
-def _row(name: str, scores: Floats, hits: Any, n_bins: int, seed: int) -> dict[str, Any]:
-    clipped = np.clip(scores, 0.0, 1.0)
-    parts, floor = split_loss(clipped, hits), noise_floor(clipped, n_bins, seed=seed)
-    assert parts is not None
-    assert floor is not None
-    of_parts = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
-    return {
-        "name": name,
-        **of_parts,
-        "smce": calibration_error(clipped, hits, n_bins),
-        "floor": floor.mean,
-        "floor95": floor.q95,
-    }
+def judge_event(pipe: EventPipe, examples: Sequence[Example], n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
+    """How good the forecasts are, see `event_table`. examples: As for `count_event`."""
+    return event_table(count_event(pipe, examples), event_of(pipe), n_bins, seed)

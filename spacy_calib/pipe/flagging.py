@@ -1,20 +1,29 @@
-"""Which tokens the cut-offs that bound misses flag, and as what; and which labels of documents are accepted."""
+"""Which tokens the cut-offs that bound misses flag, as what, and what is to be found; and which labels of documents are accepted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.training import Example
 
 from ..calibration.cutoffs import Cutoffs
 from ..calibration.recall_cutoffs import EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.tokens import Calibrated, silent_tokens
-from ..doc.annotations import Annotation, label_hashes
+from ..corpus.missed import EntityTokens
+from ..corpus.scored import ScoredCorpus
+from ..doc.annotations import Annotation, get_annotation, label_hashes
 from ..doc.doubtful import Flags
+from ..doc.gold import gold_entities
 from ..doc.write import CalibratedBatch
+from ..errors import calib_error
 from ..pairs.marginals import Scores
-from ..types import Floats, Groups, Ints
+from ..types import OUTSIDE, Floats, Groups, Ints
+
+if TYPE_CHECKING:
+    from .component import Calibrator
 
 
 def flags_of(
@@ -59,6 +68,15 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
     for kind in range(len(types.names)):
         found[kind] = np.where(entries.has(kind)[rows], entries.of_type(kind)[rows], found[kind])
     return found
+
+
+def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
+    """The tokens of gold examples as to entities. corpus (ScoredCorpus): What the pipe said of them. RAISES C308: the pipe gives no P(O)."""
+    labels = pipe.lookup.labels()
+    if OUTSIDE not in labels or not pipe.source.distributions:
+        raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
+    annotation = get_annotation(pipe.fit_info.layer)
+    return EntityTokens.of(corpus, labels, annotation.prefixed, pipe.threshold, gold_entities(examples, annotation))
 
 
 def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -10,66 +10,87 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spacy.training import Example
 
+from ..calibration.recall_cutoffs import RecallCutoffs
+from ..corpus.missed import EntityTokens
+from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import get_annotation, plain_name
 from ..doc.reading import document_of
 from ..doc.texts import TextWatch, document_digest
 from ..pairs.documents import DocumentNumbers
+from ..statistics.blocks import Digests
+from ..statistics.flags import FlagCounts
 from ..statistics.identity import Identity, Shard
 from ..statistics.judged import JudgedStatistics, count_judged
 from .collecting import identity_of
+from .event import EventPipe
+from .event_table import count_event, event_of
+from .flagging import entity_tokens
 from .scorer import corpus_of, scorer_like
 
 if TYPE_CHECKING:
-    from ..corpus.scored import ScoredSpans
     from .component import Calibrator
 
 
-def judged_statistics(pipe: Calibrator, examples: Sequence[Example], shard: str) -> JudgedStatistics:
+def judged_statistics(
+    pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence[Example], shard: str | None = None
+) -> JudgedStatistics:
     """What the figures of a fitted pipe are made of.
 
-    examples: Their predicted Docs hold what the pipe wrote, `reference` the gold. shard (str): As for `collect_statistics`.
+    events (Sequence[EventPipe]): Those that look at its scores. examples: Their predicted Docs hold what all of them wrote, `reference` the gold.
+    shard (str | None): As for `collect_statistics`. None where they are not added to others: documents are told apart by number then.
+    RAISES C308: the pipe has cut-offs that bound misses, and its component gives no P(O) any more.
     """
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
     corpus = corpus_of(examples, pipe.attr, labels)
+    digests, units = _numbered(corpus) if shard is None else _digested(examples)
+    watch = TextWatch(get_annotation(pipe.fit_info.layer))
+    for _ in watch.over(examples):
+        pass
+    spans, cutoffs = pipe.spans.groups, pipe.tokens.recall_cutoffs
+    about = about_pipe(pipe, events)
+    found = JudgedStatistics(
+        _identity(pipe, events, labels, span_labels, about),
+        about,
+        (),
+        count_judged(corpus.pairs(), len(labels), digests),
+        None if spans is None else count_judged(corpus.span_pairs(span_labels), len(span_labels), digests),
+        units,
+        None if pipe.learned.seen is None else pipe.learned.seen.sums_of(watch.units()),
+        _accepted(corpus.spans),
+        tuple(count_event(one, examples, digests) for one in events),
+        None if cutoffs is None else _flags(entity_tokens(pipe, examples, corpus), cutoffs, digests),
+    )
+    content = blake2b(digest_size=16)
+    for array in (digests, corpus.doc_documents, *found.arrays().values()):
+        content.update(np.ascontiguousarray(array).tobytes())
+    return replace(found, shards=(Shard(shard or "", content.hexdigest(), len(np.unique(digests))),))
+
+
+def _numbered(corpus: ScoredCorpus) -> tuple[Digests, frozenset[str]]:
+    """(the number of each document in the place of a digest, what they are)."""
+    return np.arange(corpus.n_documents, dtype=np.uint64), frozenset({corpus.unit})
+
+
+def _digested(examples: Iterable[Example]) -> tuple[Digests, frozenset[str]]:
+    """(the digest of each document, in the order in which they are met; what they are)."""
     numbers = DocumentNumbers()
     digests: list[int] = []
     for example in examples:
         document = document_of(example)
         if numbers.number(document) == len(digests):
             digests.append(document_digest(document, example.reference))
-    of_document = np.array(digests, dtype=np.uint64)
-    watch = TextWatch(get_annotation(pipe.fit_info.layer))
-    for _ in watch.over(examples):
-        pass
-    tokens = count_judged(corpus.pairs(), of_document, len(labels))
-    spans = None
-    if pipe.spans.groups is not None:
-        spans = count_judged(corpus.span_pairs(span_labels), of_document, len(span_labels))
-    about = about_pipe(pipe)
-    content = blake2b(digest_size=16)
-    for array in (
-        of_document,
-        corpus.doc_documents,
-        *tokens.arrays().values(),
-        *({} if spans is None else spans.arrays()).values(),
-    ):
-        content.update(np.ascontiguousarray(array).tobytes())
-    return JudgedStatistics(
-        _identity(pipe, labels, span_labels, about),
-        about,
-        (Shard(shard, content.hexdigest(), len(set(digests))),),
-        tokens,
-        spans,
-        numbers.units,
-        None if pipe.learned.seen is None else pipe.learned.seen.sums_of(watch.units()),
-        _accepted(corpus.spans),
-    )
+    return np.array(digests, dtype=np.uint64), numbers.units
 
 
-def about_pipe(pipe: Calibrator) -> dict[str, Any]:
+def _flags(tokens: EntityTokens, cutoffs: RecallCutoffs, digests: Digests) -> FlagCounts:
+    return FlagCounts.of(tokens.caught(cutoffs), list(cutoffs.values), digests)
+
+
+def about_pipe(pipe: Calibrator, events: Sequence[EventPipe]) -> dict[str, Any]:
     """What is to be known of a fitted pipe, of the form `judged.ABOUT`."""
     assert pipe.groups is not None
     annotation, scorer, cutoffs = get_annotation(pipe.fit_info.layer), scorer_like(pipe.scorer), pipe.spans.cutoffs
+    recall = pipe.tokens.recall_cutoffs
     return {
         "name": pipe.name,
         "attr": pipe.attr,
@@ -83,13 +104,22 @@ def about_pipe(pipe: Calibrator) -> dict[str, Any]:
         "n_groups": scorer.n_groups,
         "precision": None if cutoffs is None else cutoffs.precision,
         "weights_changed": pipe.lookup.weights_changed(),
+        "recall": None if recall is None else recall.to_dict(),
+        "events": [event_of(one) for one in events],
     }
 
 
-def _identity(pipe: Calibrator, labels: tuple[str, ...], span_labels: tuple[str, ...], about: dict[str, Any]) -> Identity:
+def _identity(
+    pipe: Calibrator,
+    events: Sequence[EventPipe],
+    labels: tuple[str, ...],
+    span_labels: tuple[str, ...],
+    about: dict[str, Any],
+) -> Identity:
     """That of the pipe's statistics of a fit, with what a judgement is of: the fitted labels and maps, and no sample."""
     found = pipe.lookup.find()
-    learned = blake2b(pipe.to_bytes() + repr(sorted(about.items())).encode(), digest_size=16)
+    fitted = b"".join(one.to_bytes() for one in (pipe, *events))
+    learned = blake2b(fitted + repr(sorted(about.items())).encode(), digest_size=16)
     return replace(
         identity_of(pipe, None if found.component is None else found.nlp, found.component, sample=1),
         layer=pipe.fit_info.layer,
@@ -102,10 +132,11 @@ def _identity(pipe: Calibrator, labels: tuple[str, ...], span_labels: tuple[str,
     )
 
 
-def check_pipe(pipe: Calibrator, statistics: JudgedStatistics) -> None:
-    """RAISES C425: the statistics are those of another pipe."""
+def check_pipe(pipe: Calibrator, events: Sequence[EventPipe], statistics: JudgedStatistics) -> None:
+    """RAISES C425: the statistics are those of another pipe, or of other event pipes behind it."""
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
-    statistics.identity.check_same(_identity(pipe, labels, span_labels, about_pipe(pipe)), statistics.name, "the pipeline")
+    own = _identity(pipe, events, labels, span_labels, about_pipe(pipe, events))
+    statistics.identity.check_same(own, statistics.name, "the pipeline")
 
 
 def _accepted(spans: ScoredSpans) -> dict[str, int]:

@@ -12,10 +12,11 @@ from ..metrics.decomposition import decompose
 from ..metrics.error_interval import error_interval, mean_gmce_interval
 from ..metrics.metric import listed, losses, title_of
 from ..metrics.resampling import resample_means
-from ..metrics.table import calibration_table
 from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
 from ..pairs.documents import by_unit, counted
+from ..statistics.figures import table_of_counts
+from ..statistics.judged import count_judged
 from ..types import Floats, Ints
 from .judged import JudgedView, in_context
 from .never_right import never_right
@@ -43,27 +44,26 @@ def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, 
         `metrics.table.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",
         "decomposition", "errors".
     """
-    pairs, calibrated, groups = judged.pairs, judged.calibrated, judged.groups
-    table = calibration_table(
-        pairs, calibrated, groups, judged.n_bins, judged.seed, judged.documents, judged.unit, judged.metrics
-    )
-    never = never_right(pairs, calibrated, judged.labels) if judged.named else []
+    counts = count_judged(judged, len(judged.labels))
+    table = table_of_counts(counts, judged.groups, judged.n_bins, judged.seed, judged.unit, judged.metrics)
+    never = never_right(counts, judged.labels) if judged.named else []
+    n_documents = len(np.unique(judged.documents))
     return {
         **facts,
         "unit": judged.kind,
         "called": judged.called,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": judged.n_bins,
-        "documents": table["by"]["n"],
-        "counted": counted(**table["by"]),
-        "by": by_unit(**table["by"]),
+        "documents": n_documents,
+        "counted": counted(judged.unit, n_documents),
+        "by": by_unit(judged.unit, n_documents),
         "verdict": verdict(judged, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,
         "accuracy": accuracy_interval(corpus, judged, table["accuracy"]),
         "table": table,
         "figures": figures(judged, table),
         "curves": curves(judged),
-        "coverage": coverage_curves(pairs, calibrated),
+        "coverage": coverage_curves(judged.pairs, judged.calibrated),
         "groups": group_rows(judged, table["errors"][1:-1]),
         "tags": tag_rows(corpus, judged),
         "worst": worst_tags(corpus, judged),

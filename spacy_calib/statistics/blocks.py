@@ -52,6 +52,11 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.prefixes)
 
+    @property
+    def single(self) -> bool:
+        """Whether each block is one document."""
+        return self.bits == _BITS
+
     def holds(self) -> bool:
         """Whether prefixes are ascending, of so many bits, and no more than there may be."""
         ascending = (self.prefixes[1:] > self.prefixes[:-1]).all() and len(self) <= MOST_BLOCKS

@@ -14,7 +14,7 @@ from ..metrics.calibration_error import gmce, mean_of, smce
 from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import PROPER, brier, log_loss
 from ..metrics.table import calibration_table
-from ..pairs.documents import DOCUMENT
+from ..pairs.documents import DOCUMENT, block_of
 from ..types import OUTSIDE, Groups, Pairs
 from .collected import FitStatistics
 from .tables import JudgedCounts
@@ -30,20 +30,12 @@ def table_of_counts(
 ) -> dict[str, Any]:
     """What `calibration_table` gives of the pairs that were counted; blocks of documents stand for documents.
 
-    n_bins, seed, metrics: See there. unit (str | None): What a block is; None where documents are not known. RAISES C190: see there.
+    n_bins, seed, metrics: See there. unit (str | None): What a document is; None where documents are not known. RAISES C190: see there.
     """
-    misses = counts.pairs - counts.hits
-    rows = np.concatenate([np.flatnonzero(misses), np.flatnonzero(counts.hits)])
-    n_misses = int(np.count_nonzero(misses))
-    weights = np.concatenate([misses[rows[:n_misses]], counts.hits[rows[n_misses:]]]).astype(np.float64)
+    rows, hits, weights = counts.by_hit()
     raw, calibrated, likeliest = (key[rows].astype(np.float64) for key in counts.keys)
-    pairs = Pairs(
-        np.zeros(len(rows), dtype=np.intp),
-        counts.tags[rows].astype(np.intp),
-        raw,
-        np.arange(len(rows)) >= n_misses,
-        counts.units,
-    )
+    pairs = Pairs(np.zeros(len(rows), dtype=np.intp), counts.tags[rows].astype(np.intp), raw, hits, counts.units)
+    what = unit or DOCUMENT
     return calibration_table(
         pairs,
         calibrated,
@@ -51,7 +43,7 @@ def table_of_counts(
         n_bins,
         seed,
         None if unit is None else counts.blocks[rows].astype(np.intp),
-        unit or DOCUMENT,
+        what if counts.documents.single else block_of(what),
         metrics,
         weights,
         np.flatnonzero(likeliest),

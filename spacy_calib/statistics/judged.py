@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calibration.recall_cutoffs import RECALL_CUTOFFS
 from ..expect.seen import SeenSums
 from ..pairs.build import top_pairs
 from ..pairs.documents import joint_unit
 from ..pairs.judged import JudgedPairs
 from ..schema import Misfit, choice, flag, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS
+from .events import EVENT, EventCounts
 from .file import FOR_EVALUATE, Arrays, below, made_of, pack, unpack, with_prefix
+from .flags import PARTS, FlagCounts
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
-from .tables import JudgedCounts
+from .tables import BlockCounts, JudgedCounts
 
 Digests = NDArray[np.uint64]
+Table = TypeVar("Table", bound=BlockCounts)
 
 # What is to be known of the pipe that was judged; the same of all shards.
 ABOUT = record(
     {
         "name": text, "attr": text, "layer": text, "accuracy_is": text, "event": text, "called": listed(text, 2, 2), "groups": GROUPS,
         "span_groups": maybe(GROUPS), "bins": whole(1), "n_groups": maybe(whole(1)), "precision": maybe(number(0.0, 1.0)),
-        "weights_changed": maybe(flag),
+        "weights_changed": maybe(flag), "recall": maybe(RECALL_CUTOFFS), "events": listed(EVENT),
     }
 )  # fmt: skip
 _SEEN = record(
@@ -43,16 +47,19 @@ _HEADER = record(
 )  # fmt: skip
 # The arrays of a record of groups.
 _OF_GROUPS = ("of_tag", "counts")
-_NOTHING_ACCEPTED = {"judged": 0, "kept": 0, "right": 0}
+NOTHING_ACCEPTED = {"judged": 0, "kept": 0, "right": 0}
 
 
-def count_judged(judged: JudgedPairs, digests: Digests, n_labels: int) -> JudgedCounts:
-    """The table of judged pairs. digests (Digests): Of each document. n_labels (int): Labels that have columns; others share the one behind."""
+def count_judged(judged: JudgedPairs, n_labels: int, digests: Digests | None = None) -> JudgedCounts:
+    """The table of judged pairs. n_labels (int): Labels that have columns; others share the one behind.
+
+    digests (Digests | None): Of each document; None tells documents apart by their numbers, in a table that is not added to others.
+    """
     pairs = judged.pairs
     likeliest = np.zeros(len(pairs), dtype=bool)
     likeliest[top_pairs(pairs)] = True
     tags = np.where(pairs.tags < 0, n_labels, pairs.tags)
-    of_pair = digests[judged.documents]
+    of_pair = judged.documents if digests is None else digests[judged.documents]
     return JudgedCounts.of(tags, pairs.scores, judged.calibrated, pairs.hits, likeliest, of_pair, pairs.n_units)
 
 
@@ -68,6 +75,8 @@ class JudgedStatistics:
     tokens (JudgedCounts): Pairs of tokens (or documents) with gold. spans (JudgedCounts | None): Entities; None for a pipe of token labels alone.
     units (frozenset): What documents are. n_documents (int): Of all shards. seen (SeenSums | None): How much of it the fit saw; None where that is not known.
     accepted (dict): Entities with gold that are "judged", those "kept" by the cut-offs, and the "right" ones of these.
+    events (tuple[EventCounts, ...]): What event pipes say of whole units, one for each of about["events"].
+    flags (FlagCounts | None): What cut-offs that bound misses find; None where about["recall"] is.
     """
 
     identity: Identity
@@ -78,6 +87,8 @@ class JudgedStatistics:
     units: frozenset[str]
     seen: SeenSums | None
     accepted: dict[str, int]
+    events: tuple[EventCounts, ...] = ()
+    flags: FlagCounts | None = None
 
     @property
     def n_documents(self) -> int:
@@ -104,6 +115,7 @@ class JudgedStatistics:
         for part in parts[1:]:
             first.identity.check_same(part.identity, first.name, part.name)
         spans = [part.spans for part in parts if part.spans is not None]
+        flags = [part.flags for part in parts if part.flags is not None]
         seen = [part.seen for part in parts if part.seen is not None]
         return replace(
             first,
@@ -112,12 +124,21 @@ class JudgedStatistics:
             spans=JudgedCounts.merged(spans) if spans else None,
             units=frozenset(unit for part in parts for unit in part.units),
             seen=sum(seen, SeenSums()) if seen else None,
-            accepted={key: sum(part.accepted[key] for part in parts) for key in _NOTHING_ACCEPTED},
+            accepted={key: sum(part.accepted[key] for part in parts) for key in NOTHING_ACCEPTED},
+            events=tuple(map(EventCounts.merged, zip(*(part.events for part in parts), strict=True))),
+            flags=FlagCounts.merged(flags) if flags else None,
         )
 
     def check_complete(self) -> None:
         """RAISES C428: shards are missing, by the names of the others."""
         check_complete(self.shards)
+
+    def arrays(self) -> Arrays:
+        """Those of all tables, by name."""
+        tables: dict[str, BlockCounts | None] = {"tokens": self.tokens, "spans": self.spans, "flags": self.flags}
+        tables |= {f"events.{i}": counts for i, counts in enumerate(self.events)}
+        held = (with_prefix(name, counts.arrays()) for name, counts in tables.items() if counts is not None)
+        return {name: array for arrays in held for name, array in arrays.items()}
 
     def to_bytes(self) -> bytes:
         """The content of a file, see `file`."""
@@ -131,9 +152,7 @@ class JudgedStatistics:
             "seen": None if self.seen is None else vars(self.seen),
             "accepted": self.accepted,
         }
-        arrays = with_prefix("tokens", self.tokens.arrays())
-        if self.spans is not None:
-            arrays |= with_prefix("spans", self.spans.arrays())
+        arrays = self.arrays()
         for name in ("groups", "span_groups"):
             if self.about[name] is not None:
                 arrays |= with_prefix(name, {key: self.about[name][key] for key in _OF_GROUPS})
@@ -149,23 +168,34 @@ class JudgedStatistics:
         """RAISES Misfit: they do not fit one another."""
         held = _HEADER(_with_groups(header, arrays), "header")
         identity = Identity.from_state(held["identity"])
+        about, labels, span_labels = held["about"], identity.labels, identity.span_labels
+        keys = None if about["recall"] is None else about["recall"]["cutoffs"]
         return cls(
             identity,
-            held["about"],
+            about,
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
-            _table("tokens", arrays, identity.labels),
-            _table("spans", arrays, identity.span_labels) if below("spans", arrays) else None,
+            _of_labels("tokens", arrays, labels),
+            _of_labels("spans", arrays, span_labels) if below("spans", arrays) else None,
             frozenset(held["units"]),
             None if held["seen"] is None else SeenSums(**held["seen"]),
             held["accepted"],
+            tuple(_table(f"events.{i}", arrays, EventCounts, 1, "the tag 0") for i in range(len(about["events"]))),
+            None
+            if keys is None
+            else _table("flags", arrays, FlagCounts, len(keys) * PARTS, f"the {PARTS} parts of {len(keys)} cut-offs"),
         )
 
 
-def _table(name: str, arrays: Arrays, labels: Sequence[str]) -> JudgedCounts:
-    """One of the tables. RAISES Misfit: it is none, or of more labels and the one behind for all others, see `count_judged`."""
-    table = made_of(name, arrays, JudgedCounts.from_arrays)
-    if table.n_tags > len(labels) + 1:
-        raise Misfit(f"{name}.tags", f"an array of {len(labels)} labels")
+def _of_labels(name: str, arrays: Arrays, labels: Sequence[str]) -> JudgedCounts:
+    """A table of pairs; the tag behind those of the labels stands for all others, see `count_judged`. RAISES Misfit: see `_table`."""
+    return _table(name, arrays, JudgedCounts, len(labels) + 1, f"{len(labels)} labels")
+
+
+def _table(name: str, arrays: Arrays, kind: type[Table], n_tags: int, of: str) -> Table:
+    """One of the tables. of (str): What its n_tags tags are. RAISES Misfit: it is none of this kind, or of more tags."""
+    table = made_of(name, arrays, kind.from_arrays)
+    if table.n_tags > n_tags:
+        raise Misfit(f"{name}.tags", f"an array of {of}")
     return table
 
 

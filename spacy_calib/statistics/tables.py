@@ -152,6 +152,13 @@ class BlockCounts:
         if not Rows([self.tags, self.blocks, *self.keys]).ascending():
             raise Misfit("tags", "an array of ascending rows, with blocks and scores")
 
+    def by_hit(self) -> tuple[Numbers, NDArray[np.bool_], Floats]:
+        """(row of each distinct (tag, block, keys, hit), whether it is a hit, how many such pairs there are); misses first."""
+        misses = self.pairs - self.hits
+        of_misses, of_hits = np.flatnonzero(misses), np.flatnonzero(self.hits)
+        weights = np.concatenate([misses[of_misses], self.hits[of_hits]]).astype(np.float64)
+        return np.concatenate([of_misses, of_hits]), np.arange(len(weights)) >= len(of_misses), weights
+
     def take(self: Self, rows: NDArray[Any]) -> Self:
         """Some of the rows, by booleans or ascending index; the blocks keep their numbers."""
         keys = tuple(key[rows] for key in self.keys)

@@ -150,9 +150,20 @@ def test_documents_that_are_missed_as_wholes_need_more_data():
 
 def test_effective_size_by_hand():
     # Two documents of two, one flagged and one not: share 1/2, residuals (1 + 1) * 2 / 1 = 4, independent 4 / 4 = 1: 4 are worth 1.
-    assert effective_size(np.array([1, 1, 0, 0], bool), np.array([7, 7, 9, 9])) == 1.0
-    assert effective_size(np.array([1, 0, 1, 0], bool), np.array([7, 7, 9, 9])) == 4.0
-    assert effective_size(np.zeros(0, bool), np.zeros(0, int)) == 0.0
+    assert effective_size(np.array([2, 2]), np.array([2, 0])) == 1.0
+    assert effective_size(np.array([2, 0, 2]), np.array([1, 0, 1])) == 4.0
+    assert effective_size(np.zeros(0, int), np.zeros(0, int)) == 0.0
+    assert effective_size(np.array([3]), np.array([2])) == 1.0
+    assert effective_size(np.array([1, 1, 1]), np.array([1, 0, 1])) == 3.0
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=40))
+def test_effective_size_is_that_of_the_design_effect(listed):
+    documents, found = np.array([one for one, _ in listed]), np.array([hit for _, hit in listed])
+    order = np.argsort(~found, kind="stable")
+    expected = len(found) / design_effects(documents[order])[found.sum()]
+    sizes = np.bincount(documents)
+    assert effective_size(sizes, np.bincount(documents[found], minlength=len(sizes))) == expected
 
 
 # Simulations: a score is uniform, so that the recall of a cut-off c is truly 1 - c. Tokens of an entity, and of a document, share luck.

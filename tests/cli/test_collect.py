@@ -8,28 +8,12 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import calib, refuses, save_docs
+from tests.cli.conftest import calib, in_shards, ok, refuses, save_docs
 
 STATE = Path("calib") / "calibration.msgpack"
-
-
-def ok(outcome):
-    assert outcome.code == 0, outcome.text
-    return outcome
-
-
-def in_shards(folder, model, docs, *options):
-    """n -> files with the statistics of n shards of some docs."""
-    found = {}
-    for n in (1, 2, 7):
-        for i in range(n):
-            gold, stats = save_docs(folder / f"{n}-{i}.spacy", docs[i::n]), folder / f"of{n}" / f"{i}.npz"
-            ok(calib("collect", model, gold, stats, *options, "--shard", f"{i + 1}/{n}", "--silent"))
-        found[n] = sorted((folder / f"of{n}").glob("*.npz"))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +176,28 @@ def test_any_number_of_shards_gives_the_same_figures(calibrated, test_file, judg
         assert [one[key] for key in ("raw", "calibrated")] == pytest.approx(
             [other[key] for key in ("raw", "calibrated")], abs=1e-9
         )
+
+
+def test_judging_shards_says_what_evaluate_says_of_bad_gold(calibrated, tmp_path):
+    """The pipeline itself may be at fault too."""
+    vocab = Vocab()
+    words = {"words": ["the", "dog"]}
+    bare = save_docs(tmp_path / "bare.spacy", [Doc(vocab, **words)])
+    other = save_docs(tmp_path / "other.spacy", [Doc(vocab, **words, tags=["A", "B"])])
+    nlp = spacy.load(calibrated)
+    nlp.disable_pipe("calib")
+    nlp.to_disk(tmp_path / "disabled")
+    for model, data, sentence in (
+        (calibrated, bare, "The data has no gold tag annotation for component 'tagger'"),
+        (calibrated, other, "knows none of the labels in the gold"),
+        (tmp_path / "disabled", other, "disabled"),
+    ):
+        said = {
+            calib("evaluate", model, data, "--silent").text,
+            calib("collect", model, data, tmp_path / "x.npz", "--judge", "--silent").text,
+        }
+        assert len(said) == 1
+        assert sentence in said.pop()
 
 
 def test_statistics_know_what_they_were_collected_for(model, calibrated, shards, judged, test_file, tmp_path):

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.report.contents import view_contents
 from spacy_calib.report.never_right import never_right, warning_of
 from spacy_calib.report.verdict import Evidence, status_of, worse_of
+from spacy_calib.statistics.judged import count_judged
 from spacy_calib.types import Pairs
 from tests.report.made_up import FACTS, corpus_of, judged_of, random_corpus
 
@@ -63,20 +65,24 @@ def made(labels, n=40, score=0.9):
     return Pairs(np.arange(len(tags)), tags, np.full(len(tags), score), hits, len(tags))
 
 
+def never(pairs, labels):
+    """Of scores as they are, all of one document."""
+    judged = JudgedPairs(pairs, pairs.scores, np.zeros(len(pairs), dtype=int))
+    return never_right(count_judged(judged, len(labels)), labels)
+
+
 def test_labels_that_are_never_right():
     pairs = made(["PERSON", "LOC"])
-    assert never_right(pairs, pairs.scores, ["PERSON", "LOC"]) == [
-        {"label": "PERSON", "predicted": 40, "promised": pytest.approx(36)}
-    ]
+    assert never(pairs, ["PERSON", "LOC"]) == [{"label": "PERSON", "predicted": 40, "promised": pytest.approx(36)}]
     few = made(["PERSON", "LOC"], n=19)
-    assert never_right(few, few.scores, ["PERSON", "LOC"]) == []
+    assert never(few, ["PERSON", "LOC"]) == []
     nothing = Pairs(*(np.zeros(0, dtype=kind) for kind in (int, int, float, bool)), 0)
-    assert never_right(nothing, np.zeros(0), []) == []
+    assert never(nothing, []) == []
 
 
 def test_a_score_that_is_not_the_highest_predicts_nothing():
     pairs = Pairs(np.repeat(np.arange(30), 2), np.tile([0, 1], 30), np.tile([0.1, 0.9], 30), np.tile([False, True], 30), 30)
-    assert never_right(pairs, pairs.scores, ["A", "B"]) == []
+    assert never(pairs, ["A", "B"]) == []
 
 
 def test_what_is_said_of_them():

@@ -19,6 +19,7 @@ from spacy_calib.expect.seen import SeenTexts
 from spacy_calib.statistics import readings
 from spacy_calib.statistics.collected import FitStatistics
 from spacy_calib.statistics.distinct import count_distinct, lowest
+from spacy_calib.statistics.file import VERSION
 from spacy_calib.statistics.identity import Identity, Shard
 from spacy_calib.statistics.readings import FoundSpans, Readings, numbered
 from spacy_calib.statistics.sample import Sample
@@ -322,7 +323,9 @@ def test_damaged_files_are_one_sentence():
         "cut short": data[: len(data) // 2],
         "C427": bytes(flipped),
         "it is no such file": b"not a file of statistics",
-        "C429.*version 99, but this spacy-calib reads version 1": changed_header(data, '"version": 1', '"version": 99'),
+        f"C429.*version 1, but this spacy-calib reads version {VERSION}": changed_header(
+            data, f'"version": {VERSION}', '"version": 1'
+        ),
         "C430.*collected for `calib evaluate`": changed_header(data, '"statistics_for": "fit"', '"statistics_for": "evaluate"'),
         "'header.identity.weights' is not there": changed_header(data, '"weights"', '"heights"'),
         "has no header.json": changed_header(data, "", "").replace(b"header.json", b"hooter.json"),

@@ -65,7 +65,12 @@ def test_any_tree_of_shards_gives_the_same_bits(n_shards):
 def test_a_metric_that_takes_no_weights_says_why_it_is_none(monkeypatch):
     monkeypatch.setattr("spacy_calib.metrics.metric.MOST_REPEATED", 399)
     pairs, calibrated, documents = judged_pairs()
-    found = table_of_counts(counted(pairs, calibrated, documents, np.arange(400), 200), GROUPS, unit=None, metrics=METRICS)
+    once, thrice = (
+        table_of_counts(counted(pairs, calibrated, documents, own, 200), GROUPS, unit=None, metrics=METRICS)
+        for own in (np.arange(400), np.repeat(np.arange(400), 3))
+    )
+    assert once["scores"]["n"] == {"raw": 400, "calibrated": 400}  # to repeat them takes no more memory than they do
+    found = thrice
     assert found["by"] is None
     assert found["scores"]["n"]["raw"] is None
     assert "takes no weights" in found["scores"]["n"]["reason"]

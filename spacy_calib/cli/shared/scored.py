@@ -10,29 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ..scores.scored_file import is_calibrator, scored_file
 
 if TYPE_CHECKING:
-    from ...calibration.cutoffs import Cutoffs
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...statistics.judged import JudgedStatistics
-    from ...statistics.tables import JudgedCounts
     from ...types import Groups
     from .run import Run
-
-
-@dataclass(frozen=True, eq=False)
-class CollectedCorpus:
-    """Statistics in the place of a scored corpus. unit (str): What a document is."""
-
-    tokens: JudgedCounts
-    spans: JudgedCounts | None
-    unit: str
-
-    def pairs(self) -> JudgedCounts:
-        return self.tokens
-
-    def span_pairs(self, labels: Sequence[str]) -> JudgedCounts:
-        assert self.spans is not None
-        return self.spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +23,10 @@ class ScoredModel:
     name (str): Of the pipe, or of the calibrator's file. attr (str): Prefix of the pipe, "" for a file. component (str): Whose scores they are.
     layer (str): Which annotation the labels are of. about (str): How it was fitted, in a line. counted_on (str): Where tag counts come from.
     labels (Sequence[str]), groups (Groups): Of tokens. span_labels, span_groups: Of entities; None without any. event (str): When one is right.
-    called (tuple[str, str]): What entities are called, one and several. spans_first (bool): See Annotation. accuracy_is (str): What the share of right
-        labels is called.
-    cutoffs (Cutoffs | None): Of entities. flagged (list | None): What cut-offs that bound misses find, where that was asked. threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
-    corpus (ScoredCorpus): The data; empty where it was `collected`. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
+    called (tuple[str, str]): What entities are called, one and several. spans_first (bool): See Annotation.
+    threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
+    corpus (ScoredCorpus): The data. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
     without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
-    events (Sequence[dict]): What event pipes say of whole units, see `judge_event`. accepted (dict | None): Of statistics, what the cut-offs keep.
     """
 
     name: str
@@ -65,26 +44,14 @@ class ScoredModel:
     event: str = ""
     called: tuple[str, str] = ("entity", "entities")
     spans_first: bool = True
-    accuracy_is: str = "accuracy"
-    cutoffs: Cutoffs | None = None
-    flagged: list[dict[str, Any]] | None = None
     scorer: Any = None
     seen: dict[str, Any] | None = None
     weights_changed: bool | None = None
     without_sentences: bool = False
-    events: Sequence[dict[str, Any]] = ()
-    accepted: dict[str, Any] | None = None
-    collected: CollectedCorpus | None = None
 
 
-def of_pipe(
-    pipe: Calibrator,
-    corpus: ScoredCorpus,
-    seen: dict[str, Any] | None,
-    flagged: list[dict[str, Any]] | None = None,
-    events: Sequence[dict[str, Any]] = (),
-) -> ScoredModel:
-    """What a fitted pipe says. flagged, events: See ScoredModel."""
+def of_pipe(pipe: Calibrator, corpus: ScoredCorpus, seen: dict[str, Any] | None) -> ScoredModel:
+    """What a fitted pipe says."""
     from ...doc.annotations import get_annotation, plain_name
 
     assert pipe.groups is not None
@@ -105,45 +72,9 @@ def of_pipe(
         event=pipe.fit_info.span_event,
         called=annotation.span_words,
         spans_first=annotation.spans_first,
-        accuracy_is=annotation.accuracy_name,
-        cutoffs=pipe.spans.cutoffs,
-        flagged=flagged,
         scorer=pipe.scorer,
         seen=seen,
         weights_changed=pipe.lookup.weights_changed(),
-        events=events,
-    )
-
-
-def of_statistics(collected: JudgedStatistics) -> ScoredModel:
-    """What statistics of any number of shards say of a pipe."""
-    from ...pipe.scorer import CalibScorer, corpus_of
-    from ...types import Groups
-
-    about, identity = collected.about, collected.identity
-    seen = None if collected.seen is None else collected.seen.share()
-    one, several = about["called"]
-    return ScoredModel(
-        name=about["name"],
-        attr=about["attr"],
-        component=identity.component,
-        layer=about["layer"],
-        about="",
-        counted_on="",
-        labels=identity.labels,
-        groups=Groups.from_state(about["groups"]),
-        threshold=identity.threshold,
-        corpus=corpus_of([], about["attr"], identity.labels),
-        collected=CollectedCorpus(collected.tokens, collected.spans, collected.unit),
-        span_labels=identity.span_labels,
-        span_groups=None if about["span_groups"] is None else Groups.from_state(about["span_groups"]),
-        event=about["event"],
-        called=(one, several),
-        accuracy_is=about["accuracy_is"],
-        scorer=CalibScorer(about["bins"], about["n_groups"]),
-        seen=None if seen is None else seen.to_dict(),
-        weights_changed=about["weights_changed"],
-        accepted=None if about["precision"] is None else {"wanted": about["precision"], **collected.accepted},
     )
 
 

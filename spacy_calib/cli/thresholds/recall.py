@@ -10,28 +10,8 @@ from ..shared.screen import msg, number, print_table
 from ..shared.seen import show_seen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from spacy.training import Example
-
     from ...calibration.recall_cutoffs import RecallCutoffs
     from ...corpus.missed import EntityTokens
-    from ...corpus.scored import ScoredCorpus
-    from ...pipe.component import Calibrator
-
-
-def entity_tokens(pipe: Calibrator, done: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """The tokens of the gold examples as to entities. RAISES C308: the pipe gives no P(O)."""
-    from ...corpus.missed import EntityTokens
-    from ...doc.annotations import get_annotation
-    from ...doc.gold import gold_entities
-    from ...types import OUTSIDE
-
-    labels = pipe.lookup.labels()
-    if OUTSIDE not in labels or not pipe.source.distributions:
-        raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
-    annotation = get_annotation(pipe.fit_info.layer)
-    return EntityTokens.of(corpus, labels, annotation.prefixed, pipe.threshold, gold_entities(done, annotation))
 
 
 def find_recall(

@@ -1,0 +1,42 @@
+"""What fitted pipes say of gold, counted: what `evaluate` shows, and `collect --judge` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import calib_error
+from ...pipe.loading import check_readable
+from .gold import check_scored
+from .run import Run
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ...pipe.component import Calibrator
+    from ...statistics.judged import JudgedStatistics
+
+
+def judge(
+    run: Run, nlp: Language, pipes: Sequence[Calibrator], shard: str | None = None, what: str = "Evaluating"
+) -> list[JudgedStatistics]:
+    """The statistics of each pipe on the gold data of a run.
+
+    shard (str | None): See `judged_statistics`. what (str): Beside the progress bar.
+    RAISES C021, C069, C120: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
+    """
+    from ...doc.annotations import plain_name
+    from ...pipe.event import event_pipes
+    from ...pipe.judging import judged_statistics
+
+    if len(pipes) == 1:
+        check_readable(nlp, pipes[0])
+    asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
+    also = [one.name for several in asked for one in several]
+    done = run.annotate(nlp, pipes, what=what, also=also)
+    found = [judged_statistics(pipe, events, done, shard) for pipe, events in zip(pipes, asked, strict=True)]
+    if not any(one.tokens.total for one in found):
+        check_scored(nlp, pipes[0], done)
+        component = pipes[0].source.component or "the source"
+        raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
+    return found
