@@ -11,8 +11,9 @@ import numpy as np
 from ..errors import calib_error
 from ..types import ROUNDING, Floats
 
-# Units whose distribution is made one unit after the other, before such blocks are joined.
-_BLOCK = 64
+# Units whose distribution is made one unit after the other, before such blocks are joined; and blocks that are made together (a power of 2, so that
+# the same ones are joined whatever it is).
+_BLOCK, _TOGETHER = 64, 1 << 10
 # What the ends of a distribution hold less than this of is left out: the rounding of the sums is larger.
 _NOTHING = 1e-18
 
@@ -75,12 +76,17 @@ def independent(chances: Any) -> Counted:
         raise calib_error("C390")
     sure = int((given == 1).sum())
     open_ = np.sort(given[(given > 0) & (given < 1)])  # equal ones together: the ends of a block hold nothing sooner
-    parts = _blocks(open_)
+    size = _BLOCK * _TOGETHER
+    found = _joined([_joined(_blocks(open_[at : at + size])) for at in range(0, max(1, len(open_)), size)])
+    return Counted(found.first + sure, found.chances / found.chances.sum())
+
+
+def _joined(parts: list[Counted]) -> Counted:
+    """The sum of independent numbers; neighbours are added first."""
     while len(parts) > 1:
         joined = [added(one, other) for one, other in zip(parts[::2], parts[1::2], strict=False)]
         parts = joined + parts[len(joined) * 2 :]
-    found = parts[0]
-    return Counted(found.first + sure, found.chances / found.chances.sum())
+    return parts[0]
 
 
 def _blocks(chances: Floats) -> list[Counted]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from spacy_calib import CalibError
+from spacy_calib.counts import distribution
 from spacy_calib.counts.distribution import Counted, added, drawn, independent, mixed
 
 CHANCES = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), max_size=9)
@@ -42,6 +43,15 @@ def test_mean_and_variance_of_many_units():
     assert found.mean == pytest.approx(chances.sum())
     assert found.variance == pytest.approx((chances * (1 - chances)).sum(), rel=1e-6)
     assert len(found.chances) < 2000  # the ends hold nothing
+
+
+@pytest.mark.parametrize("n", [1, 64 * 2, 64 * 4 + 1, 64 * 11 + 3])
+def test_blocks_made_some_after_the_others_give_the_same_to_the_bit(n, monkeypatch):
+    chances = np.random.default_rng(n).random(n)
+    wanted = independent(chances)
+    for together in (1, 2, 8):
+        monkeypatch.setattr(distribution, "_TOGETHER", together)
+        assert independent(chances).chances.tobytes() == wanted.chances.tobytes()
 
 
 def test_no_units_and_sure_ones():

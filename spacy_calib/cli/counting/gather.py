@@ -85,13 +85,13 @@ class Answered:
         from ...doc.queries.base import DOCUMENTS
 
         n_docs = len(sizes)
-        documents = np.concatenate([np.zeros(0, dtype=np.intp), *answers.documents])
-        raw, calibrated = (np.concatenate([np.zeros(0), *parts]) for parts in (answers.raw, answers.calibrated))
+        documents, raw, calibrated = answers.take()
         numbers = np.array(answers.numbers, dtype=np.intp)
         found = np.bincount(numbers, np.array(answers.found), minlength=n_docs).astype(np.intp)
-        units = Units(
-            documents, np.clip(raw, 0.0, 1.0), np.clip(calibrated, 0.0, 1.0), found, answers.sizes_of(query, calibrated, sizes)
-        )
+        sizes_of_units = answers.sizes_of(query, calibrated, sizes)
+        for chances in (raw, calibrated):
+            np.clip(chances, 0.0, 1.0, out=chances)
+        units = Units(documents, raw, calibrated, found, sizes_of_units)
         if query.unit == DOCUMENTS:
             units = units.by_document()
         return cls(query, units, answers.draws)
@@ -200,7 +200,7 @@ class Answers:
     def add(self, answers: Sequence[tuple[int, Answer]]) -> None:
         """(number of the document, what was answered) of more Docs."""
         numbers = [number for number, _ in answers]
-        self.documents.append(np.repeat(numbers, [len(one.raw) for _, one in answers]).astype(np.intp))
+        self.documents.append(np.repeat(numbers, [len(one.raw) for _, one in answers]).astype(np.int32))
         for name in ("raw", "calibrated"):
             getattr(self, name).append(np.concatenate([np.zeros(0), *(getattr(one, name) for _, one in answers)]))
         self.numbers.extend(numbers)
@@ -211,6 +211,14 @@ class Answers:
                 self.draws = [] if self.draws is None else self.draws
                 if one.draws.any():
                     self.draws.append((number, drawn(one.draws)))
+
+    def take(self) -> tuple[Ints, Floats, Floats]:
+        """(document, raw, calibrated) of all units, which are given away."""
+        given = ((self.documents, np.int32), (self.raw, np.float64), (self.calibrated, np.float64))
+        documents, raw, calibrated = (np.concatenate([np.zeros(0, dtype=dtype), *parts]) for parts, dtype in given)
+        for parts, _ in given:
+            parts.clear()
+        return documents, raw, calibrated
 
     def sizes_of(self, query: Query, calibrated: Floats, sizes: Floats) -> Floats | None:
         """Tokens of each document, among which are such of a label that have no score of it; of entities as many fewer as these have tokens.
