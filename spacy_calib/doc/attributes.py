@@ -23,7 +23,7 @@ from ..types import Floats, Ints
 from .annotations import get_annotation, plain_name
 from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
 from .names import check_attr
-from .rows import SpanValues, TokenValues, claimed_rows, document_block, find_row, find_span, held_spans
+from .rows import SpanKey, SpanValues, TokenValues, claimed_rows, document_block, find_row, find_span, held_spans
 
 if TYPE_CHECKING:
     from .sampling import Draws
@@ -99,10 +99,12 @@ def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
     """What the pipe wrote of a span that stood on the Doc when it ran; None for any other span, and where the text there is another by now."""
-    if not len(span):
-        return None
-    key = (span.start_char, span.end_char, span.label_)
-    found = find_span(span.doc.user_data, attr, key, get_string_id(span.text))
+    return chosen_span(span.doc, attr, (span.start_char, span.end_char, span.label_), span.text) if len(span) else None
+
+
+def chosen_span(doc: Doc, attr: str, key: SpanKey, text: str) -> SpanValues | None:
+    """The same by where the span stands and what its text is."""
+    found = find_span(doc.user_data, attr, key, text)
     return found if found is not None and found.chosen else None
 
 

@@ -104,18 +104,19 @@ def _is_sound(block: Block) -> bool:
     RAISES C001, and whatever the map in an annotation's name says of itself: there is no such annotation.
     """
     get_annotation(block["layer"])
-    indptr, tags = block["indptr"], block["tags"]
-    size = {"token": len(indptr) - 1, "entry": int(indptr[-1])}
-    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any() or not all(type(tag) is str for tag in tags):
+    bounds, tags = block["indptr"].tolist(), block["tags"]
+    size = {"token": len(bounds) - 1, "entry": bounds[-1]}
+    if bounds[0] != 0 or bounds != sorted(bounds) or not {*map(type, tags)} <= {str}:
         return False
-    for name in block:
+    for name, column in block.items():
         kind, of = _COLUMNS.get(name, ("", ""))
-        if kind and (block[name].dtype.kind != kind or block[name].shape != (size[of],)):
+        if kind and (column.dtype.kind != kind or column.shape != (size[of],)):
             return False
-    extra = block.get("extra", {})
-    n_extra = {len(extra["row"]), len(extra["tags"]), len(extra["raw"]), len(extra["calibrated"])} if extra else {0}
-    scores = np.concatenate([part[name] for part in (block, extra) for name in _SCORES if name in part])
-    in_range = scores.min(initial=0.0) >= 0 and scores.max(initial=0.0) <= 1 + ROUNDING
-    named = not size["entry"] or int(block["tag"].max()) < len(tags)
+    scored = [name for name in _SCORES if name in block]
+    extra = block.get("extra") or {}
+    n_extra = {len(extra[name]) for name in ("row", "tags", *scored)} if extra else {0}
+    scores = np.concatenate([part[name] for part in (block, extra) if part for name in scored])
+    in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
+    named = not size["entry"] or int(np.maximum.reduce(block["tag"])) < len(tags)
     whole = block.keys() >= _ALWAYS and ("in_set" in block) == ("out_of_reach" in block) and len(n_extra) == 1
     return whole and in_range and named

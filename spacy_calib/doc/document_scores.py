@@ -7,15 +7,15 @@ from spacy.tokens import Doc
 from .rows import ParsedBlock, TokenValues, document_block
 
 
-def _of_document(doc: Doc, attr: str) -> ParsedBlock | None:
-    """What a pipe wrote of a Doc as a whole."""
+def block_of_document(doc: Doc, attr: str) -> ParsedBlock | None:
+    """What a pipe wrote of a Doc as a whole; its one row is 0. None without values."""
     block = document_block(doc, attr)
     return None if block is None else ParsedBlock(0, block)
 
 
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
     """The values of the category that the Doc has in `doc.cats` now, the likeliest one: None where that has no value (see `token_values`)."""
-    parsed = _of_document(doc, attr)
+    parsed = block_of_document(doc, attr)
     label = "" if parsed is None else parsed.annotation.label_at(doc, 0)
     return parsed.values_of(0, label) if parsed is not None and label else None
 
@@ -40,13 +40,13 @@ def doc_interval(doc: Doc, attr: str) -> tuple[float, float] | None:
 
 def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
     """Doc._.<attr>_cats: category -> calibrated probability, highest first, those above the threshold; None without values."""
-    parsed = _of_document(doc, attr)
+    parsed = block_of_document(doc, attr)
     return None if parsed is None else parsed.scores_of(0)
 
 
 def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
     """Doc._.<attr>_cats_raw: the same before calibration, in the same order."""
-    parsed = _of_document(doc, attr)
+    parsed = block_of_document(doc, attr)
     return None if parsed is None else parsed.raw_of(0)
 
 
@@ -54,7 +54,7 @@ def doc_accept(doc: Doc, attr: str) -> bool | None:
     """Doc._.<attr>_accept: whether the category that the Doc had when the pipe ran, and has still, reaches its cut-off (`spacy calib threshold`); None
     where the pipe has no cut-offs.
     """
-    parsed = _of_document(doc, attr)
+    parsed = block_of_document(doc, attr)
     if parsed is None or parsed.accept is None or parsed.accept[0] < 0:
         return None
     return bool(parsed.accept[0]) if parsed.carries(0, parsed.annotation.label_at(doc, 0)) else None
@@ -62,5 +62,5 @@ def doc_accept(doc: Doc, attr: str) -> bool | None:
 
 def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
     """Doc._.<attr>_set: the categories that hold the right one with the probability that the pipe's `sets` promise; see `token_set`."""
-    parsed = _of_document(doc, attr)
+    parsed = block_of_document(doc, attr)
     return None if parsed is None else parsed.set_of(0)

@@ -56,12 +56,12 @@ def parse_spans(held: Block | None, start: int) -> dict[SpanKey, SpanValues]:
     return dict(zip(keys, map(SpanValues, *columns), strict=True))
 
 
-def find_span(user_data: UserData, attr: str, key: SpanKey, text: int) -> SpanValues | None:
+def find_span(user_data: UserData, attr: str, key: SpanKey, text: str) -> SpanValues | None:
     """What the blocks hold of a span that stands on the Doc; None where none holds it or more than one claims it."""
     claim = None
     for _, _, spans in _held_in(user_data, attr).blocks:
         values = spans.get(key)
-        if values is not None and values.text == text:
+        if values is not None and values.text == get_string_id(text):
             if claim is not None:
                 return None
             claim = values
@@ -92,16 +92,15 @@ class TokenValues(NamedTuple):
     interval: LowHigh | None
 
 
-def _intervals(held: Block) -> list[LowHigh] | None:
-    return list(zip(held["low"].tolist(), held["high"].tolist(), strict=True)) if "low" in held else None
-
-
 class ParsedBlock:
-    """The units of a block as Python lists, which are several times as fast as arrays to read one item from."""
+    """The units of a block as Python lists, which are several times as fast as arrays to read one item from.
+
+    label, raw, calibrated, low, high: Of each entry; behind those of the rows (see `indptr`) stand the labels below the threshold, see `below`.
+    """
 
     __slots__ = (
-        "accept", "annotation", "calibrated", "carried", "extra", "flag", "in_set", "indptr", "intervals", "orth", "out_of_reach", "raw", "row_of_start",
-        "tag", "tags",
+        "accept", "annotation", "below", "calibrated", "carried", "flag", "high", "in_set", "indptr", "label", "low", "orth", "out_of_reach", "raw",
+        "row_of_start",
     )  # fmt: skip
 
     def __init__(self, start: int, block: Block):
@@ -111,22 +110,27 @@ class ParsedBlock:
         self.orth: list[int] = block["orth"].tolist()
         self.carried: Any = block.get("carried")  # an array: seldom asked
         self.indptr: list[int] = block["indptr"].tolist()
-        self.tag: list[int] = block["tag"].tolist()
-        self.tags: list[str] = list(block["tags"])
+        self.label: list[str] = [*map(block["tags"].__getitem__, block["tag"].tolist())]
         self.raw: list[float] = block["raw"].tolist()
         self.calibrated: list[float] = block["calibrated"].tolist()
-        self.intervals = _intervals(block)
+        self.low: list[float] | None = block["low"].tolist() if "low" in block else None
+        self.high: list[float] | None = block["high"].tolist() if "low" in block else None
         self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
+        self.out_of_reach: list[bool] | None = block["out_of_reach"].tolist() if "in_set" in block else None
         self.accept: list[int] | None = block["accept"].tolist() if "accept" in block else None
         self.flag: list[int] | None = block["flag"].tolist() if "flag" in block else None
-        self.out_of_reach: list[bool] = block["out_of_reach"].tolist() if "in_set" in block else []
-        # Row -> label, raw, calibrated, interval of a label below the threshold.
-        self.extra: dict[int, tuple[str, float, float, LowHigh | None]] = {}
-        extra = block.get("extra")
-        if extra is not None:
-            intervals: Sequence[LowHigh | None] = _intervals(extra) or [None] * len(extra["tags"])
-            columns = (extra["row"].tolist(), extra["tags"], extra["raw"].tolist(), extra["calibrated"].tolist(), intervals)
-            self.extra = {row: values for row, *values in zip(*columns, strict=True)}  # type: ignore[misc]
+        # Row -> the entry of a label below the threshold.
+        self.below: dict[int, int] = {}
+        if block.get("extra"):
+            self._add_below(block["extra"])
+
+    def _add_below(self, extra: Block) -> None:
+        self.below = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.label))}
+        self.label += extra["tags"]
+        for name in ("raw", "calibrated", "low", "high"):
+            held = getattr(self, name)
+            if held is not None:
+                held += extra[name].tolist()
 
     def stands_at(self, row: int, token: Token) -> bool:
         """Whether a token stands where that of the row stood."""
@@ -136,19 +140,27 @@ class ParsedBlock:
         """Whether this row was written for this label, "" for none."""
         return bool(self.carried[row] == (get_string_id(label) & _LOW_HALF if label else 0))
 
+    def entry_of(self, row: int, label: str) -> int | None:
+        """The entry of this label at this row, None where the block has none for it."""
+        try:
+            return self.label.index(label, self.indptr[row], self.indptr[row + 1])
+        except ValueError:
+            i = self.below.get(row)
+            return i if i is not None and self.label[i] == label else None
+
     def values_of(self, row: int, label: str) -> TokenValues | None:
         """The values of this label at this row, None where the block has none for it."""
-        for i in range(self.indptr[row], self.indptr[row + 1]):
-            if self.tags[self.tag[i]] == label:
-                return TokenValues(self.raw[i], self.calibrated[i], None if self.intervals is None else self.intervals[i])
-        extra = self.extra.get(row)
-        return TokenValues(*extra[1:]) if extra is not None and extra[0] == label else None
+        i = self.entry_of(row, label)
+        if i is None:
+            return None
+        interval = None if self.low is None or self.high is None else (self.low[i], self.high[i])
+        return TokenValues(self.raw[i], self.calibrated[i], interval)
 
     def set_of(self, row: int) -> tuple[str, ...] | None:
         """The labels of the set at this row, highest calibrated score first; None without sets, and where the promise is out of reach."""
-        if self.in_set is None or self.out_of_reach[row]:
+        if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
             return None
-        return tuple(self.tags[self.tag[i]] for i in self._best_first(row) if self.in_set[i])
+        return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])
 
     def _best_first(self, row: int) -> list[int]:
         """The entries of a row by calibrated score, equal ones by raw score."""
@@ -156,11 +168,11 @@ class ParsedBlock:
 
     def scores_of(self, row: int) -> dict[str, float]:
         """Label -> calibrated probability, highest first; equal ones by raw score."""
-        return {self.tags[self.tag[i]]: self.calibrated[i] for i in self._best_first(row)}
+        return {self.label[i]: self.calibrated[i] for i in self._best_first(row)}
 
     def raw_of(self, row: int) -> dict[str, float]:
         """The same before calibration, in the same order."""
-        return {self.tags[self.tag[i]]: self.raw[i] for i in self._best_first(row)}
+        return {self.label[i]: self.raw[i] for i in self._best_first(row)}
 
 
 class _Held:
@@ -185,6 +197,12 @@ class _Held:
             (self.tokens if get_annotation(block["layer"]).unit == TOKEN else self.documents).append((key, block))
         self.parsed: list[ParsedBlock] | None = None
 
+    def parsed_tokens(self) -> list[ParsedBlock]:
+        """The blocks whose rows are tokens."""
+        if self.parsed is None:
+            self.parsed = [ParsedBlock(key[2], block) for key, block in self.tokens]
+        return self.parsed
+
 
 def _held_in(user_data: UserData, attr: str) -> _Held:
     """What is held for this attribute; the last Docs that were read are remembered."""
@@ -205,10 +223,8 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
     """The block and row that belong to a token; None where no block or more than one claims it."""
     doc, i = token.doc, token.i
     held = _held_in(doc.user_data, attr)
-    if held.parsed is None:
-        held.parsed = [ParsedBlock(key[2], block) for key, block in held.tokens]
     start, orth, claim = token.idx, token.orth, None
-    for parsed in held.parsed:
+    for parsed in held.parsed_tokens():
         row = parsed.row_of_start.get(start)
         if row is not None and parsed.orth[row] == orth:
             if claim is not None:
@@ -217,16 +233,27 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
     return claim if claim is not None and _is_own(*claim, token, doc, i) else None
 
 
-def rows_of_tokens(doc: Doc, attr: str) -> list[tuple[ParsedBlock, int] | None]:
-    """`find_row` of every token of a Doc. Where the one block has a row for each token at its place, the tokens need not be asked."""
-    blocks = _held_in(doc.user_data, attr).tokens
-    if len(blocks) == 1 and len(doc):
-        (_, _, start, _), block = blocks[0]
-        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
-        if np.array_equal(block["start"].astype(np.int64) + start, place[:, 0]) and np.array_equal(block["orth"], place[:, 1]):
-            found = find_row(doc[0], attr)
-            return [None if found is None else (found[0], i) for i in range(len(doc))]
-    return [find_row(token, attr) for token in doc]
+# A block, some tokens, and the row of each in it.
+RowsOfTokens = tuple[ParsedBlock, Sequence[int], Sequence[int]]
+
+
+def rows_of_tokens(doc: Doc, attr: str, starts: Sequence[int], orths: Sequence[int]) -> list[RowsOfTokens]:
+    """`find_row` of all tokens of a Doc, for each block that has rows of some; in the order of the first of these. Where the one block has a row for each
+    token at its place, the tokens need not be asked.
+
+    starts, orths: First character and word hash of each token.
+    """
+    blocks = _held_in(doc.user_data, attr).parsed_tokens()
+    if len(blocks) == 1 and blocks[0].orth == orths and list(blocks[0].row_of_start) == starts:
+        return [(blocks[0], range(len(doc)), range(len(doc)))]
+    found: dict[int, tuple[ParsedBlock, list[int], list[int]]] = {}
+    for token in doc:
+        claim = find_row(token, attr)
+        if claim is not None:
+            _, tokens, rows = found.setdefault(id(claim[0]), (claim[0], [], []))
+            tokens.append(token.i)
+            rows.append(claim[1])
+    return list(found.values())
 
 
 def annotations_of(doc: Doc, attr: str) -> list[Annotation]:

@@ -15,10 +15,10 @@ from spacy.tokens import Doc, Span
 from ..errors import calib_error
 from ..pairs.documents import TOKEN
 from .annotations import Annotation
-from .attributes import span_accept, span_right, span_values
+from .attributes import chosen_span
 from .collect import ORIGIN
-from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_set, doc_values
-from .rows import ParsedBlock, TokenValues, annotations_of, rows_of_tokens
+from .document_scores import block_of_document, doc_accept
+from .rows import ParsedBlock, annotations_of, rows_of_tokens
 
 Columns = dict[str, list[Any]]
 
@@ -71,17 +71,36 @@ def score_rows(
         such units or what they are made of; entities are those of `doc.ents`, or of the span group, that the pipe reads.
     RAISES C001: there is no such unit.
     """
-    columns: Columns = {name: [] for name in columns_of_unit(unit)}
-    rows_of = _ROWS[unit]
+    rows = ScoreRows(attr, unit)
     for number, doc in enumerate(docs):
         own_id = doc.user_data.get(ORIGIN, {}).get("id") if ids is None else ids[number]
-        for one in (attr,) if isinstance(attr, str) else attr:
-            rows = rows_of(doc, one)
+        rows.add(doc, own_id, first + number)
+    return rows.columns
+
+
+class ScoreRows:
+    """`score_rows` of one Doc after the other.
+
+    columns (dict): The rows of the Docs so far. RAISES C001: there is no such unit.
+    """
+
+    def __init__(self, attr: str | Sequence[str], unit: str):
+        self.columns: Columns = {name: [] for name in columns_of_unit(unit)}
+        self._attrs = (attr,) if isinstance(attr, str) else tuple(attr)
+        self._rows_of = _ROWS[unit]
+        self._names = _Names()
+
+    def __len__(self) -> int:
+        return len(self.columns["doc"])
+
+    def add(self, doc: Doc, own_id: Any, number: int) -> None:
+        """Add the rows of a Doc. own_id: Its own id, None for none. number (int): Its running number."""
+        for attr in self._attrs:
+            rows = self._rows_of(doc, attr, self._names)
             n = len(rows["start"])
-            rows = {"id": [_as_text(own_id)] * n, "doc": [first + number] * n, "attr": [one] * n, **rows}
-            for name, column in columns.items():
-                column += rows.get(name, [None] * n)
-    return columns
+            rows |= {"id": [_as_text(own_id)] * n, "doc": [number] * n, "attr": [attr] * n}
+            for name, column in self.columns.items():
+                column += rows[name] if name in rows else [None] * n
 
 
 def columns_of_unit(unit: str) -> dict[str, tuple[str, str]]:
@@ -113,69 +132,89 @@ def _as_text(given: Any) -> str | None:
     return given if given is None or isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
 
 
+class _Names:
+    """What hashes stand for: looked up once each, for all Docs of a call."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[int, str | None]] = {}
+
+    def of(self, kind: str, hashes: Sequence[int], name_at: Callable[[int], str]) -> list[str | None]:
+        """The name of each hash, None of 0. kind (str): Of the hashes. name_at (Callable): Place among them -> name."""
+        known = self._known.setdefault(kind, {0: None})
+        for i, key in enumerate(hashes):
+            if key not in known:
+                known[key] = name_at(i) or None
+        return [known[key] for key in hashes]
+
+
 # Tokens
 
 
-def _token_rows(doc: Doc, attr: str) -> Columns:
+def _token_rows(doc: Doc, attr: str, names: _Names) -> Columns:
     if not scores_tokens(doc, attr):
         return {"start": []}
-    held = rows_of_tokens(doc, attr)
-    starts = doc.to_array(["IDX"]).reshape(-1).tolist()
-    texts = [token.text for token in doc]
-    labels, values = _labels_and_values(doc, held)
-    intervals = [(None, None) if one is None or one.interval is None else one.interval for one in values]
+    starts, orths = _places(doc)
+    texts = [text or "" for text in names.of("text", orths, lambda i: doc[i].text)]
     return {
         "start": starts,
         "end": [start + len(text) for start, text in zip(starts, texts, strict=True)],
         "text": texts,
-        "label": labels,
-        "score": [None if one is None else one.calibrated for one in values],
-        "raw": [None if one is None else one.raw for one in values],
-        "low": [low for low, _ in intervals],
-        "high": [high for _, high in intervals],
-        "set": [None if one is None or (found := one[0].set_of(one[1])) is None else list(found) for one in held],
-        "flag": [_flag(one) for one in held],
+        **_values_of_tokens(doc, attr, names, starts, orths),
     }
 
 
-def _labels_and_values(
-    doc: Doc, held: Sequence[tuple[ParsedBlock, int] | None]
-) -> tuple[list[str | None], list[TokenValues | None]]:
-    """The label that each token carries, and what its row says of it."""
-    labels: list[str | None] = [None] * len(doc)
-    for annotation in {found[0].annotation.name: found[0].annotation for found in held if found is not None}.values():
-        for i, label in enumerate(_labels(doc, annotation)):
-            own = held[i]
-            if own is None or own[0].annotation.name == annotation.name:
-                labels[i] = label
-    values = [
-        None if own is None or label is None else own[0].values_of(own[1], label)
-        for own, label in zip(held, labels, strict=True)
-    ]
-    return labels, values
+def _places(doc: Doc) -> tuple[list[int], list[int]]:
+    """First character and word hash of each token."""
+    place: Any = doc.to_array(["IDX", "ORTH"]).reshape(-1, 2)
+    return place[:, 0].tolist(), place[:, 1].tolist()
 
 
-def _labels(doc: Doc, annotation: Annotation) -> list[str | None]:
-    """The label of each token; the annotation is asked once for each distinct one."""
-    names: dict[int, str | None] = {0: None}
-    hashes = annotation.hashes(doc).tolist()
-    for i, key in enumerate(hashes):
-        if key not in names:
-            names[key] = annotation.label_at(doc, i) or None
-    return [names[key] for key in hashes]
+def _values_of_tokens(doc: Doc, attr: str, names: _Names, starts: Sequence[int], orths: Sequence[int]) -> Columns:
+    """The label that each token carries, and what its row says; see `rows_of_tokens`."""
+    found = rows_of_tokens(doc, attr, starts, orths)
+    annotations = {block.annotation.name: block.annotation for block, _, _ in found}
+    labels = {name: _labels(doc, annotation, names) for name, annotation in annotations.items()}
+    # A token without a row has the label of any annotation.
+    columns: Columns = {"label": [*labels.values()][-1] if labels else [None] * len(doc)}
+    for block, tokens, rows in found:
+        own = labels[block.annotation.name]
+        values = _values_of_rows(block, rows, [own[i] for i in tokens])
+        if len(tokens) < len(doc):
+            values = {name: _put(columns.get(name, [None] * len(doc)), tokens, column) for name, column in values.items()}
+        columns |= values
+    return columns
 
 
-def _flag(found: tuple[ParsedBlock, int] | None) -> bool | None:
-    flag = -1 if found is None or found[0].flag is None else found[0].flag[found[1]]
-    return None if flag < 0 else bool(flag)
+def _put(column: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """The column with other values at some places."""
+    changed = dict(zip(places, values, strict=True))
+    return [changed.get(i, value) for i, value in enumerate(column)]
+
+
+def _labels(doc: Doc, annotation: Annotation, names: _Names) -> list[str | None]:
+    return names.of(annotation.name, annotation.hashes(doc).tolist(), lambda i: annotation.label_at(doc, i))
+
+
+def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | None]) -> Columns:
+    """What a block says of some of its rows, whose tokens carry these labels."""
+    entries = [None if label is None else block.entry_of(row, label) for row, label in zip(rows, labels, strict=True)]
+    scores = {"score": block.calibrated, "raw": block.raw, "low": block.low, "high": block.high}
+    columns: Columns = {
+        name: [None if i is None else held[i] for i in entries] for name, held in scores.items() if held is not None
+    }
+    if block.in_set is not None:
+        columns["set"] = [None if (found := block.set_of(row)) is None else list(found) for row in rows]
+    if block.flag is not None:
+        columns["flag"] = [None if block.flag[row] < 0 else bool(block.flag[row]) for row in rows]
+    return {"label": labels, **columns}
 
 
 # Entities and sentences
 
 
-def _entity_rows(doc: Doc, attr: str) -> Columns:
+def _entity_rows(doc: Doc, attr: str, names: _Names) -> Columns:
     spans = [span for annotation in annotations_of(doc, attr) for span in _entities_on(doc, annotation)]
-    return _span_rows(spans, attr)
+    return _span_rows(doc, spans, attr)
 
 
 def _entities_on(doc: Doc, annotation: Annotation) -> Sequence[Span]:
@@ -183,27 +222,30 @@ def _entities_on(doc: Doc, annotation: Annotation) -> Sequence[Span]:
     return annotation.spans_on(doc) if annotation.span_words[0] != "sentence" else ()
 
 
-def _span_rows(spans: Sequence[Span], attr: str) -> Columns:
-    values = [span_values(span, attr) for span in spans]
+def _span_rows(doc: Doc, spans: Sequence[Span], attr: str) -> Columns:
+    keys = [(span.start_char, span.end_char, span.label_) for span in spans]
+    texts = [span.text for span in spans]
+    values = [chosen_span(doc, attr, key, held) for key, held in zip(keys, texts, strict=True)]
+    right = [chosen_span(doc, f"{attr}_right", key, held) for key, held in zip(keys, texts, strict=True)]
     return {
-        "start": [span.start_char for span in spans],
-        "end": [span.end_char for span in spans],
-        "text": [span.text for span in spans],
-        "label": [span.label_ or None for span in spans],
+        "start": [start for start, _, _ in keys],
+        "end": [end for _, end, _ in keys],
+        "text": texts,
+        "label": [label or None for _, _, label in keys],
         "score": [None if one is None else one.calibrated for one in values],
         "raw": [None if one is None else one.raw for one in values],
-        "accept": [span_accept(span, attr) for span in spans],
-        "right": [span_right(span, attr) for span in spans],
+        "accept": [None if one is None or one.accept < 0 else bool(one.accept) for one in values],
+        "right": [None if one is None else one.calibrated for one in right],
     }
 
 
-def _sentence_rows(doc: Doc, attr: str) -> Columns:
+def _sentence_rows(doc: Doc, attr: str, names: _Names) -> Columns:
     """A text without sentences is one."""
     if not len(doc) or not scores_tokens(doc, attr):
         return {"start": []}
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-    scores = _token_scores(doc, attr)
-    return {**_span_rows(spans, attr), **_of_tokens([scores[span.start : span.end] for span in spans])}
+    scores = _token_scores(doc, attr, names)
+    return {**_span_rows(doc, spans, attr), **_of_tokens([scores[span.start : span.end] for span in spans])}
 
 
 def scores_tokens(doc: Doc, attr: str) -> bool:
@@ -212,9 +254,8 @@ def scores_tokens(doc: Doc, attr: str) -> bool:
     return not found or any(annotation.unit == TOKEN for annotation in found)
 
 
-def _token_scores(doc: Doc, attr: str) -> list[float | None]:
-    values = _labels_and_values(doc, rows_of_tokens(doc, attr))[1]
-    return [None if one is None else one.calibrated for one in values]
+def _token_scores(doc: Doc, attr: str, names: _Names) -> Sequence[float | None]:
+    return _values_of_tokens(doc, attr, names, *_places(doc)).get("score", [None] * len(doc))
 
 
 def _of_tokens(scores: Sequence[Sequence[float | None]]) -> Columns:
@@ -230,42 +271,38 @@ def _of_tokens(scores: Sequence[Sequence[float | None]]) -> Columns:
 # Documents
 
 
-def _document_rows(doc: Doc, attr: str) -> Columns:
-    values = doc_values(doc, attr)
-    low, high = (None, None) if values is None or values.interval is None else values.interval
-    found = doc_set(doc, attr)
+def _document_rows(doc: Doc, attr: str, names: _Names) -> Columns:
+    text = doc.text
     return {
         "start": [0],
-        "end": [len(doc.text)],
-        "text": [doc.text],
-        "label": [_category(doc, attr)],
-        "score": [None if values is None else values.calibrated],
-        "raw": [None if values is None else values.raw],
-        "low": [low],
-        "high": [high],
-        "set": [None if found is None else list(found)],
+        "end": [len(text)],
+        "text": [text],
+        **_of_tokens([_token_scores(doc, attr, names)]),
+        **_values_of_document(doc, attr),
+    }
+
+
+def _values_of_document(doc: Doc, attr: str) -> Columns:
+    """What the pipe says of the Doc as a whole; its label, the likeliest of `doc.cats`, stands there without scores too."""
+    block = block_of_document(doc, attr)
+    if block is None:
+        return {"label": [_category(doc, attr)]}
+    raw = block.raw_of(0)
+    return {
+        **_values_of_rows(block, [0], [block.annotation.label_at(doc, 0) or None]),
         "accept": [doc_accept(doc, attr)],
-        "cats": [_categories(doc, attr)],
-        **_of_tokens([_token_scores(doc, attr)]),
+        "cats": [[{"label": label, "score": score, "raw": raw[label]} for label, score in block.scores_of(0).items()]],
     }
 
 
 def _category(doc: Doc, attr: str) -> str | None:
-    """The likeliest of `doc.cats`, where the pipe scores categories."""
     for annotation in annotations_of(doc, attr):
         if annotation.unit != TOKEN:
             return annotation.label_at(doc, 0) or None
     return None
 
 
-def _categories(doc: Doc, attr: str) -> list[dict[str, Any]] | None:
-    scores, raw = doc_cats(doc, attr), doc_cats_raw(doc, attr)
-    if scores is None or raw is None:
-        return None
-    return [{"label": label, "score": score, "raw": raw[label]} for label, score in scores.items()]
-
-
-_ROWS: dict[str, Callable[[Doc, str], Columns]] = {
+_ROWS: dict[str, Callable[[Doc, str, _Names], Columns]] = {
     "token": _token_rows,
     "entity": _entity_rows,
     "sentence": _sentence_rows,

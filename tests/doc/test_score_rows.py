@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 import spacy_calib  # noqa: F401
 from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.collect import ORIGIN
 from spacy_calib.doc.score_rows import COLUMNS, UNITS, score_rows, score_schema
 from spacy_calib.errors import CalibError
-from tests.conftest import examples_for
+from tests.categories import category_docs, fitted_categorizer
+from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
+from tests.conftest import examples_for, revive, run_upstream
 
 
 @pytest.fixture
@@ -103,3 +106,90 @@ def test_rows_fit_the_schema(docs, unit):
 def test_another_unit_is_refused(docs):
     with pytest.raises(CalibError, match="unit must be one of token, entity, sentence, document, but 'word' was given"):
         score_rows(docs, "calib", "word")
+
+
+# Whatever became of the Docs: what stands in the rows is what the attributes say.
+
+
+def attributes_of(one, unit):
+    """What the attributes of a token, span or Doc say, by column."""
+
+    def said(name):
+        return getattr(one._, f"calib_{name}", None)
+
+    held = {name: said(name) for name in ("score", "raw", "accept", "right", "flag")}
+    held["low"], held["high"] = said("interval") or (None, None)
+    held["set"] = None if said("set") is None else list(said("set"))
+    cats, raw = said("cats"), said("cats_raw")
+    held["cats"] = cats and [{"label": label, "score": cats[label], "raw": raw[label]} for label in cats]
+    return {name: value for name, value in held.items() if name in COLUMNS[unit]}
+
+
+def units_on(doc, unit):
+    if unit == "sentence":
+        return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] * min(1, len(doc))
+    return {"token": list(doc), "entity": doc.ents, "document": [doc]}[unit]
+
+
+def changed(docs):
+    """Docs as they came, joined, cut, read from bytes; then with other labels, and with words that became one."""
+    yield docs
+    yield [Doc.from_docs(docs[:3]), *docs[3:]]
+    yield [doc[1:].as_doc(copy_user_data=True) for doc in docs]
+    yield [Doc(doc.vocab).from_bytes(doc.to_bytes()) for doc in docs]
+    yield [Doc(docs[0].vocab, words=["a", "dog"]), Doc(docs[0].vocab)]
+    for doc in docs:
+        doc[1].tag_, doc[2].tag_ = "", "DET"
+        doc.cats = {name: 1 - value for name, value in doc.cats.items()}
+        doc.ents = [Span(doc, ent.start, ent.end, "PER") for ent in doc.ents]
+    yield [*docs, Doc.from_docs([docs[0], docs[0]])]
+    for doc in docs:
+        with doc.retokenize() as retokenizer:
+            retokenizer.merge(doc[0:2])
+    yield docs
+
+
+def scored_tags(trained_bytes):
+    nlp = revive(trained_bytes)
+    sets = {"@calib_sets": "spacy-calib.ConformalSets.v1"}
+    calib = nlp.add_pipe("calib", after="tagger", config={"intervals": True, "sets": sets, "threshold": 0.1})
+    with nlp.select_pipes(disable=["calib"]):
+        calib.fit(run_upstream(nlp, examples_for(nlp, 80, seed=2)))
+    return [example.predicted for example in run_upstream(nlp, examples_for(nlp, 8, 5))]
+
+
+def scored_entities(trained_bytes):
+    nlp = revive_recognizer("ner")
+    nlp.add_pipe("sentencizer", first=True)
+    gold = entity_docs(40, 22, nlp.vocab)
+    examples = [Example(doc, ref) for doc, ref in zip(nlp.pipe(bare_docs(nlp, gold)), gold, strict=True)]
+    source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}
+    nlp.add_pipe("calib", config={"source": source}).fit(examples)
+    return list(nlp.pipe(bare_docs(nlp, entity_docs(8, 23, nlp.vocab))))
+
+
+def scored_categories(trained_bytes):
+    nlp = fitted_categorizer(intervals=True, sets={"@calib_sets": "spacy-calib.ConformalSets.v1"})
+    return list(nlp.pipe(bare_docs(nlp, category_docs(8, 41, vocab=nlp.vocab))))
+
+
+@pytest.mark.parametrize(
+    ("scored", "units"),
+    [(scored_tags, UNITS), (scored_entities, UNITS), (scored_categories, ["document"])],
+    ids=["tags", "entities", "categories"],
+)
+def test_rows_are_what_the_attributes_say(scored, units, trained_bytes):
+    filled = set()
+    for docs in changed(scored(trained_bytes)):
+        for unit in units:
+            held = rows(score_rows(docs, "calib", unit))
+            wanted = [
+                attributes_of(one, unit)
+                for doc in docs
+                for one in units_on(doc, unit)
+                if scored is not scored_tags or unit != "entity"
+            ]
+            assert [{name: row[name] for name in said} for row, said in zip(held, wanted, strict=True)] == wanted
+            filled |= {name for row in held for name, value in row.items() if value is not None}
+    assert {"score", "raw"} <= filled
+    assert ({"low", "high", "set"} <= filled) == (scored is not scored_entities)

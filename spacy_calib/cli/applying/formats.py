@@ -45,20 +45,18 @@ class RowWriter:
 
     def _chunks(self, docs: Iterable[ScoredDoc]) -> Iterator[Chunk]:
         """The rows, many at a time; the first chunk has none, so that a file without rows has its columns too."""
-        from ...doc.score_rows import columns_of_unit, score_rows
+        from ...doc.score_rows import ScoreRows
 
-        names = columns_of_unit(self.unit)
-        yield {name: [] for name in names}
-        held: dict[str, list[Any]] = {name: [] for name in names}
+        held = ScoreRows(self.attrs, self.unit)
+        yield {name: [] for name in held.columns}
         for doc, row in docs:
-            for name, values in score_rows([doc], self.attrs, self.unit, ids=[row.id], first=row.number).items():
-                held[name] += values
-            if len(held["doc"]) >= _ROWS:
-                self.written += len(held["doc"])
-                yield {**held}
-                held = {name: [] for name in names}
-        self.written += len(held["doc"])
-        yield {**held}
+            held.add(doc, row.id, row.number)
+            if len(held) >= _ROWS:
+                self.written += len(held)
+                yield {**held.columns}
+                held = ScoreRows(self.attrs, self.unit)
+        self.written += len(held)
+        yield {**held.columns}
 
     def _docbin(self, docs: Iterable[ScoredDoc]) -> bytes:
         from spacy.tokens import DocBin
