@@ -11,7 +11,6 @@ import numpy as np
 from spacy.training import Example
 
 from ..calibration.recall_cutoffs import RecallCutoffs
-from ..corpus.missed import EntityTokens
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import get_annotation, plain_name
 from ..doc.reading import document_of
@@ -42,7 +41,7 @@ def judged_statistics(
     """
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
     corpus = corpus_of(examples, pipe.attr, labels)
-    digests, units = _numbered(corpus) if shard is None else _digested(examples)
+    digests, units = _documents(examples, named=shard is not None)
     watch = TextWatch(get_annotation(pipe.fit_info.layer))
     for _ in watch.over(examples):
         pass
@@ -58,7 +57,7 @@ def judged_statistics(
         None if pipe.learned.seen is None else pipe.learned.seen.sums_of(watch.units()),
         _accepted(corpus.spans),
         tuple(count_event(one, examples, digests) for one in events),
-        None if cutoffs is None else _flags(entity_tokens(pipe, examples, corpus), cutoffs, digests),
+        None if cutoffs is None else _flags(pipe, examples, corpus, cutoffs, digests),
     )
     content = blake2b(digest_size=16)
     for array in (digests, corpus.doc_documents, *found.arrays().values()):
@@ -66,24 +65,24 @@ def judged_statistics(
     return replace(found, shards=(Shard(shard or "", content.hexdigest(), len(np.unique(digests))),))
 
 
-def _numbered(corpus: ScoredCorpus) -> tuple[Digests, frozenset[str]]:
-    """(the number of each document in the place of a digest, what they are)."""
-    return np.arange(corpus.n_documents, dtype=np.uint64), frozenset({corpus.unit})
-
-
-def _digested(examples: Iterable[Example]) -> tuple[Digests, frozenset[str]]:
-    """(the digest of each document, in the order in which they are met; what they are)."""
+def _documents(examples: Iterable[Example], named: bool) -> tuple[Digests, frozenset[str]]:
+    """(the digest of each document in the order in which they are met, what they are). named (bool): False takes its number in the place of a digest."""
     numbers = DocumentNumbers()
     digests: list[int] = []
     for example in examples:
         document = document_of(example)
-        if numbers.number(document) == len(digests):
-            digests.append(document_digest(document, example.reference))
+        number = numbers.number(document)
+        if number == len(digests):
+            digests.append(document_digest(document, example.reference) if named else number)
     return np.array(digests, dtype=np.uint64), numbers.units
 
 
-def _flags(tokens: EntityTokens, cutoffs: RecallCutoffs, digests: Digests) -> FlagCounts:
-    return FlagCounts.of(tokens.caught(cutoffs), list(cutoffs.values), digests)
+def _flags(
+    pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, cutoffs: RecallCutoffs, digests: Digests
+) -> FlagCounts:
+    """What the cut-offs find, nothing where the pipe said nothing."""
+    caught = entity_tokens(pipe, examples, corpus).caught(cutoffs) if len(corpus) else {}
+    return FlagCounts.of(caught, list(cutoffs.values), digests)
 
 
 def about_pipe(pipe: Calibrator, events: Sequence[EventPipe]) -> dict[str, Any]:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_calib.pairs.documents import DOC, DOCUMENT, SENTENCE, TEXT, DocumentNumbers, SourceDocument, by_unit, counted
+from spacy_calib.pairs.documents import (
+    DOC,
+    DOCUMENT,
+    SENTENCE,
+    TEXT,
+    DocumentNumbers,
+    SourceDocument,
+    block_of,
+    by_unit,
+    counted,
+)
 
 
 def test_parts_of_one_document_have_one_number_wherever_they_stand():
@@ -33,6 +43,7 @@ def test_the_unit_is_named_by_what_is_known(units, named):
 
 
 def test_words_for_tables():
+    assert block_of("Doc of the file") == "block of Docs of the file"
     assert by_unit(DOCUMENT, 2077) == "by document (2,077)"
     assert [counted(DOC, 1), counted(DOC, 1208), counted(SENTENCE, 2)] == [
         "1 Doc of the file",

@@ -11,6 +11,7 @@ from spacy_calib.metrics.proper import PROPER, brier, log_loss
 from spacy_calib.metrics.smooth_error import SmoothCalibrationError
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pairs.documents import by_unit
 from spacy_calib.statistics.cells import PairCells
 from spacy_calib.statistics.figures import raw_figures, table_of_counts
 from spacy_calib.statistics.tables import JudgedCounts, PairCounts
@@ -75,6 +76,16 @@ def test_a_metric_that_takes_no_weights_says_why_it_is_none(monkeypatch):
     assert found["scores"]["n"]["raw"] is None
     assert "takes no weights" in found["scores"]["n"]["reason"]
     assert found["scores"]["brier"]["raw"] is not None
+
+
+def test_blocks_of_documents_are_called_so(monkeypatch):
+    pairs, calibrated, documents = judged_pairs()
+    few = counted(pairs, calibrated, documents, np.arange(400), 200)
+    monkeypatch.setattr("spacy_calib.statistics.blocks.MOST_BLOCKS", 10)
+    blocks = counted(pairs, calibrated, documents, np.arange(400), 200)
+    by, of_blocks = (table_of_counts(counts, GROUPS, 4)["by"] for counts in (few, blocks))
+    assert (by, of_blocks) == ({"unit": "document", "n": 40}, {"unit": "block of documents", "n": 10})
+    assert by_unit(**of_blocks) == "by block of documents (10)"
 
 
 def test_a_table_of_no_pairs_says_nothing():
