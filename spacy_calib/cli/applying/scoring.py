@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
+from ..shared.workers import watched
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -74,4 +75,5 @@ def scored(nlp: Language, rows: Iterable[Row], batch_size: int | None, n_process
 
     # What goes with a text is sent to the worker and back: not the text once more.
     items = ((row.text, row._replace(text=None)) for row in rows if row.text is not None)
-    return pipe_in_zones(nlp, items, batch_size=batch_size, n_process=n_process)
+    with watched(n_process):
+        yield from pipe_in_zones(nlp, items, batch_size=batch_size, n_process=n_process)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
+from .workers import watched
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -111,7 +112,7 @@ def progress(what: str, silent: bool, total: int | None = None) -> tqdm:
 
 def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, kept = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)):
+    with nlp.select_pipes(enable=list(names)), watched(n_process):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
         for example, doc in zip(kept, docs, strict=True):
             example.predicted = doc

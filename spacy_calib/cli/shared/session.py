@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from ...corpus.visible import visible
 from ...errors import calib_error
 from .screen import user_errors
+from .workers import end_workers
 
 # As shells tell of a process that a signal ended.
 _ENDED_BY = 128
@@ -40,7 +41,7 @@ def session() -> Iterator[None]:
     """The context in which a command runs. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe (`| head`) ends it
     quietly.
     """
-    with _sigterm_ends(), _visible_warnings(), user_errors():
+    with _signals_end(), _visible_warnings(), user_errors():
         guarded = GuardedOutput(sys.stdout)
         with contextlib.redirect_stdout(guarded):
             try:
@@ -115,26 +116,36 @@ def _encodable(text: str, encoding: str | None) -> str:
 
 
 @contextlib.contextmanager
-def _sigterm_ends() -> Iterator[None]:
-    """SIGTERM ends the command as SystemExit does, so that what it was writing is removed; where somebody else
-    handles the signal, that stays. Worker processes end at once, as without us."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+def _signals_end() -> Iterator[None]:
+    """SIGTERM ends the command as SystemExit does, so that what it was writing is removed, and SIGINT (Ctrl-C) as it does without us. Worker processes end
+    at once, without a word; where somebody else handles a signal, that stays.
+    """
+    with contextlib.ExitStack() as stack:
+        if threading.current_thread() is threading.main_thread():
+            stack.enter_context(_handled(signal.SIGTERM, signal.SIG_DFL, SystemExit(_ENDED_BY + signal.SIGTERM)))
+            stack.enter_context(_handled(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt()))
+        yield
+
+
+@contextlib.contextmanager
+def _handled(number: signal.Signals, usual: Any, end: BaseException) -> Iterator[None]:
+    """Begin a block that a signal ends by an exception. usual (Any): Its usual handler; beside another one nothing changes."""
+    if signal.getsignal(number) != usual:
         yield
         return
     owner = os.getpid()
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if os.getpid() == owner:
-            raise SystemExit(_ENDED_BY + number)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+            end_workers()
+            raise end
+        os._exit(0)  # its parent, which the signal reaches too, says what is to be said
 
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(number, handle)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(number, usual)
 
 
 @contextlib.contextmanager
