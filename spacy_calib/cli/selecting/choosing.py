@@ -117,8 +117,10 @@ def choose_from(
     tags: Sequence[str],
     given: Digests | None,
     sums: dict[str, Any] | None = None,
+    entities: bool = False,
 ) -> Found:
     """given (Digests | None): Keys of labelled texts. sums (dict | None): What the pool is in all, where the corpus holds the best of it only.
+    entities (bool): Whether there are any in it then.
 
     RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen.
     """
@@ -131,7 +133,7 @@ def choose_from(
     documents, what = corpus.documents_of(units.docs), _wanted(corpus, options, tags)
     chosen = _chosen(units, sums["units"], documents, pool.scores, keys, options, labelled, what)
     excluded = None if given is None else int(np.isin(keys, labelled).sum())
-    return _found(corpus, pool, chosen, options, tags, sums, excluded)
+    return _found(corpus, pool, chosen, options, tags, sums, excluded, entities)
 
 
 def _wanted(corpus: ScoredCorpus, options: SelectOptions, tags: Sequence[str]) -> str:
@@ -148,12 +150,14 @@ def _found(
     tags: Sequence[str],
     sums: dict[str, Any],
     excluded: int | None,
+    entities: bool,
 ) -> Found:
-    """pool (Pool): The units of the corpus. chosen (Ints): Places in it. sums (dict), excluded (int | None): Of the whole pool."""
+    """pool (Pool): The units of the corpus. chosen (Ints): Places in it. sums (dict), excluded (int | None), entities (bool): Of the whole pool."""
     from ...corpus.active.records import batch_rows
 
     piece = piece_of(corpus, options)
-    rows = batch_rows(corpus, pool.units, chosen, pool.scores, pool.values, whole_docs=piece == "doc", tags=tags)
+    of_docs = piece == "doc"
+    rows = batch_rows(corpus, pool.units, chosen, pool.scores, pool.values, whole_docs=of_docs, tags=tags, entities=entities)
     return Found(
         {
             "for": options.purpose,
@@ -226,6 +230,7 @@ def choose_from_blocks(blocks: Iterable[ScoredCorpus], options: SelectOptions, t
     from ...corpus.parts import Kept, numbered
 
     sums: Counter[str] = Counter()
+    spans = 0
 
     def wanted(corpus: ScoredCorpus) -> Ints:
         pool = pool_of(corpus, options, tags)
@@ -233,12 +238,14 @@ def choose_from_blocks(blocks: Iterable[ScoredCorpus], options: SelectOptions, t
         return np.unique(pool.units.docs[chosen])
 
     def count(corpus: ScoredCorpus) -> None:
+        nonlocal spans
+        spans += len(corpus.spans)
         sums.update(pool_sums(corpus, pieces_of(corpus, piece_of(corpus, options))))
 
     kept = Kept(wanted, count)
     for corpus in numbered(blocks):
         kept.add(corpus)
-    return choose_from(kept.corpus, options, tags, None, dict(sums) if kept.n_blocks > 1 else None)
+    return choose_from(kept.corpus, options, tags, None, dict(sums) if kept.n_blocks > 1 else None, spans > 0)
 
 
 def choose_from_all(
@@ -253,19 +260,21 @@ def choose_from_all(
     from ...corpus.stored import Stored
 
     sums: Counter[str] = Counter()
-    stored, parts, labelled = Stored(), [], _NONE if given is None else given
+    stored, parts, known = Stored(), [], _NONE if given is None else given
+    labelled, spans = known, 0
     for corpus in numbered(blocks):
         if corpus.numbers is None:
             return choose_from(corpus, options, tags, given)
         pool = pool_of(corpus, options, tags)
         stored.add(corpus)
+        spans += len(corpus.spans)
         sums.update(pool_sums(corpus, pool.units))
         parts.append(Candidates.of(corpus, pool.units, pool.scores, pool.keys))
-        labelled = labelled_keys(corpus, pool.units, pool.keys, labelled)
+        labelled = np.union1d(labelled, labelled_keys(corpus, pool.units, pool.keys, known))
     every, what = Candidates.joined(parts), _wanted(corpus, options, tags)
     chosen = _chosen(every, len(every), every.docs, every.scores, every.keys, options, labelled, what)
     corpus = stored.some(np.unique(every.docs[chosen]))
     pool = pool_of(corpus, options, tags)
     own = every.places_in(corpus, pool.units, chosen)
     excluded = None if given is None else int(np.isin(every.keys, labelled).sum())
-    return _found(corpus, pool, own, options, tags, dict(sums), excluded)
+    return _found(corpus, pool, own, options, tags, dict(sums), excluded, spans > 0)

@@ -26,15 +26,17 @@ def batch_rows(
     *,
     whole_docs: bool,
     tags: Collection[str] = (),
+    entities: bool = False,
 ) -> list[dict[str, Any]]:
     """A record for each chosen piece.
 
     scores (Floats): Priority of each piece. values (Floats): Of each token, see `priority.token_values`. whole_docs (bool): Whether the
-        pieces are Docs. tags (Collection[str]): The tags that were hunted; empty for other orders.
+        pieces are Docs. tags (Collection[str]): The tags that were hunted; empty for other orders. entities (bool): Whether what the corpus is a part of has
+        any.
     RETURNS (list[dict]): "rank" (from 1), "text", "doc" and "sentence" (from 0, in the data and in the Doc; None for whole Docs), "origin"
         (see `ScoredCorpus.origins`),
-        "start" and "end" (tokens in the Doc; None where documents have the labels), "words", "score", "expected_errors", "reason": see `reason_of`, and "entities" where the
-        corpus has any.
+        "start" and "end" (tokens in the Doc; None where documents have the labels), "words", "score", "expected_errors", "reason": see `reason_of`, and "entities" where there
+        are any.
     """
     expected = pieces.sums(np.where(corpus.counted, 1 - corpus.calibrated, np.nan))
     rows, with_label = [], corpus.row_unit == DOCUMENT
@@ -54,7 +56,7 @@ def batch_rows(
             "expected_errors": float(expected[place]),
             "reason": reason_of(corpus, first, last, values, tags),
         }
-        if len(corpus.spans):
+        if entities or len(corpus.spans):
             row["entities"] = _entities_of(corpus, doc, first - offset, last - offset)
         rows.append(row)
     return rows
