@@ -167,6 +167,8 @@ class PairCells:
         for name, given in (("hits", hits), ("sums", sums)):
             if given.shape != pairs.shape:
                 raise Misfit(name, f"of the shape of the pairs {pairs.shape}")
+        if not pairs.shape[1]:
+            raise Misfit("pairs", "an array of one cell at least")
         check_within("pairs", pairs, 0, _MOST_PAIRS)
         if (hits > pairs).any():
             raise Misfit("hits", "an array of numbers up to those of the pairs")

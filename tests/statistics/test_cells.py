@@ -140,10 +140,12 @@ def test_what_does_not_add_up_is_refused(monkeypatch):
         ("pairs", arrays["pairs"].astype(float), "whole numbers from 0 on"),
         ("pairs", arrays["pairs"][0], "a two-dimensional array"),
         ("pairs", arrays["pairs"] + np.uint64(9), "numbers from 0 to 1"),
+        ("every", np.zeros((1, 0), dtype=np.uint64), "one cell at least"),
         ("hits", arrays["hits"] + np.uint64(9), "up to those of the pairs"),
         ("sums", arrays["sums"] + np.uint64(9), "means lie in their cells"),
         ("sums", arrays["sums"] * np.uint64(0), "means lie in their cells"),
     ):
         changed = {key: held for key, held in {**arrays, name: value}.items() if held is not None}
-        with pytest.raises(Misfit, match=f"'{name}' is not .*{why}"):
+        changed = changed if name != "every" else dict.fromkeys(arrays, value)
+        with pytest.raises(Misfit, match=f"'({name}|pairs)' is not .*{why}"):
             PairCells.from_arrays(changed)
