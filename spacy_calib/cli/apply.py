@@ -93,7 +93,7 @@ class ApplyOptions(Options):
     def check_options(self) -> None:
         """RAISES C056: OUTPUT has no format, or another one than was given; --unit beside whole Docs."""
         own = format_of(self.output)
-        known = own is not None or not self.output.suffix or self.output.is_dir()
+        known = own is not None or (not self.output.suffix and self.output.name != "-") or self.output.is_dir()
         wanted = f"a folder, or a file that ends in {', '.join(SUFFIXES.values())}"
         check_option("OUTPUT", known, wanted, self.output)
         check_option("--format", not self.one_file or self.form == own, f"{own}, or left out, for {self.output}", self.format)

@@ -10,11 +10,16 @@ import sys
 import pytest
 import spacy
 from spacy.cli._util import app
-from spacy.tokens import DocBin, Span
+from spacy.tokens import Doc, DocBin, Span
+from spacy.vocab import Vocab
 
+from spacy_calib import CalibError
 from spacy_calib.cli.applying import scoring
+from spacy_calib.cli.applying.inputs import look_at
 from spacy_calib.cli.shared import atomic
+from spacy_calib.cli.shared.records import FIELDS
 from spacy_calib.doc.collect import ORIGIN
+from spacy_calib.doc.reading import DOC_KEY
 from spacy_calib.doc.score_rows import COLUMNS, score_rows
 from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses
 from tests.cli.shared.test_records import write_parquet
@@ -150,6 +155,22 @@ def test_gold_and_folders_are_read_and_their_rows_count_through(calibrated, test
     docs = list(DocBin().from_disk(test_file).get_docs(spacy.blank("xx").vocab))
     assert [row["text"] for row in found] == [*TEXTS[:3], "the dog .", *(doc.text for doc in docs)]
     assert [row["doc"] for row in found] == [0, 1, 2, 4, *range(5, 5 + len(docs))]
+
+
+def test_docs_of_a_file_leave_no_words_behind_but_where_their_words_are_given(tmp_path):
+    nlp, other = spacy.blank("en"), Vocab()
+    words, long = ["only", "here"], ["x" * 999_999, "yy"]
+    spaced = Doc(other, words=words, spaces=[True, False], user_data={DOC_KEY: "d1"})
+    DocBin(docs=[spaced, Doc(other, words=["not-split", "either"])], store_user_data=True).to_disk(tmp_path / "a.spacy")
+    texts = look_at(nlp, tmp_path, FIELDS)
+    assert "only" not in nlp.vocab.strings
+    first, second = texts.stream(nlp)
+    assert (first.text, first.id, first.origin) == ("only here", "d1", {"line": 1, "id": "d1"})
+    assert [token.text for token in second.text] == ["not-split", "either"]
+    assert second.text.vocab is nlp.vocab
+    DocBin(docs=[Doc(other, words=long, spaces=[True, False])]).to_disk(tmp_path / "a.spacy")
+    with pytest.raises(CalibError, match="The text in line 1 of .* has 1,000,002 characters"):
+        look_at(nlp, tmp_path, FIELDS)
 
 
 # Runs that were ended
@@ -407,6 +428,7 @@ def test_formats_that_there_are_not(calibrated, texts, tmp_path):
     refuses(
         calib("apply", calibrated, texts, tmp_path / "out.xml"), "must be a folder, or a file that ends in .parquet, .jsonl"
     )
+    refuses(calib("apply", calibrated, texts, "-"), "must be a folder, or a file that ends in .parquet, .jsonl")
     refuses(calib("apply", calibrated, texts, tmp_path / "out.csv", "--format", "jsonl"), "must be csv, or left out, for")
     refuses(calib("apply", calibrated, texts, tmp_path / "out.spacy", "--unit", "token"), "left out for .spacy")
 

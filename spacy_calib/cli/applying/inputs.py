@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,19 +94,36 @@ def look_at(nlp: Language, path: Path, fields: Fields) -> ManyTexts:
 
 def _rows_of(nlp: Language, file: Path, fields: Fields) -> Iterator[tuple[str | Doc | None, Any, dict[str, Any]]]:
     """(text, id, origin) of each row of a file."""
-    from ...doc.reading import GOLD_SUFFIXES, document_of
-    from ..shared.examples import read_gold
+    from ...doc.reading import GOLD_SUFFIXES
 
     if file.suffix in GOLD_SUFFIXES:
-        for number, example in enumerate(read_gold(nlp, file, False, None), 1):
-            key = document_of(example).key
-            own_id = key if isinstance(key, str) else None
+        for number, (text, own_id) in enumerate(_docs_of(nlp, file), 1):
             given = {} if own_id is None else {"id": own_id}
-            yield example.predicted if example.predicted.text.strip() else None, own_id, {"line": number, **given}
+            yield text, own_id, {"line": number, **given}
     else:
         for number, record in read_records(file, fields):
             text = record["text"]
             yield text if text.strip() else None, record.get("id"), origin_of(number, record)
+
+
+def _docs_of(nlp: Language, file: Path) -> Iterator[tuple[str | Doc | None, str | None]]:
+    """(text, id) of each Doc of a gold file. They are read with a vocab of their own, so that their words are let go with the file; Docs of the pipeline's are
+    those whose words are given: where spaces are not known, or arrays stand for the words.
+    """
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ...doc.reading import document_of
+    from ..shared.examples import arrays_read, read_gold
+
+    aside = Language(max_length=sys.maxsize)
+    for example in read_gold(aside, file, False, None, arrays_read(nlp)):
+        key, held = document_of(example).key, example.predicted
+        text: str | Doc | None = held.text if held.text.strip() else None
+        if text is not None and (held.user_data or example.reference.has_unknown_spaces):
+            words, spaces = [token.text for token in held], [bool(token.whitespace_) for token in held]
+            text = Doc(nlp.vocab, words=words, spaces=spaces, user_data=held.user_data)
+        yield text, key if isinstance(key, str) else None
 
 
 def digest_of(files: Sequence[Path], root: Path | None = None) -> str:

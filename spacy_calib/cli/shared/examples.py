@@ -66,17 +66,19 @@ def read_examples(nlp: Language, path: Path, gold_preproc: bool, doc_key: str | 
     return examples
 
 
-def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
+def read_gold(
+    nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None, arrays: Sequence[str] | None = None
+) -> Iterator[Example]:
     """The examples of one gold file, one by one, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
-    RAISES C053: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
+    arrays (Sequence[str] | None): Keys of those that another pipeline reads. RAISES C053: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
     """
     from ...doc.reading import GoldReader
 
     if not file.stat().st_size:
         raise calib_error("C053", path=file, why="it is empty")
     try:
-        yield from GoldReader(gold_preproc, doc_key, arrays_read(nlp)).examples(nlp, file)
+        yield from GoldReader(gold_preproc, doc_key, arrays_read(nlp) if arrays is None else arrays).examples(nlp, file)
     except CalibError:
         raise
     except Exception as error:
