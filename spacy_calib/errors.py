@@ -283,6 +283,7 @@ _MESSAGES = {
     "C449": "{path} changed while it was read; leave it as it is, and run the command again.",
     "C470": "Another run of `calib apply` is writing into {path}; wait for its end, or choose another path.",
     "C471": "A worker process was killed ({signal}), as systems do that run out of memory; give the command again with fewer of them (--n-process).",
+    "C472": "The output {path} lies in {folder}, which holds the scores of another run; choose a path outside of it.",
     # Spark
     "C450": "Spark is not installed; run `pip install spacy-calib[spark]`.",
     "C451": "Spark needs Java 17 or later, but {given}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",

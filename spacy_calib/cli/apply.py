@@ -13,7 +13,7 @@ import typer
 
 from ..pairs.documents import counted
 from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, check_format, format_of
-from .applying.shards import Shards
+from .applying.shards import Shards, check_apart
 from .shared.checks import check_option
 from .shared.command import Options, choice, command
 from .shared.options import (
@@ -147,6 +147,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
         check_files([Output("OUTPUT", options.output)], options.force, inputs=inputs, model=options.model)
     else:
         check_shard_folder(options.output, inputs=inputs, model=options.model)
+    check_apart(options.output)
     check_format(options.form)
     nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
     pipes = pipes_named(nlp, options.attr)

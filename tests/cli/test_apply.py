@@ -424,6 +424,14 @@ def test_something_else_at_the_output_stays(calibrated, texts, tmp_path):
     refuses(calib("apply", calibrated, texts, tmp_path), "would delete")
 
 
+def test_a_folder_of_scores_takes_no_others(calibrated, texts, tmp_path):
+    out = tmp_path / "out"
+    assert calib("apply", calibrated, texts, out).code == 0
+    for inside in (out / "more", out / "deep" / "more.csv", out / "part-00000001.parquet"):
+        refuses(calib("apply", calibrated, texts, inside), f"lies in {out}, which holds the scores of another run")
+    assert "Nothing to do" in calib("apply", calibrated, texts, out).text
+
+
 def test_formats_that_there_are_not(calibrated, texts, tmp_path):
     refuses(
         calib("apply", calibrated, texts, tmp_path / "out.xml"), "must be a folder, or a file that ends in .parquet, .jsonl"

@@ -148,6 +148,14 @@ def check_own(folder: Path) -> None:
             raise calib_error("C445", path=folder, name=file.name)
 
 
+def check_apart(output: Path) -> None:
+    """RAISES C472: the output would lie in a folder of shards, which could not be gone on with."""
+    for folder in Path(os.path.realpath(output)).parents:
+        with as_sentence(output):
+            if (folder / MANIFEST).is_file():
+                raise calib_error("C472", path=output, folder=folder)
+
+
 def read_manifest(path: Path) -> dict[str, Any]:
     """The settings that shards were written with. RAISES C444: the manifest is damaged."""
     try:
