@@ -40,7 +40,7 @@ class Read:
         return np.asarray(np.bincount(tokens, minlength=self.corpus.n_docs) > 0)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Rest:
     """What the scores expect of texts without gold, as sums over them. expected, units (Floats): As in `Survey`, shape (1, k). squares (float)."""
 
