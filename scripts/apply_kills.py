@@ -127,7 +127,7 @@ def main() -> int:
             found = Counter(row for file in shards_in(folder) for row in rows_of(file))
             lost, more = (wanted - found).total(), (found - wanted).total()
             seen.faults += [f"{lost:,} rows are lost, {more:,} are more than there should be"] * bool(lost or more)
-            left = [file.name for file in folder.iterdir() if file.name.endswith(".partial")]
+            left = [file.name for file in folder.iterdir() if file.name.endswith(".partial") or file.name == "_lock"]
             seen.faults += [f"{name} was left behind" for name in left]
     phases = ", ".join(f"{n} {phase}" for phase, n in seen.phases.most_common())
     print(f"{seen.kills} kills of runs of {longest:.1f} s, in {seen.folders} folders of {len(truth)} shards ({phases})")

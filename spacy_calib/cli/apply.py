@@ -259,11 +259,5 @@ def show(result: dict[str, Any], texts: ManyTexts) -> None:
     what = counted("Doc", n) if result["unit"] is None else f"{counted('row', n)} ({result['unit']})"
     where = f" in {counted('shard', n_shards - before)}" if n_shards else ""
     older = counted("shard", before)
-    kept = (
-        ""
-        if not before
-        else f"; {older} of an earlier run stayed"
-        if n_shards
-        else f", beside those of {older} of an earlier run"
-    )
-    msg.good(f"Wrote {what}{where}: {result['output']}{kept}")
+    kept = f"; {older} of an earlier run stayed" if n_shards else f", beside those of {older} of an earlier run"
+    msg.good(f"Wrote {what}{where}: {result['output']}{kept if before else ''}")

@@ -321,6 +321,7 @@ def test_one_file_is_replaced_when_the_new_one_is_whole(calibrated, texts, tmp_p
     assert fork(run_and_die).end()[0] == -signal.SIGKILL
     assert out.read_bytes() == older
     assert "beside those of 1 shard" in calib("apply", calibrated, texts, out, *given, "--force").text  # not scored again
+    assert out.read_bytes() == older
     assert fork(run_and_die).end()[0] == -signal.SIGKILL
     assert calib("apply", calibrated, texts, out, "--unit", "document", "--force").code == 0  # other settings begin anew
     assert len(out.read_text().splitlines()) == len(TEXTS)
