@@ -277,7 +277,7 @@ _MESSAGES = {
     "C443": "The scores in {path} are of another run: {why}; give what was given then, choose another folder, or start anew with --force.",
     "C444": "The manifest {path} of a folder of scores cannot be used ({why}); start anew with --force, or choose another folder.",
     "C445": "The folder {path} holds '{name}', which `calib apply` did not write; choose an empty folder, or one that does not exist yet.",
-    "C446": "There are no rows of kind '{unit}': the calib pipes score {known}; give --unit {wanted}.",
+    "C446": "There are no rows of kind '{unit}': the calib pipes score {known}; choose {wanted} (--unit).",
     "C447": "Rows of sentences need what finds them, but nothing in the pipeline does; add a parser, a senter or a sentencizer.",
     "C448": "The text in line {line} of {path} has {n} characters, and the pipeline takes {most} at most (nlp.max_length); split it.",
     "C449": "{path} changed while it was read; leave it as it is, and run the command again.",

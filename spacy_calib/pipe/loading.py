@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,20 @@ def reason(error: BaseException) -> str:
         return text or type(error).__name__
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def import_user_code(code: str | Path | None) -> None:
+    """Registered functions of the user's own. code: A file, or the name of a module. RAISES C062: it cannot be imported."""
+    if code is not None:
+        from spacy.util import import_file
+
+        try:
+            if isinstance(code, Path) or code.endswith(".py"):
+                import_file("python_code", code)
+            else:
+                import_module(code)
+        except Exception as error:
+            raise calib_error("C062", path=code, why=reason(error)) from None
 
 
 def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:

@@ -1,4 +1,4 @@
-"""What has to run before the source of a calib pipe can read Docs."""
+"""What has to run before the source of a calib pipe can read Docs, and by which labels it reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import calib_error
+from ..sources.mapped import check_labels, with_map
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -38,3 +39,13 @@ def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[
             )
             raise calib_error("C034", component=calib.source.component, why=why)
         yield example
+
+
+def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
+    """Give the source of a new pipe a label map, so that its labels are those of the data.
+
+    RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
+    """
+    if table:
+        check_labels(calib.source, calib.lookup.component(), table)
+    calib.source = with_map(calib.source, table)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..doc.reading import GoldReader, gold_docs, gold_files
 from ..errors import CalibError, calib_error
+from ..pairs.label_map import check_map
 from ..pipe.collecting import collect_statistics
+from ..pipe.component import Calibrator
 from ..pipe.loading import reason
 from ..pipe.upstream import pipes_to_read, without_presets
 from ..statistics.collected import FitStatistics
@@ -38,10 +40,12 @@ def collect(
     gold: str = "gold",
     component: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
     gold_preproc: bool = False,
     doc_key: str | None = None,
     bounded: bool = False,
     mergers: int = 16,
+    code: str | Path | None = None,
     check: bool = True,
 ) -> FitStatistics:
     """What a fit needs of the gold documents of a DataFrame: what `calib collect` writes of files, for `calib fit --from`.
@@ -52,16 +56,19 @@ def collect(
         so that `spark.read.format("binaryFile")` reads them (column `content`); or see `gold_frame`. A null is passed over.
     component (str | None): That is to be calibrated. None takes the pipeline's first calib pipe, fitted or not, else the tagger.
     settings (Mapping | None): Of a new calib pipe, as in a config, such as {"threshold": 0.02}; None takes the pipeline's own for the component.
+    labels (Mapping | None): Label of the component -> that of the gold, as --map: {"PERSON": "PER", "DATE": ""}; None takes that of the pipeline's own pipe.
     gold_preproc (bool), doc_key (str | None): As for `calib fit`. bounded (bool): As for `calib collect`. mergers (int): Partitions that merge shards.
+    code (str | Path | None): Python file with registered functions, there on every worker, or the name of a module: imported before the pipeline.
     check (bool): Let a worker load the pipeline before anything else.
     RAISES C452, C453: the column is missing, or not binary. C454: workers do not find the pipeline. C456: there are no documents. C457: no DocBin.
-        Others: see `collect_statistics` and `Model.to_fit`.
+        C162: labels is no map. C062: the code cannot be imported. Others: see `collect_statistics` and `Model.to_fit`.
     """
     check_columns(df, [gold])
     check_type(df, gold, BinaryType())
-    task = _Collecting(Model.named(model), gold, component, settings, GoldReader(gold_preproc, doc_key), bounded)
+    table = None if labels is None else check_map(labels.items(), labels)
+    task = _Collecting(Model.named(model, code), gold, component, settings, table, GoldReader(gold_preproc, doc_key), bounded)
     if check:
-        ask_a_worker(df.sparkSession, partial(task.model.to_fit, component, settings))
+        ask_a_worker(df.sparkSession, task.loaded)
     shards = df.select(gold).mapInArrow(task.batches, _PARTS)
     parts = shards.repartition(mergers, "shard").mapInArrow(_merged, _PARTS).collect()
     for part in parts:
@@ -103,8 +110,12 @@ class _Collecting:
     gold: str
     component: str | None
     settings: Mapping[str, Any] | None
+    labels: Mapping[str, str] | None
     reader: GoldReader
     bounded: bool
+
+    def loaded(self) -> tuple[Language, Calibrator]:
+        return self.model.to_fit(self.component, self.settings, self.labels)
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a partition -> one part, none of an empty partition."""
@@ -124,7 +135,7 @@ class _Collecting:
 
     def _collected(self, batches: Iterable[pa.RecordBatch], rows: list[bytes]) -> FitStatistics:
         """rows (list): Gets the digest of each row: what the partition is called by, in whatever order its rows come."""
-        nlp, calib = self.model.to_fit(self.component, self.settings)
+        nlp, calib = self.loaded()
         key = calib.source.user_data_key
         reader = replace(self.reader, arrays=(key,) if key else ())
         upstream, _ = pipes_to_read(nlp, calib)

@@ -8,42 +8,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from spacy.language import Language
 
 from ..pipe.component import Calibrator
 from ..pipe.fitted import pipes_named
-from ..pipe.loading import INLINE_FACTORIES, check_readable, load_pipeline, load_with_factories
+from ..pipe.loading import INLINE_FACTORIES, check_readable, import_user_code, load_pipeline, load_with_factories
+from ..pipe.upstream import map_labels
 from ..sources.find import no_component, source_for
+from ..sources.mapped import map_of
 
 
 @dataclass(frozen=True)
 class Model:
-    """name (str): Of a package, or a path."""
+    """name (str): Of a package, or a path. code (str | None): A file or a module that is imported before."""
 
     name: str
+    code: str | None = None
 
     @classmethod
-    def named(cls, model: str | Path) -> Model:
+    def named(cls, model: str | Path, code: str | Path | None = None) -> Model:
         """A relative path is one from where the driver stands: workers stand elsewhere."""
-        return cls(os.path.abspath(model) if os.path.exists(model) else str(model))
+        return cls(_from_anywhere(model), None if code is None else _from_anywhere(code))
 
-    def fitted(self, attr: str | None) -> tuple[Language, tuple[str, ...]]:
-        """The pipeline, and the prefixes of its fitted calib pipes: that of this one, or of all.
+    def fitted(self, attr: str | None) -> tuple[Language, tuple[Calibrator, ...]]:
+        """The pipeline, and its fitted calib pipes: those with this prefix, or all.
 
-        RAISES C050, C010 to C020: it cannot be loaded. C027, C068: it has no such fitted pipe. C021, C069, C120: see `check_readable`.
+        RAISES C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C027, C068: it has no such fitted pipe.
+            C021, C069, C120: see `check_readable`.
         """
-        return _with_fitted(self.name, attr, self._written())
+        return _with_fitted(self, attr, self._written())
 
-    def to_fit(self, component: str | None, settings: Mapping[str, Any] | None) -> tuple[Language, Calibrator]:
+    def to_fit(
+        self, component: str | None, settings: Mapping[str, Any] | None, labels: Mapping[str, str] | None
+    ) -> tuple[Language, Calibrator]:
         """The pipeline with the calib pipe that is to be fitted: its own one that reads this component (its first, where none is named), or a new one
-        with these settings. A recognizer or a parser of spaCy makes way for ours with the same weights, which keeps its probabilities, as with
-        `calib fit`.
+        with these settings; with this map of labels, or that of its own one. A recognizer or a parser of spaCy makes way for ours with the same weights,
+        which keeps its probabilities, as with `calib fit`.
 
-        RAISES C050, C010 to C020: it cannot be loaded. C317, C318: it has no such component. C022: that cannot be calibrated.
+        RAISES C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C317, C318: it has no such component. C022: that
+            cannot be calibrated. C163, C165: the labels cannot be mapped so.
         """
-        return _to_fit(self.name, component, None if settings is None else json.dumps(settings), self._written())
+        given = [None if one is None else json.dumps(dict(one)) for one in (settings, labels)]
+        return _to_fit(self, component, *given, self._written())
 
     def _written(self) -> int:
         """When a pipeline at this path was written, since one that is written anew is another; 0 for a package."""
@@ -53,31 +61,45 @@ class Model:
             return 0
 
 
+def _from_anywhere(given: str | Path) -> str:
+    return os.path.abspath(given) if os.path.exists(given) else str(given)
+
+
 @lru_cache(maxsize=2)
-def _with_fitted(name: str, attr: str | None, written: int) -> tuple[Language, tuple[str, ...]]:
-    nlp = load_pipeline(name)
+def _with_fitted(model: Model, attr: str | None, written: int) -> tuple[Language, tuple[Calibrator, ...]]:
+    import_user_code(model.code)
+    nlp = load_pipeline(model.name)
     pipes = pipes_named(nlp, attr)
     for pipe in pipes:
         check_readable(nlp, pipe)
-    return nlp, tuple(pipe.attr for pipe in pipes)
+    return nlp, tuple(pipes)
 
 
 @lru_cache(maxsize=2)
-def _to_fit(name: str, component: str | None, settings: str | None, written: int) -> tuple[Language, Calibrator]:
-    nlp = load_pipeline(name)
+def _to_fit(
+    model: Model, component: str | None, settings: str | None, labels: str | None, written: int
+) -> tuple[Language, Calibrator]:
+    import_user_code(model.code)
+    nlp = load_pipeline(model.name)
     own = {one: pipe for one, pipe in nlp.components if isinstance(pipe, Calibrator)}
     own = {one: pipe for one, pipe in own.items() if component in (None, pipe.source.component)}
-    if own and settings is None:
-        return nlp, next(iter(own.values()))
-    reads = component or next((pipe.source.component for pipe in own.values()), "tagger")
-    if reads not in nlp.component_names:
-        raise no_component(nlp, reads)
-    factory = nlp.get_pipe_meta(reads).factory
-    if factory in INLINE_FACTORIES:
-        nlp = load_with_factories(name, {reads: INLINE_FACTORIES[factory]})
-    for older in own:
-        nlp.remove_pipe(older)
-    given = json.loads(settings or "{}")
-    source = {"@calib_sources": source_for(nlp.get_pipe(reads)), "component": reads, **given.pop("source", {})}
-    calib: Any = nlp.add_pipe("calib", config={**given, "source": source}, after=reads)
+    older = next(iter(own.values()), None)
+    if older is not None and settings is None:
+        calib = older
+    else:
+        reads = component or ("tagger" if older is None else older.source.component)
+        if reads not in nlp.component_names:
+            raise no_component(nlp, reads)
+        factory = nlp.get_pipe_meta(reads).factory
+        if factory in INLINE_FACTORIES:
+            nlp = load_with_factories(model.name, {reads: INLINE_FACTORIES[factory]})
+        for name in own:
+            nlp.remove_pipe(name)
+        given = json.loads(settings or "{}")
+        source = {"@calib_sources": source_for(nlp.get_pipe(reads)), "component": reads, **given.pop("source", {})}
+        calib = cast(Calibrator, nlp.add_pipe("calib", config={**given, "source": source}, after=reads))
+    if labels is not None:
+        map_labels(calib, json.loads(labels))
+    elif older is not None and calib is not older:
+        map_labels(calib, map_of(older.source))
     return nlp, calib

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,12 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructType
+from spacy.language import Language
 
 from ..doc.score_rows import score_rows, score_schema
 from ..doc.zones import pipe_in_zones
 from ..errors import calib_error
+from ..pipe.units import check_unit
 from .checks import ask_a_worker, check_columns, check_type
 from .models import Model
 
@@ -37,6 +38,7 @@ def score(
     unit: str = "token",
     attr: str | None = None,
     batch_size: int = 1024,
+    code: str | Path | None = None,
     check: bool = True,
 ) -> DataFrame:
     """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those that `calib apply` writes.
@@ -50,9 +52,11 @@ def score(
     keep (str | Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence or document.
     attr (str | None): Prefix of the calib pipe; None for all fitted ones. batch_size (int): Texts whose rows are made at a time; memory of a
         worker grows with it.
+    code (str | Path | None): Python file with registered functions, there on every worker, or the name of a module: imported before the pipeline.
     check (bool): Let a worker load the pipeline before anything else, so that a fault is said at once.
     RAISES C001: df is no DataFrame, there is no such unit, or batch_size is below 1. C452, C453: a column is missing, or no text. C455: two columns of one name.
-        C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. Others: see `pipe.loading`.
+        C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. C446, C447: none that scores such units. C062: the code cannot
+        be imported. Others: see `pipe.loading`.
     """
     schema = from_arrow_schema(score_schema(unit))
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
@@ -64,9 +68,9 @@ def score(
     for name in keep:
         if name in schema.names:
             raise calib_error("C455", given=name)
-    task = _Scoring(Model.named(model), attr, unit, text, id, keep, batch_size)
+    task = _Scoring(Model.named(model, code), attr, unit, text, id, keep, batch_size)
     if check:
-        ask_a_worker(df.sparkSession, partial(task.model.fitted, attr))
+        ask_a_worker(df.sparkSession, task.loaded)
     kept = [df.schema[name] for name in keep]
     return df.select(*used).mapInArrow(task.batches, StructType([*kept, *schema.fields]))
 
@@ -83,6 +87,12 @@ class _Scoring:
     keep: tuple[str, ...]
     n_texts: int
 
+    def loaded(self) -> tuple[Language, list[str]]:
+        """The pipeline, and the prefixes of the pipes. RAISES C446, C447: see `check_unit`. Others: see `Model.fitted`."""
+        nlp, pipes = self.model.fitted(self.attr)
+        check_unit(nlp, pipes, self.unit)
+        return nlp, [pipe.attr for pipe in pipes]
+
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of a partition -> rows of its texts' units."""
         context: Any = TaskContext.get()
@@ -94,7 +104,7 @@ class _Scoring:
                 first += batch.num_rows
 
     def _scored(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        nlp, attrs = self.model.fitted(self.attr)
+        nlp, attrs = self.loaded()
         texts = batch.column(self.text)
         ids = [None] * len(texts) if self.id is None else batch.column(self.id).to_pylist()
         given = [(text or "", None) for text in texts.to_pylist()]

@@ -15,10 +15,29 @@ from spacy.tokens import DocBin
 from spacy_calib import CalibError
 from spacy_calib.doc.reading import DOC_KEY, GoldReader
 from spacy_calib.doc.score_rows import score_rows
+from spacy_calib.pipe.loading import import_user_code
+from spacy_calib.statistics.collected import FitStatistics
+from tests.cli.conftest import calib, entity_docs, save_recognizer
 from tests.conftest import gold_doc, made_up_sentences, revive, run_upstream
 from tests.docs.pages import DOCS, Run, blocks_of
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
+
+
+# Jobs here are small and the processes short-lived: compilers and garbage collectors of the JVM cost more than they save, and waiting for the worker
+# that has a partition takes longer than reading it again.
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+QUICK = {
+    "spark_driver_extraJavaOptions": _JVM,
+    "spark_executor_extraJavaOptions": _JVM,
+    "spark_sql_shuffle_partitions": 2,
+    "spark_sql_adaptive_enabled": "false",
+    "spark_sql_codegen_wholeStage": "false",
+    "spark_locality_wait": 0,
+    "spark_shuffle_io_retryWait": "100ms",
+    "spark_log_level": "OFF",
+    "spark_ui_showConsoleProgress": "false",
+}
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +50,7 @@ def session() -> Iterator[Any]:
         check_java()
     except CalibError as error:
         pytest.skip(str(error))
-    settings = {"spark_sql_shuffle_partitions": 2, "spark_log_level": "OFF", "spark_ui_showConsoleProgress": "false"}
-    session = local_session("local-cluster[2,1,1024]", **settings)
+    session = local_session("local-cluster[2,1,1024]", **QUICK)
     application = session.sparkContext.applicationId
     yield session
     session.stop()
@@ -130,8 +148,8 @@ def test_a_pipeline_that_was_written_anew_is_loaded_anew(calibrated, tmp_path):
 
     path = Path(shutil.copytree(calibrated, tmp_path / "copy"))
     model = Model(str(path))
-    first, attrs = model.fitted(None)
-    assert attrs == ("calib",)
+    first, pipes = model.fitted(None)
+    assert [pipe.attr for pipe in pipes] == ["calib"]
     assert model.fitted(None)[0] is first
     first.to_disk(path)
     assert model.fitted(None)[0] is not first
@@ -187,33 +205,37 @@ def test_statistics_are_those_of_one_pass_bit_for_bit(golden, calibrated, in_one
     assert without_shards(found) == in_one_pass
 
 
-def killed_once(column: str, marker: Path, executor: bool):
-    """A task that passes its rows on; the first of partition 4 that comes here kills the Python process that it runs in, or the executor too."""
+def killing(marker: Path, executor: bool) -> type:
+    """A task of `collect`; the first one that reads partition 4 kills the Python process that it runs in, or the executor too."""
+    from spacy_calib.spark.collecting import _Collecting
 
-    def rows(batches):
-        import os
-        import signal
+    class Killing(_Collecting):
+        def batches(self, batches):
+            yield from _Collecting.batches(self, map(self.passed, batches))
 
-        from pyspark import TaskContext
+        def passed(self, batch):
+            import os
+            import signal
 
-        for batch in batches:
+            from pyspark import TaskContext
+
             if TaskContext.get().partitionId() == 4 and not marker.exists():
                 marker.touch()
                 daemon = os.getppid()
                 with open(f"/proc/{daemon}/stat") as stat:
                     jvm = int(stat.read().rpartition(")")[2].split()[1])
                 os.kill(jvm if executor else os.getpid(), signal.SIGKILL)
-            yield batch
+            return batch
 
-    return rows
+    return Killing
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to find the executor by")
 @pytest.mark.parametrize("executor", [False, True], ids=["process", "executor"])
-def test_a_worker_that_is_killed_changes_nothing(golden, calibrated, in_one_pass, tmp_path, executor):
+def test_a_worker_that_is_killed_changes_nothing(golden, calibrated, in_one_pass, tmp_path, monkeypatch, executor):
     marker = tmp_path / "killed"
-    frame = golden.mapInArrow(killed_once("gold", marker, executor), golden.schema)
-    found = collect(frame, calibrated, mergers=2, check=False)
+    monkeypatch.setattr("spacy_calib.spark.collecting._Collecting", killing(marker, executor))
+    found = collect(golden, calibrated, mergers=2, check=False)
     assert marker.exists()
     assert without_shards(found) == in_one_pass
 
@@ -236,6 +258,27 @@ def test_a_pipeline_without_calib_gets_a_pipe_with_these_settings(golden, traine
     found = collect(golden, str(tmp_path / "plain"), component="morphologizer", settings={"threshold": 0.05}, mergers=1)
     assert (found.identity.component, found.identity.threshold) == ("morphologizer", 0.05)
     assert found.pairs.total > 0
+
+
+def test_a_recognizer_is_read_as_calib_collect_reads_it(session, tmp_path):
+    """SpaCy's own, which makes way for ours; with a map of labels, and a component of the user's own."""
+    from spacy_calib.spark import gold_frame
+
+    code, model, gold, file = (tmp_path / name for name in ("own.py", "ner", "gold.spacy", "gold.npz"))
+    code.write_text("from spacy import Language\n\n\n@Language.component('own_of_spark')\ndef own(doc):\n    return doc\n")
+    import_user_code(code)
+    save_recognizer("ner", model, lambda nlp: nlp.add_pipe("own_of_spark", first=True))
+    DocBin(docs=entity_docs(30, 22)).to_disk(gold)
+    assert calib("collect", model, gold, file, "--component", "ner", "--map", "ORG=LOC", "--code", code).code == 0
+    frame = gold_frame(session, gold, docs=4).repartition(3)
+    found = collect(frame, model, component="ner", labels={"ORG": "LOC"}, code=code, mergers=1)
+    assert without_shards(found) == without_shards(FitStatistics.from_bytes(file.read_bytes()))
+    with pytest.raises(CalibError, match=r"\[C165\] The map names 'ORGANIZATION'"):
+        collect(frame, model, component="ner", labels={"ORGANIZATION": "LOC"}, code=code)
+    with pytest.raises(CalibError, match=r"\[C062\] Cannot import the code in nowhere"):
+        collect(frame, model, component="ner", code="nowhere")
+    with pytest.raises(CalibError, match=r"\[C162\]"):
+        collect(frame, model, component="ner", labels={})
 
 
 def test_gold_that_cannot_be_collected_is_said_in_one_sentence(session, golden, calibrated, gold_path, tmp_path):
@@ -289,6 +332,7 @@ def test_what_the_frame_does_not_have_is_named(frame, calibrated):
     renamed = frame.withColumnRenamed("number", "score")
     refuses("C455", "'score' cannot be kept", renamed, calibrated, keep=["score"])
     refuses("C001", "unit must be one of token, .*'word'", frame, calibrated, unit="word")
+    refuses("C446", "no rows of kind 'entity': the calib pipes score tokens", frame, calibrated, unit="entity")
     refuses("C001", "batch_size must be", frame, calibrated, batch_size=0)
 
 

@@ -11,8 +11,6 @@ from ...errors import calib_error
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ...pipe.component import Calibrator
-
 # Where more of the gold tokens have a label that the component does not know, the data is taken to follow another label scheme.
 MOST_UNKNOWN = 0.2
 
@@ -39,15 +37,3 @@ def map_of_pipe(nlp: Language, name: str) -> dict[str, str] | None:
 
     older = nlp.get_pipe(name) if name in nlp.component_names else None
     return map_of(older.source) if isinstance(older, Calibrator) else None
-
-
-def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
-    """Give the source of a new pipe a label map, so that its labels are those of the data.
-
-    RAISES C163: they cannot be mapped. C165: the map names a label that the component does not have.
-    """
-    from ...sources.mapped import check_labels, with_map
-
-    if table:
-        check_labels(calib.source, calib.lookup.component(), table)
-    calib.source = with_map(calib.source, table)

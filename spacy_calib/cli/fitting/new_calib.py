@@ -11,7 +11,7 @@ from ..shared.checks import check_option
 from ..shared.gold import check_whole_documents
 from ..shared.loading import import_user_code, use_gpu
 from .fitted_pipe import add_calib, load_readable, own_block, with_inline_recognizer
-from .labels import map_labels, map_of_pipe
+from .labels import map_of_pipe
 from .settings import check_settings, complete_source, pipe_settings, settings_from_file
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def new_calib(
     RAISES CalibError: a fault of the options, the files, the pipeline or the settings.
     """
     from ...pairs.label_map import read_map
+    from ...pipe.upstream import map_labels
 
     import_user_code(options.code)
     check_settings(given)

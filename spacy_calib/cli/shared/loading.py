@@ -6,23 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import calib_error
-from ...pipe.loading import load_pipeline, pipe_of, reason
+from ...pipe.loading import import_user_code, load_pipeline, pipe_of, reason
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...pipe.component import Calibrator
-
-
-def import_user_code(code: Path | None) -> None:
-    """RAISES C062: the file cannot be imported."""
-    if code is not None:
-        from spacy.util import import_file
-
-        try:
-            import_file("python_code", code)
-        except Exception as error:
-            raise calib_error("C062", path=code, why=reason(error)) from None
 
 
 def use_gpu(gpu_id: int) -> None:

@@ -1,0 +1,42 @@
+"""What the calib pipes of a pipeline score: what `calib apply` and Spark write a row of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spacy.language import Language
+
+from ..doc.annotations import get_annotation
+from ..errors import calib_error
+from ..pairs.documents import DOCUMENT
+from .component import Calibrator
+
+
+def units_of(pipe: Calibrator) -> tuple[str, ...]:
+    """What there are rows of for a calib pipe; the first is the one that is meant where nothing is said."""
+    annotation = get_annotation(pipe.fit_info.layer)
+    if annotation.unit == DOCUMENT:
+        return ("document",)
+    of_tokens = ("token", "sentence", "document")
+    finds_entities = bool(pipe.lookup.span_labels()) and annotation.span_words[0] != "sentence"
+    return ("entity", *of_tokens) if finds_entities else of_tokens
+
+
+def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
+    """RAISES C446: none of the pipes scores such units. C447: sentences are asked for, and nothing finds them."""
+    known = [units_of(pipe) for pipe in pipes]
+    if not any(unit in units for units in known):
+        wanted = list(dict.fromkeys(one for units in known for one in units))
+        said = [f"{_plural(units[0])} ({pipe.attr})" for pipe, units in zip(pipes, known, strict=True)]
+        raise calib_error("C446", unit=unit, known=", ".join(said), wanted=" or ".join(wanted))
+    if unit == "sentence" and not sentence_finders(nlp):
+        raise calib_error("C447")
+
+
+def sentence_finders(nlp: Language) -> list[str]:
+    """The pipes that find sentences."""
+    return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]
+
+
+def _plural(unit: str) -> str:
+    return "entities" if unit == "entity" else f"{unit}s"
