@@ -30,7 +30,9 @@ class Model:
     @classmethod
     def named(cls, model: str | Path, code: str | Path | None = None) -> Model:
         """A relative path is one from where the driver stands: workers stand elsewhere."""
-        return cls(_from_anywhere(model), None if code is None else _from_anywhere(code))
+        if code is not None:
+            code = _from_anywhere(code) if str(code).endswith(".py") else str(code)
+        return cls(_from_anywhere(model), code)
 
     def fitted(self, attr: str | None) -> tuple[Language, tuple[Calibrator, ...]]:
         """The pipeline, and its fitted calib pipes: those with this prefix, or all.

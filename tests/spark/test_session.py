@@ -64,3 +64,12 @@ def test_a_new_java_is_taken(spark, monkeypatch, tmp_path, says):
 
     monkeypatch.setenv("JAVA_HOME", str(written(tmp_path, says)))
     check_java()
+
+
+def test_a_file_of_code_is_found_from_anywhere_and_a_module_stays_a_name(spark, monkeypatch, tmp_path):
+    from spacy_calib.spark.models import Model
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own.py").touch()
+    assert [Model.named("m", code).code for code in ("own.py", "own", None)] == [str(tmp_path / "own.py"), "own", None]
