@@ -116,13 +116,13 @@ _OF_ENTRIES = ("raw", "calibrated", "low", "high", "in_set", "column")
 
 
 def _taken(part: Block, chosen: Any) -> Block:
-    """Some of the rows of a part of a block: its arrays and lists have one item for each; what is neither is kept."""
+    """Some of the rows of a part of a block: its arrays and lists (tuples, from some files) have one item for each; what is neither is kept."""
     places = np.flatnonzero(chosen).tolist()
     return {
         name: value[places]
         if isinstance(value, np.ndarray)
         else [value[i] for i in places]
-        if isinstance(value, list)
+        if isinstance(value, (list, tuple))
         else value
         for name, value in part.items()
     }

@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import DocBin, Token
 
 from spacy_calib.doc.attributes import doc_view
-from spacy_calib.doc.cutting import cut
+from spacy_calib.doc.cutting import cut, cut_block
 from tests.pipe.test_guarantees import EVERYTHING, FRESH, pipeline, run, values
 
 
@@ -41,6 +41,15 @@ def test_tokens_of_a_part_say_what_they_said(whole, start, end):
     inside = (all_of_it.rows >= start) & (all_of_it.rows < end)
     assert ours.rows.tolist() == (all_of_it.rows[inside] - start).tolist()
     assert ours.tags.tolist() == all_of_it.tags[inside].tolist()
+
+
+def test_lists_that_a_file_gave_back_as_tuples_are_cut_too(whole):
+    nlp, _ = whole
+    (of_tokens,) = run(nlp, FRESH)[0].user_data.values()
+    spans = {"start": np.array([0, 8]), "end": np.array([3, 9]), "labels": ["A", "B"]}
+    wanted = cut_block({**of_tokens, "spans": spans}, -7, 20)["spans"]
+    given = cut_block({**of_tokens, "spans": {**spans, "labels": ("A", "B")}}, -7, 20)["spans"]
+    assert list(given["labels"]) == wanted["labels"] == ["B"]
 
 
 def test_joined_docs_are_cut_with_the_blocks_of_each(whole):
