@@ -62,7 +62,7 @@ _MESSAGES = {
     "C028": "The pipe '{name}' stands before its source '{component}'; put it directly after it.",
     "C035": "The weights of component '{component}' hold NaN or infinite values; train it again, nothing was calibrated.",
     "C130": "{method} calibrated on {n} {rows} loses more than the raw scores on parts of the data held out in turn (log loss {raw:.3f} raw, {calibrated:.3f} "
-    "calibrated), so nothing was written; give more data, let --method auto choose, or pass the raw scores through with --method identity.",
+    "calibrated), so nothing was written; {more}, let --method auto choose, or pass the raw scores through with --method identity.",
     "C131": "Sets that miss at most {alpha:g} of the {rows} are to be made of {n} {rows}, and {least} at least are wanted; give more data or ask for less with "
     "--sets, up from {reached:g}.",
     "C120": "The pipe '{name}' does not fit the component '{component}' of this pipeline: {why} Fit it here with `python -m spacy calib fit`.",

@@ -99,7 +99,10 @@ class CollectOptions(Options):
         bool, typer.Option("--bounded", help="Count scores in cells, so that memory and file stay small whatever the corpus")
     ] = False
     sample: Annotated[
-        int, typer.Option("--sample", help="Pairs of whole documents that are kept as they are, for choices and scalings")
+        int,
+        typer.Option(
+            "--sample", help="Pairs of whole documents, with those below the threshold, that are kept for choices and scalings"
+        ),
     ] = 500_000
     attr: FirstAttr = None
     format: Format = "table"
@@ -213,4 +216,5 @@ def tell(found: FitStatistics | JudgedStatistics, options: CollectOptions) -> No
     read = f"{counted('document', told['documents'])}, {counted('pair', told['pairs'])}"
     msg.good(f"Statistics of {of}, {read}: {options.stats}")
     if told.get("sampled_pairs", 0) < told.get("pairs_in_all", 0):
-        msg.info(f"{told['sampled_documents']:,} of the documents are sampled whole ({told['sampled_pairs']:,} pairs)")
+        of = f"{told['sampled_pairs']:,} of {counted('pair', told['pairs_in_all'])}, with those below the threshold"
+        msg.info(f"{told['sampled_documents']:,} of the documents are sampled whole ({of})")

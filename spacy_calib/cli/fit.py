@@ -226,7 +226,8 @@ def fit(options: FitOptions) -> Calibrator:
     else:
         examples = options.examples(nlp)
         fit_pipe(nlp, calib, examples, counts, silent=options.silent, n_process=options.n_process, **told)
-    check_held_out(calib.fit_info.held_out, calib.fit_info.method, calib.fit_info.row_unit)
+    info = calib.fit_info
+    check_held_out(info.held_out, info.method, info.row_unit, sampled=info.sampled is not None)
     check_sets(calib.fit_info)
     asked = None
     if event is not None:

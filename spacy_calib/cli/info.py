@@ -59,7 +59,8 @@ def info(options: InfoOptions) -> dict[str, Any]:
     """
     Show what the fitted calib pipes of a pipeline hold: source, groups with
     their tags and frequencies, method, size of the fit data, versions. Of a
-    file that `calib collect` wrote it tells whose statistics it holds.
+    file that `calib collect` wrote it tells whose statistics it holds, and how
+    true their raw scores are.
 
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency; "events" where
         event pipes read its scores: what each learned.

@@ -7,26 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.grouped import GroupedRecalibrator, GroupFit
+from ..calibration.grouped import Countable, GroupedRecalibrator, GroupFit
 from ..calibration.span_fit import SpanFit
 from ..metrics.calibration_error import calibration_error, group_slices
 from ..types import Floats, Groups, Pairs
 from .fit_info import FitRow
 
 
-def summarize_fit(pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
+def summarize_fit(
+    pairs: Pairs, scaled: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10, counted: Countable | None = None
+) -> list[FitRow]:
     """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
 
     scaled (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
     groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
+    counted (Countable | None): What the maps were fitted on, where `pairs` are a sample of it.
     """
     calibrated = maps.predict(scaled, pairs.tags)
     fits = maps.fits_
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
         whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
-        hits = [pairs.hits[part] for part in group_slices(pairs, groups)]
-        fits = [GroupFit(len(inside), int(inside.sum()), whose) for inside in hits]
+        fits = [GroupFit(*sizes, whose) for sizes in _sizes(pairs, groups, counted)]
     return _summary(pairs, calibrated, groups, [maps.pooled_fit_, *fits], n_bins)
+
+
+def _sizes(pairs: Pairs, groups: Groups, counted: Countable | None) -> list[tuple[int, int]]:
+    """Pairs and hits of each group: those that were counted, else those of the pairs."""
+    if counted is None:
+        return [(len(hits), int(hits.sum())) for hits in (pairs.hits[part] for part in group_slices(pairs, groups))]
+    return [(int(own.weights.sum()), int(own.weights[own.hits].sum())) for own in counted.weighted(groups)[1]]
 
 
 def _summary(pairs: Pairs, calibrated: Floats, groups: Groups, fits: Sequence[GroupFit], n_bins: int) -> list[FitRow]:

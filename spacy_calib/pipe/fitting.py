@@ -143,6 +143,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
     """What the pipe says of its fit."""
     data, settings, arguments = gathered.data, gathered.settings, gathered.arguments
     maps, tokens, judged = learned.tokens.maps, learned.tokens.calibration, learned.judged
+    counted = gathered.counted.pairs if gathered.counted is not None and "maps" in learned.tokens.of_all else None
     return FitInfo(
         component=settings.source.component,
         layer=gathered.annotation.name,
@@ -163,7 +164,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         intervals=settings.intervals,
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,
-        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins),
+        table=summarize_fit(judged.pairs, learned.tokens.pairs.scores, maps, plan.judged_by, arguments.n_bins, counted),
         held_out=judge_held_out(judged.pairs, judged.calibrated, judged.documents),
         spans=None if learned.spans is None else _describe_spans(gathered, learned.spans),
         versions={

@@ -78,7 +78,8 @@ def test_files_are_added_up_beforehand_and_a_folder_is_taken_too(model, shards, 
 def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     outcome = ok(calib("collect", model, dev, tmp_path / "all.npz", "--sample", 300))
     assert "Statistics of tagger, " in outcome.text
-    assert "of the documents are sampled whole" in outcome.text
+    assert "of the documents are sampled whole (" in outcome.text
+    assert "pairs, with those below the threshold)" in outcome.text
     told = json.loads(ok(calib("collect", "--merge", *shards[2], tmp_path / "two.npz", "--format", "json")).printed)
     assert [shard["name"] for shard in told["shards"]] == ["1/2", "2/2"]
     assert (told["component"], told["layer"], told["bounded"]) == ("tagger", "tag", False)
@@ -96,7 +97,9 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     fitted = json.loads(ok(calib("fit", model, "--from", *shards[2], tmp_path / "out", "--format", "json")).printed)
     assert fitted["docs"] == told["documents"]
     assert fitted["sampled"]["pairs"] < fitted["pairs"] == told["pairs"]
-    assert "Sampled" in ok(calib("info", tmp_path / "out")).text
+    told_of_fit = ok(calib("info", tmp_path / "out")).text
+    assert "Sampled" in told_of_fit
+    assert "on the sample of the FIT data" in told_of_fit
 
 
 def test_bounded_statistics_go_with_bounded_ones_only(model, dev, shards, tmp_path):

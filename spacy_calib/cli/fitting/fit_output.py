@@ -34,7 +34,7 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     if info.sampled is not None:
         msg.info(f"A sample was looked at: {sampled_line(info.sampled)}")
     warn_of_promises(info)
-    warn_of_held_out(info.held_out, info.row_unit)
+    warn_of_held_out(info.held_out, info.row_unit, sampled=info.sampled is not None)
     if info.selection:
         say_what_was_chosen(info.selection)
     if info.context:
@@ -58,13 +58,13 @@ def words_of_spans(info: FitInfo) -> tuple[str, str]:
     return get_annotation(info.layer).span_words
 
 
-def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN) -> None:
-    """Say where calibrated scores are not clearly better than raw ones. unit (str): What has labels."""
+def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN, *, sampled: bool = False) -> None:
+    """Say where calibrated scores are not clearly better than raw ones. unit (str): What has labels. sampled (bool): Of all, a sample was judged."""
     if held is not None and held.verdict == "unclear":
         msg.warn(
             f"On held-out parts of these {held.tokens:,} {unit}s calibrated scores are not clearly better than raw ones: log loss "
             f"{number(held.calibrated)}, raw {number(held.raw)} (standard error of the difference {number(held.error)}); "
-            "more data would help, or the raw scores are true already"
+            f"{'a larger sample (`calib collect --sample`)' if sampled else 'more data'} would help, or the raw scores are true already"
         )
 
 
@@ -81,7 +81,8 @@ def say_what_was_chosen(selection: Mapping[str, Any]) -> None:
 
 def print_fit_tables(info: FitInfo) -> None:
     """Print the errors on the fit data, and where spans are scored theirs too."""
-    print_fit_table(info.table, "SMCE (all) and GMCE (groups) on the FIT data: too good to be true")
+    where = "the FIT data" if info.sampled is None else "the sample of the FIT data"
+    print_fit_table(info.table, f"SMCE (all) and GMCE (groups) on {where}: too good to be true")
     spans = info.spans
     if spans is not None:
         one, several = words_of_spans(info)

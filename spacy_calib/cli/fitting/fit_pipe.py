@@ -107,11 +107,13 @@ def ready_to_read(
     return without_presets(calib, ready)
 
 
-def check_held_out(held: HeldOut | None, method: str, unit: str = TOKEN) -> None:
+def check_held_out(held: HeldOut | None, method: str, unit: str = TOKEN, *, sampled: bool = False) -> None:
     """RAISES C130: by the cross-validation of the fit the calibrated scores are clearly worse than the raw ones.
 
-    method (str): Registered name. unit (str): What has labels.
+    method (str): Registered name. unit (str): What has labels. sampled (bool): Of all, a sample was judged.
     """
     if held is not None and held.verdict == "worse":
         n, rows = held.tokens, f"{unit}s"
-        raise calib_error("C130", method=method.split(".")[-2], n=n, rows=rows, raw=held.raw, calibrated=held.calibrated)
+        more = "collect a larger sample (`calib collect --sample`)" if sampled else "give more data"
+        kind = method.split(".")[-2]
+        raise calib_error("C130", method=kind, n=n, rows=rows, raw=held.raw, calibrated=held.calibrated, more=more)
