@@ -26,6 +26,8 @@ _STEPS = 100
 _TOLERANCE = 1e-7
 # A step that moves no log-odds by more than this is taken whole, without asking whether it lowers the loss.
 _NEAR = 0.1
+# So many rows are looked at at a time, so that a fit needs little memory beside its features.
+_AT_ONCE = 1 << 20
 
 
 def log_odds(scores: Floats, clip: float = CLIP) -> Floats:
@@ -65,40 +67,52 @@ def fit_logistic(
     """
     columns = np.asfortranarray(features)  # sums over contiguous columns, without BLAS: see `combine`
     mass = np.ones(len(hits)) if weights is None else weights
-    target = mass * hits
-    k = len(prior_mean)
+    k, pieces = len(prior_mean), [slice(start, start + _AT_ONCE) for start in range(0, max(1, len(hits)), _AT_ONCE)]
     coefficients = prior_mean.copy()
-    margins = combine(columns, coefficients)
 
-    def loss(margins: Floats, values: Floats) -> float:
-        return float((mass * softplus(margins) - target * margins).sum() + 0.5 * np.sum(prior * (values - prior_mean) ** 2))
+    def loss(size: float, step: Floats) -> float:
+        """After a step of this size."""
+        found = 0.5 * np.sum(prior * (coefficients - size * step - prior_mean) ** 2)
+        for own in pieces:
+            margins = combine(columns[own], coefficients) - size * combine(columns[own], step)
+            found += (mass[own] * softplus(margins) - mass[own] * hits[own] * margins).sum()
+        return float(found)
 
     for _ in range(_STEPS):
-        chance = sigmoid(margins)
-        off = mass * chance - target
-        curvature = mass * chance * (1.0 - chance)
-        gradient = np.array([(columns[:, i] * off).sum() for i in range(k)]) + prior * (coefficients - prior_mean)
-        hessian = np.diag(np.broadcast_to(prior, k).astype(np.float64))
-        for i in range(k):
-            weighted = columns[:, i] * curvature
-            for j in range(i + 1):
-                hessian[i, j] += (weighted * columns[:, j]).sum()
-                hessian[j, i] = hessian[i, j]
+        gradient, hessian = _derivatives(columns, hits, mass, coefficients, pieces)
+        gradient += prior * (coefficients - prior_mean)
+        hessian += np.diag(np.broadcast_to(prior, k))
         step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
-        moves = combine(columns, step)
-        farthest = float(np.abs(moves).max())
+        farthest = max(float(np.abs(combine(columns[own], step)).max(initial=0.0)) for own in pieces)
         size = 1.0
         # A step that moves no margin far changes no curvature much: Newton's method has arrived where it needs no guard, and the loss
         # could not tell any more which way is down.
         if farthest > _NEAR:
-            current = loss(margins, coefficients)
-            while loss(margins - size * moves, coefficients - size * step) > current and size > 1e-8:
+            current = loss(0.0, step)
+            while loss(size, step) > current and size > 1e-8:
                 size /= 2
         coefficients = coefficients - size * step
-        margins = combine(columns, coefficients)
         if farthest < _TOLERANCE:
             break
     return coefficients
+
+
+def _derivatives(
+    columns: Floats, hits: NDArray[Any], mass: Floats, coefficients: Floats, pieces: Sequence[slice]
+) -> tuple[Floats, Floats]:
+    """(gradient, Hessian) of the summed log loss, shapes (k,) and (k, k). pieces (Sequence[slice]): The rows, some at a time."""
+    k = len(coefficients)
+    gradient, hessian = np.zeros(k), np.zeros((k, k))
+    for own in pieces:
+        rows, weights = columns[own], mass[own]
+        chance = sigmoid(combine(rows, coefficients))
+        off = weights * chance - weights * hits[own]
+        curvature = weights * chance * (1.0 - chance)
+        gradient += [(rows[:, i] * off).sum() for i in range(k)]
+        for i in range(k):
+            weighted = rows[:, i] * curvature
+            hessian[i, : i + 1] += [(weighted * rows[:, j]).sum() for j in range(i + 1)]
+    return gradient, np.tril(hessian) + np.tril(hessian, -1).T
 
 
 class LogisticMap(Recalibrator):

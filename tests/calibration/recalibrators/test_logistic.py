@@ -89,6 +89,15 @@ def test_newton_equals_scikit_learn_on_the_same_objective():
         np.testing.assert_allclose(ours, theirs.coef_[0], rtol=0, atol=1e-7)
 
 
+def test_rows_looked_at_a_few_at_a_time_give_the_same_coefficients(monkeypatch):
+    rng = np.random.default_rng(4)
+    features, weights = rng.normal(size=(50, 3)), rng.integers(1, 5, 50).astype(float)
+    hits = rng.random(50) < 0.3
+    at_once = fit_logistic(features, hits, weights, np.zeros(3), 0.1)
+    monkeypatch.setattr("spacy_calib.calibration.recalibrators.logistic._AT_ONCE", 7)
+    assert fit_logistic(features, hits, weights, np.zeros(3), 0.1) == pytest.approx(at_once, rel=1e-12)
+
+
 @every_map
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("power", [0.3, 1.0, 4.0])
