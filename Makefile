@@ -30,7 +30,7 @@ demo: $(VENV)/demo.stamp ## train, calibrate and judge a pipeline on real data
 	$(VENV)/bin/python scripts/demo.py demo
 
 test: $(VENV)/test.stamp ## the whole suite
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -ra
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -ra
 
 test-lowest: $(LOWEST)/test.stamp ## what reads and writes, with the lowest versions that setup.cfg promises
 	$(LOWEST)/bin/python -m pytest -n 2 -ra -p no:cacheprovider $(KNOWN) $(TESTS)

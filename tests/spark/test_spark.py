@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,8 +41,9 @@ QUICK = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
+    """It ends with this file, and gives back Ctrl-C, which Spark takes for its own."""
     pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
     from spacy_calib.spark import local_session
     from spacy_calib.spark.session import check_java
@@ -50,7 +52,9 @@ def session() -> Iterator[Any]:
         check_java()
     except CalibError as error:
         pytest.skip(str(error))
+    on_interrupt = signal.getsignal(signal.SIGINT)
     session = local_session("local-cluster[2,1,1024]", **QUICK)
+    signal.signal(signal.SIGINT, on_interrupt)
     application = session.sparkContext.applicationId
     yield session
     session.stop()
@@ -58,7 +62,7 @@ def session() -> Iterator[Any]:
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def frame(session) -> Any:
     """Texts in four partitions, each with a number and a weight; one is null, one is empty."""
     texts = [*TEXTS, None, ""]

@@ -7,11 +7,14 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 from ...errors import calib_error
 
+# Seconds that workers have to end.
+PATIENCE = 5.0
 _KNOWN = hasattr(signal, "SIGCHLD") and hasattr(os, "waitid")
 
 
@@ -49,7 +52,15 @@ def _look_no_more() -> None:
 
 
 def end_workers() -> None:
-    """End those that run, before an exception leaves the pipeline: it would wait for them, and they for somebody who reads what they send."""
+    """End those that run, before an exception leaves the pipeline: it would wait for them, and they for somebody who reads what they send.
+
+    One that has only just been forked may lose the signal, since Python forgets those that came before it was ready: it is killed after a while.
+    """
     _look_no_more()
-    for worker in multiprocessing.active_children():
+    workers, until = multiprocessing.active_children(), time.monotonic() + PATIENCE
+    for worker in workers:
         worker.terminate()
+    for worker in workers:
+        worker.join(max(0.0, until - time.monotonic()))
+        if worker.exitcode is None:
+            worker.kill()

@@ -4,12 +4,13 @@ import multiprocessing
 import os
 import signal
 import time
+from functools import partial
 
 import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.cli.shared.session import session
-from spacy_calib.cli.shared.workers import watched
+from spacy_calib.cli.shared.workers import end_workers, watched
 from tests.forked import fork
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system has no waitid")
@@ -38,6 +39,23 @@ def test_a_worker_that_was_killed_ends_the_command_and_the_others():
     other.join(30)
     assert other.exitcode is not None
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
+
+
+def deaf(ready):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ready.set()
+    sleep()
+
+
+def test_a_worker_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
+    """As one that was only just forked does not, if the signal comes before Python is ready for it."""
+    monkeypatch.setattr("spacy_calib.cli.shared.workers.PATIENCE", 0.1)
+    ready = multiprocessing.get_context("fork").Event()
+    worker = start(partial(deaf, ready))
+    assert ready.wait(30)
+    end_workers()
+    worker.join(30)
+    assert worker.exitcode == -signal.SIGKILL
 
 
 def test_a_worker_that_ends_is_none_that_was_killed():
