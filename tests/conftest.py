@@ -22,7 +22,10 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from threadpoolctl import threadpool_limits
 
+from spacy_calib.pipe.event import EventPipe
+from spacy_calib.pipe.event_table import count_event, event_of
 from spacy_calib.registry import registry
+from spacy_calib.statistics.events import event_table
 
 # Files that take longest, each a minute or so: workers that get one of them last would leave the others with nothing to do.
 SLOWEST = ("tests/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/test_packaging.py")
@@ -254,3 +257,8 @@ def register() -> Iterator[Callable[[str, str, Callable[..., Any]], None]]:
     yield add
     for key in added:  # and nothing else: meanwhile spaCy may have registered things of its own
         catalogue.REGISTRY.pop(key, None)
+
+
+def judge_event(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
+    """The table of an event pipe, as `calib evaluate` makes it. examples: Their predicted Docs have been through the pipeline."""
+    return event_table(count_event(pipe, examples), event_of(pipe), 10, 0)

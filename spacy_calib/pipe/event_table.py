@@ -1,4 +1,4 @@
-"""What an event pipe says of units with gold: counted, and as the row that `calib evaluate` shows."""
+"""What an event pipe says of units with gold, counted: what `statistics.events.event_table` makes its table of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from spacy.training import Example
 
 from ..statistics.blocks import Digests
-from ..statistics.events import EventCounts, event_table
+from ..statistics.events import EventCounts
 from .event import EventPipe
 
 
@@ -28,8 +28,3 @@ def count_event(pipe: EventPipe, examples: Sequence[Example], digests: Digests |
     units = found.units
     raw, product, forecast = (np.clip(one, 0.0, 1.0) for one in (units.raw, units.own, pipe.learned.forecast(units)))
     return EventCounts.of(raw, product, forecast, found.hits, found.documents if digests is None else digests[found.documents])
-
-
-def judge_event(pipe: EventPipe, examples: Sequence[Example], n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-    """How good the forecasts are, see `event_table`. examples: As for `count_event`."""
-    return event_table(count_event(pipe, examples), event_of(pipe), n_bins, seed)

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy_calib.calibration.span_features import logit
 from spacy_calib.coref.event import PAIR_FEATURES, PairEvent
 from spacy_calib.doc.unit_events import UNKNOWN
-from spacy_calib.pipe.event_table import judge_event
+from tests.conftest import judge_event
 
 from .made import example, trained
 

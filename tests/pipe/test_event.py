@@ -15,8 +15,8 @@ from spacy_calib.doc.attributes import doc_view, token_values
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.event import EventPipe, event_pipes
-from spacy_calib.pipe.event_table import judge_event
 from spacy_calib.pipe.held_out import HeldOutScores
+from tests.conftest import judge_event
 
 from ..conftest import examples_for, revive, run_upstream
 from .test_adapting import odd_examples

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.pipe.event_table import judge_event
 from spacy_calib.pipe.held_out import HeldOutScores
-from tests.conftest import run_upstream
+from tests.conftest import judge_event, run_upstream
 from tests.sequence.test_joints import examples_of, hmm, sentences  # noqa: F401
 
 
