@@ -95,7 +95,7 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
 
 
 def _collected(run: EvaluateOptions) -> JudgedStatistics:
-    """Those of shards. RAISES C425 to C430, C434: the files, and whether they go together. C054 to C056: the output."""
+    """Those of shards. RAISES C425 to C430, C434, C436: the files, and whether they go together. C054 to C056: the output."""
     from ..pipe.event import event_pipes
     from ..pipe.judging import check_pipe
 

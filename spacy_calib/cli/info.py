@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,7 @@ from .fitting.promises import name_tags
 from .shared.command import Options, command
 from .shared.from_statistics import describe_statistics, holds_statistics, read_any
 from .shared.loading import open_model
-from .shared.options import CalibratedModel, Code, ForceFile, Format, Silent
+from .shared.options import Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.results import deliver
 from .shared.screen import msg, number, print_table
@@ -26,7 +26,7 @@ from .shared.screen import msg, number, print_table
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
-_TAGS_SHOWN = 8
+_NAMES_SHOWN = 8
 _CANDIDATES_SHOWN = 10
 # Where the key of a file's description says too little.
 _CALLED = {
@@ -42,11 +42,13 @@ _CALLED = {
 class InfoOptions(Options):
     """Which pipeline to look at, and how much of it to show."""
 
-    model: CalibratedModel
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Calibrated pipeline: package name or path; or a file of `calib collect`")
+    ]
     _: KW_ONLY
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for what is shown")] = None
     everything: Annotated[
-        bool, typer.Option("--all", "--all-tags", help="Name every tag of every group, and every candidate")
+        bool, typer.Option("--all", "--all-tags", help="Name every tag of every group, every candidate and every shard")
     ] = False
     format: Format = "table"
     code: Code = None
@@ -107,8 +109,8 @@ def tell_statistics(options: InfoOptions) -> dict[str, Any]:
     def show_statistics() -> None:
         msg.divider(Path(options.model).name)
         shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in told["shards"]]
-        facts = {**told, "statistics_for": f"calib {told['statistics_for']}", "labels": ", ".join(told["labels"])}
-        facts |= {"shards": ", ".join(shards)}
+        facts = {**told, "statistics_for": f"calib {told['statistics_for']}"}
+        facts |= {"labels": _first(told["labels"], options.everything), "shards": _first(shards, options.everything)}
         print_table({_CALLED.get(key, key.capitalize()): _in_words(value) for key, value in facts.items() if value is not None})
         if raw is not None:
             show_raw(raw)
@@ -124,6 +126,12 @@ def show_raw(raw: Mapping[str, Any]) -> None:
     header = ("SMCE", f"Mean GMCE ({groups})", "Floor of SMCE", "Brier score", "Log loss")
     row = [number(raw[key]) for key in ("smce", "mean_gmce", "floor", "brier", "nll")]
     print_table([row], header, tuple("rrrrr"))
+
+
+def _first(names: Sequence[str], everything: bool, between: str = ", ") -> str:
+    """The first of some names and how many more there are, or all of them."""
+    shown = names if everything else names[:_NAMES_SHOWN]
+    return between.join(shown) + ("" if len(shown) == len(names) else f", and {len(names) - len(shown)} more")
 
 
 def _in_words(value: Any) -> Any:
@@ -203,9 +211,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     print_table(facts)
     for group in held["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
-        shown = tags if everything else tags[:_TAGS_SHOWN]
-        more = "" if len(shown) == len(tags) else f", and {len(tags) - len(shown)} more"
-        msg.text(f"Group {group['group']} ({len(tags)} tag{'s' if len(tags) != 1 else ''}): {' · '.join(shown)}{more}")
+        msg.text(f"Group {group['group']} ({counted('tag', len(tags))}): {_first(tags, everything, ' · ')}")
     if info.selection:
         show_selection(info.selection, everything)
     if info.context:

@@ -232,7 +232,8 @@ def show_ranking(result: dict[str, Any], output: Path | None, shown: int = SHOWN
     show_seen(result["seen"])
 
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
-    msg.divider(f"{result['units']:,} {plural}, most doubtful first (by {result['by']})")
+    order = "in random order" if result["by"] == "random" else f"most doubtful first (by {result['by']})"
+    msg.divider(f"{result['units']:,} {plural}, {order}")
     # A sentence has neither a label of its own nor a text around it, nor has a document; without gold nothing is known to be right.
     whole = {"sentence": ("Label", "In"), "document": ("In",)}.get(result["unit"], ())
     left_out = {*whole, *(("Right",) if not result["known"] else ())}

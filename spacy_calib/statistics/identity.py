@@ -77,7 +77,7 @@ class Identity:
         for part in fields(Identity):
             mine, theirs = getattr(self, part.name), getattr(other, part.name)
             if mine != theirs:
-                given, wanted = _apart(mine, theirs)
+                given, wanted = map(_form, (mine, theirs)) if part.name == "cells" else _apart(mine, theirs)
                 raise calib_error(
                     "C425", one=one, another=another, what=_CALLED[part.name], given=given[:_SHOWN], wanted=wanted[:_SHOWN]
                 )
@@ -91,6 +91,11 @@ class Identity:
         """Rebuild from a state that IDENTITY has read."""
         made: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in held.items()}
         return cls(**made)
+
+
+def _form(cells: int) -> str:
+    """How a message calls tables of so many cells."""
+    return f"{cells:,} cells" if cells else "every score"
 
 
 def _apart(mine: Any, theirs: Any) -> tuple[str, str]:

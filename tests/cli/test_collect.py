@@ -75,6 +75,17 @@ def test_files_are_added_up_beforehand_and_a_folder_is_taken_too(model, shards, 
     assert (tmp_path / "one" / STATE).read_bytes() == (tmp_path / "other" / STATE).read_bytes()
 
 
+def test_long_lists_are_cut_unless_all_is_asked_for(shards, monkeypatch):
+    monkeypatch.setattr("spacy_calib.cli.info._NAMES_SHOWN", 2)
+    folder = shards[7][0].parent
+    cut = ok(calib("info", folder)).text
+    assert "documents), and 5 more" in cut
+    assert "7/7" not in cut
+    whole = ok(calib("info", folder, "--all")).text
+    assert "7/7 (" in whole
+    assert "more" not in whole
+
+
 def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     outcome = ok(calib("collect", model, dev, tmp_path / "all.npz", "--sample", 300))
     assert "Statistics of tagger, " in outcome.text
@@ -105,10 +116,9 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
 def test_bounded_statistics_go_with_bounded_ones_only(model, dev, shards, tmp_path):
     ok(calib("collect", model, dev, tmp_path / "cells.npz", "--bounded", "--sample", 300, "--silent"))
     ok(calib("fit", model, "--from", tmp_path / "cells.npz", tmp_path / "out", "--method", "isotonic", "--silent"))
-    refuses(
-        calib("fit", model, "--from", tmp_path / "cells.npz", shards[2][0], tmp_path / "two"),
-        "they differ in the form of the tables (--bounded)",
-    )
+    both = calib("fit", model, "--from", tmp_path / "cells.npz", shards[2][0], tmp_path / "two")
+    refuses(both, "0.npz cannot be added to those before it. The statistics of shard")
+    refuses(both, "they differ in the form of the tables (--bounded) (16,384 cells; every score)")
 
 
 def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards, tmp_path):

@@ -59,6 +59,7 @@ def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
 def test_table_on_the_screen(calibrated, test_file):
     text = run(calibrated, test_file, "--top", 5).text
     assert "tokens, most doubtful first (by calibrated)" in text
+    assert "tokens, in random order" in run(calibrated, test_file, "--top", 5, "--by", "random").text
     assert "Avg. precision" in text
     assert "By their scores about" in text
 

@@ -199,7 +199,7 @@ def test_documents_are_counted_exactly_and_estimated_where_there_are_too_many():
         ({"labels": LABELS[:2]}, r"they differ in the labels \(3 labels, number 3 'C'; 2 labels\)"),
         ({"threshold": 0.05}, r"they differ in the threshold \(--threshold\) \(0.01; 0.05\)"),
         ({"event": "overlap"}, r"they differ in when a span is right \(--event\)"),
-        ({"cells": 64}, r"they differ in the form of the tables \(--bounded\)"),
+        ({"cells": 64}, r"they differ in the form of the tables \(--bounded\) \(every score; 64 cells\)"),
     ],
 )
 def test_other_statistics_are_refused_by_name(changed, sentence):

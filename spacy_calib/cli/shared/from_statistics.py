@@ -116,7 +116,7 @@ def read_all(paths: Iterable[Path], read: Callable[[bytes, Path], S], merged: Ca
     """All statistics as one, with two files in memory at a time.
 
     read (Callable): The content and path of a file -> statistics. RAISES C434: see `statistics_files`. C436: a file holds a shard that another
-        one holds. And what else `read` and `merged` raise.
+        one holds, or is of another kind. And what else `read` and `merged` raise.
     """
     files = statistics_files(paths)
     found = read(_content(files[0]), files[0])
@@ -125,14 +125,14 @@ def read_all(paths: Iterable[Path], read: Callable[[bytes, Path], S], merged: Ca
         try:
             found = merged([found, part])
         except CalibError as error:
-            if error.code != "C426":
+            if error.code not in ("C425", "C426"):
                 raise
             raise calib_error("C436", path=path, why=error.message) from None
     return found
 
 
 def read_fit_statistics(paths: Iterable[Path]) -> FitStatistics:
-    """What a fit is to learn from. RAISES C425 to C430, C434: the files, and whether they go together."""
+    """What a fit is to learn from. RAISES C427 to C430, C434, C436: the files, and whether they go together."""
     from ...statistics.collected import FitStatistics
 
     found = read_all(paths, FitStatistics.from_bytes, FitStatistics.merged)
@@ -141,7 +141,7 @@ def read_fit_statistics(paths: Iterable[Path]) -> FitStatistics:
 
 
 def read_judged(paths: Iterable[Path]) -> JudgedStatistics:
-    """What a pipe is to be judged on. RAISES C425 to C430, C434: the files, and whether they go together."""
+    """What a pipe is to be judged on. RAISES C427 to C430, C434, C436: the files, and whether they go together."""
     from ...statistics.judged import JudgedStatistics
 
     found = read_all(paths, JudgedStatistics.from_bytes, JudgedStatistics.merged)
@@ -152,7 +152,7 @@ def read_judged(paths: Iterable[Path]) -> JudgedStatistics:
 def read_any(paths: Iterable[Path]) -> FitStatistics | JudgedStatistics:
     """What the files at these paths hold together, of all shards or of some, for whatever they were collected.
 
-    RAISES C425 to C427, C429, C430, C434.
+    RAISES C427, C429, C430, C434, C436.
     """
     from ...statistics.collected import FitStatistics
     from ...statistics.judged import JudgedStatistics
