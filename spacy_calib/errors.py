@@ -255,7 +255,7 @@ _MESSAGES = {
     "C415": "Clusters that follow calibrated pairs can be drawn of {wanted} mentions at most, this Doc has {given}; draw them as the model gives them (calibrated=False).",
     "C416": "Entities are drawn by their own scores, not by the chain of '{name}': use Doc._.{attr}.sample.",
     # Statistics that add up
-    "C425": "The statistics of {one} and of {another} cannot go together: they differ in {what} ({given}; {wanted}); collect both with the same model and options.",
+    "C425": "The statistics of {one} and of {another} cannot go together: they differ in {what} ({given}; {wanted}); collect all with the same model and options.",
     "C426": "The shard '{name}' is there twice{why}; give each shard once, under a name of its own (--shard).",
     "C427": "The statistics in {path} cannot be read: {why}; collect the shard again, or copy the file anew.",
     "C428": "Of {total} shards there are {n}: {missing} missing; give the statistics of all of them.",

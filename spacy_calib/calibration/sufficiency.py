@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.documents import TOKEN
+from ..pairs.documents import TOKEN, counted
 from ..pairs.folds import contiguous_folds
 from ..schema import number, record, text, whole
 from ..types import Floats, Ints, Pairs
@@ -40,11 +40,11 @@ def too_few_to_choose(n_documents: int, n_tokens: int, n_pairs: int, unit: str =
     unit (str): What is counted as tokens, where it is something else.
     """
     wanted = (
-        ("documents", n_documents, DOCUMENTS_TO_CHOOSE),
-        (f"{unit}s", n_tokens, TOKENS_TO_CHOOSE),
-        ("pairs", n_pairs, PAIRS_TO_CHOOSE),
+        ("document", n_documents, DOCUMENTS_TO_CHOOSE),
+        (unit, n_tokens, TOKENS_TO_CHOOSE),
+        ("pair", n_pairs, PAIRS_TO_CHOOSE),
     )
-    return next((f"{given:,} {what}, and {least:,} are wanted" for what, given, least in wanted if given < least), "")
+    return next((f"{counted(what, given)}, and {least:,} are wanted" for what, given, least in wanted if given < least), "")
 
 
 def tokens_for_sets(alpha: float) -> tuple[int, int]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def fit(model: str | Path, data: str | Path, output: str | Path, *, component: str | None = None, **options: Any) -> Calibrator:
     """Learn calibrated probabilities from held-out gold and write the pipeline with them, as `spacy calib fit` does.
 
-    model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy file or a folder of them. output: Folder to write.
+    model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a folder of them. output: Folder to write.
     component (str | None): What to calibrate; None takes the command's default.
     options: Those of the command by their long names: train_data, config, method, groups, scaling, tag_offsets, bins, threshold, normalize,
         intervals, sets, coverage, attr, event, granularity, gold_preproc, n_process, gpu_id, code, force and so on.

@@ -126,7 +126,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     Score texts of any number and write a row for each token, entity, sentence or
     document: shards of Parquet, JSON Lines or CSV, or Docs with their scores
     (.spacy). Run again after it was killed, it goes on where it was; memory does
-    not grow with the texts. Rows without text (empty or null) are left out and
+    not grow with the texts. Rows without text (empty, blank or null) are left out and
     counted.
 
     RETURNS (dict): "output", "format", "unit" (None for Docs), "texts" (rows of DATA), "left_out" (those without text), "shards" (0 for one file), "finished_before" (shards that
@@ -248,8 +248,8 @@ def show(result: dict[str, Any], texts: ManyTexts) -> None:
     """Print what was done."""
     if result["left_out"]:
         n, first = result["left_out"], shorten(texts.first_left_out, 80)
-        what = f"has no text (empty or null) and is left out: {first}"
-        several = f"have no text (empty or null) and are left out; the first is {first}"
+        what = f"has no text (empty, blank or null) and is left out: {first}"
+        several = f"have no text (empty, blank or null) and are left out; the first is {first}"
         msg.warn(f"{n:,} of {result['texts']:,} rows {what if n == 1 else several}.")
     n_shards, before = result["shards"], result["finished_before"]
     if n_shards and before == n_shards:

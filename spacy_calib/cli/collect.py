@@ -47,6 +47,11 @@ if TYPE_CHECKING:
     from ..statistics.judged import JudgedStatistics
 
 
+# What the pipe says of itself, and what is said of one shard.
+_OF_PIPE = ("component", "config", "threshold", "event", "granularity", "label_map", "second_pass", "bounded")
+_OF_SHARD = ("shard", "judge", "sample", "attr", "gold_preproc", "doc_key")
+
+
 @dataclass(frozen=True)
 class CollectOptions(Options):
     """Of which model and shard, and how it is read. merge: Files to add up; model and data are None then."""
@@ -56,7 +61,9 @@ class CollectOptions(Options):
     ]
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="DATA", help="One shard of gold: a .spacy file or a folder of them; left out beside --merge"),
+        typer.Argument(
+            metavar="DATA", help="One shard of gold: a .spacy or .conllu file, or a folder of them; left out beside --merge"
+        ),
     ]
     stats: Annotated[Path, typer.Argument(metavar="STATS", help="File to write the statistics to (.npz)")]
     _: KW_ONLY
@@ -116,17 +123,25 @@ class CollectOptions(Options):
     overrides: Mapping[str, Any] | None = None
 
     def check_options(self) -> None:
-        """RAISES C433: both DATA and --merge, or neither."""
+        """RAISES C433: both DATA and --merge, or neither. C056: an option that has nothing to do."""
         if bool(self.merge) == (self.data is not None) or (self.data is not None and self.model is None):
             raise calib_error("C433", option="--merge", given="MODEL and DATA")
-        for flag in ("component", "config", "threshold", "event", "granularity", "label_map", "second_pass", "bounded"):
-            given = getattr(self, flag)
-            wanted = "left out beside --judge, where the fitted pipe says it"
-            told = "it" if given is True else given
-            check_option(f"--{flag.replace('label_', '').replace('_', '-')}", not (self.judge and given), wanted, told)
+        if self.judge:
+            self._without(_OF_PIPE, "left out beside --judge, where the fitted pipe says it")
+        if self.merge:
+            self._without((*_OF_PIPE, *_OF_SHARD), "left out beside --merge, which adds up what is there")
         if self.shard is not None:
             check_option(
                 "--shard", is_shard_name(self.shard), "a name, or the number of the shard and of all, as 1/7", repr(self.shard)
+            )
+
+    def _without(self, names: Sequence[str], wanted: str) -> None:
+        """RAISES C056: one of these options is given."""
+        for name in names:
+            given = getattr(self, name)
+            told = "it" if given is True else given
+            check_option(
+                f"--{name.replace('label_', '').replace('_', '-')}", given == getattr(CollectOptions, name), wanted, told
             )
 
 
@@ -184,7 +199,9 @@ def collected(options: CollectOptions) -> FitStatistics:
     examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
     ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
     name = options.shard or str(shown_path(options.data))
-    return collect_statistics(calib, ready, name, bounded=options.bounded, sample=options.sample)
+    return collect_statistics(
+        calib, ready, name, bounded=options.bounded, sample=options.sample, gold_preproc=options.gold_preproc
+    )
 
 
 def judged(options: CollectOptions) -> JudgedStatistics:

@@ -65,7 +65,9 @@ class FitOptions(Options):
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline to calibrate: package name or path")]
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="DATA", help="Held-out gold: a .spacy file or a folder of them; left out beside --from"),
+        typer.Argument(
+            metavar="DATA", help="Held-out gold: a .spacy or .conllu file, or a folder of them; left out beside --from"
+        ),
     ]
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the calibrated pipeline to")]
     _: KW_ONLY

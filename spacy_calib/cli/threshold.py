@@ -37,7 +37,9 @@ class ThresholdOptions(Run):
 
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA", help="Gold that the pipeline was not trained on: a .spacy file or a folder of them"),
+        typer.Argument(
+            metavar="DATA", help="Gold that the pipeline was not trained on: a .spacy or .conllu file, or a folder of them"
+        ),
     ]
     _: KW_ONLY
     precision: Annotated[

@@ -30,7 +30,7 @@ from ..sources.mapped import map_of, with_map
 from ..sources.unit_scores import UnitScoresSource
 from ..statistics.cells import cells_of
 from ..statistics.collected import FitStatistics
-from ..statistics.identity import Identity, Shard
+from ..statistics.identity import WHOLE, Identity, Shard, reading_of
 from ..statistics.readings import Readings
 from ..statistics.sample import MOST_PAIRS
 from .fit_data import Reader
@@ -51,6 +51,7 @@ def collect_statistics(
     *,
     bounded: bool = False,
     sample: int = MOST_PAIRS,
+    gold_preproc: bool = False,
     at_once: int = _AT_ONCE,
 ) -> FitStatistics:
     """What a fit of a calib pipe needs of one shard; the pipe itself is not changed, and may be fitted or not.
@@ -58,6 +59,7 @@ def collect_statistics(
     pipe (Calibrator): In its pipeline; its source, threshold and event say what is read. examples (Iterable[Example]): As for `Calibrator.fit`.
     shard (str): A name that no other shard has; "2/7" is the second of seven, which are all wanted then. sample (int): Pairs of whole
         documents that are kept as they are. bounded (bool): Whether scores are counted in cells, so that memory does not grow with the corpus, see `PairCells`.
+    gold_preproc (bool): Whether the examples are sentences with gold tokens, whose statistics are not added to those of documents.
     at_once (int): Entries that are held before they are added up.
     RAISES C021 to C024, C028, C033 to C035, C040, C041: the component, or what it gives. C431: a setting was left to the fit.
     """
@@ -65,11 +67,11 @@ def collect_statistics(
     if source.unsettled:
         raise calib_error("C431", component=pipe.source.component)
     with labels_of_the_moment(source):
-        return _collected(pipe, examples, shard, bounded, sample, at_once)
+        return _collected(pipe, examples, shard, bounded, sample, reading_of(gold_preproc), at_once)
 
 
 def _collected(
-    pipe: Calibrator, examples: Iterable[Example], shard: str, bounded: bool, sample: int, at_once: int
+    pipe: Calibrator, examples: Iterable[Example], shard: str, bounded: bool, sample: int, reading: str, at_once: int
 ) -> FitStatistics:
     """See `collect_statistics`; a source that learns its labels has those of the shard now."""
     first, examples = with_first(examples)
@@ -85,7 +87,7 @@ def _collected(
     def add_up() -> None:
         readings = Readings.joined(held)
         seen = SeenTexts.of(watch.take().digests)
-        made = FitStatistics.of(identity_of(pipe, nlp, component, sample, bounded), readings, seen)
+        made = FitStatistics.of(identity_of(pipe, nlp, component, sample, bounded, reading), readings, seen)
         parts[:] = [FitStatistics.merged([*parts, made])]
         held.clear()
 
@@ -101,9 +103,14 @@ def _collected(
 
 
 def identity_of(
-    pipe: Calibrator, nlp: Language | None, component: Any, sample: int = MOST_PAIRS, bounded: bool = False
+    pipe: Calibrator,
+    nlp: Language | None,
+    component: Any,
+    sample: int = MOST_PAIRS,
+    bounded: bool = False,
+    reading: str = WHOLE,
 ) -> Identity:
-    """Whose statistics those of a pipe are, as it stands. sample (int): See Identity."""
+    """Whose statistics those of a pipe are, as it stands. sample (int), reading (str): See Identity."""
     source = pipe.source
     annotation = source.annotation(component)
     return Identity(
@@ -121,6 +128,7 @@ def identity_of(
         features=tuple(one.registered for one in _functions(pipe)) if annotation.unit == TOKEN else (),
         cells=cells_of(len(source.labels(component))) if bounded else 0,
         sample=sample,
+        reading=reading,
     )
 
 

@@ -130,7 +130,7 @@ def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: Fi
     nlp, component = pipe.lookup.to_fit()
     annotation = pipe.source.annotation(component)
     check_context(pipe, annotation)
-    own = identity_of(pipe, nlp, component, identity.sample)
+    own = identity_of(pipe, nlp, component, identity.sample, reading=identity.reading)
     identity.check_same(replace(own, features=identity.features, cells=identity.cells), statistics.name, "the pipeline")
     readings = statistics.sample.readings.above(_lowest(pipe, annotation))
     context = pipe.context if annotation.unit == TOKEN else None

@@ -17,8 +17,9 @@ from ..doc.reading import document_of
 from ..doc.texts import TextWatch, document_digest
 from ..pairs.documents import DocumentNumbers
 from ..statistics.blocks import Digests
+from ..statistics.distinct import lowest
 from ..statistics.flags import FlagCounts
-from ..statistics.identity import Identity, Shard
+from ..statistics.identity import Identity, Shard, reading_of
 from ..statistics.judged import JudgedStatistics, count_judged
 from .collecting import identity_of
 from .event import EventPipe
@@ -31,12 +32,17 @@ if TYPE_CHECKING:
 
 
 def judged_statistics(
-    pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence[Example], shard: str | None = None
+    pipe: Calibrator,
+    events: Sequence[EventPipe],
+    examples: Sequence[Example],
+    shard: str | None = None,
+    *,
+    gold_preproc: bool = False,
 ) -> JudgedStatistics:
     """What the figures of a fitted pipe are made of.
 
     events (Sequence[EventPipe]): Those that look at its scores. examples: Their predicted Docs hold what all of them wrote, `reference` the gold.
-    shard (str | None): As for `collect_statistics`. None where they are not added to others: documents are told apart by number then.
+    shard (str | None), gold_preproc (bool): As for `collect_statistics`. A shard of None where they are not added to others: documents are told apart by number then.
     RAISES C308: the pipe has cut-offs that bound misses, and its component gives no P(O) any more.
     """
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
@@ -48,12 +54,13 @@ def judged_statistics(
     spans, cutoffs = pipe.spans.groups, pipe.tokens.recall_cutoffs
     about = about_pipe(pipe, events)
     found = JudgedStatistics(
-        _identity(pipe, events, labels, span_labels, about),
+        _identity(pipe, events, labels, span_labels, about, reading_of(gold_preproc)),
         about,
         (),
         count_judged(corpus.pairs(), len(labels), digests),
         None if spans is None else count_judged(corpus.span_pairs(span_labels), len(span_labels), digests),
         units,
+        lowest([digests]),
         None if pipe.learned.seen is None else pipe.learned.seen.sums_of(watch.units()),
         _accepted(corpus.spans),
         tuple(count_event(one, examples, digests) for one in events),
@@ -114,13 +121,14 @@ def _identity(
     labels: tuple[str, ...],
     span_labels: tuple[str, ...],
     about: dict[str, Any],
+    reading: str,
 ) -> Identity:
     """That of the pipe's statistics of a fit, with what a judgement is of: the fitted labels and maps, and no sample."""
     found = pipe.lookup.find()
     fitted = b"".join(one.to_bytes() for one in (pipe, *events))
     learned = blake2b(fitted + repr(sorted(about.items())).encode(), digest_size=16)
     return replace(
-        identity_of(pipe, None if found.component is None else found.nlp, found.component, sample=1),
+        identity_of(pipe, None if found.component is None else found.nlp, found.component, sample=1, reading=reading),
         layer=pipe.fit_info.layer,
         labels=labels,
         span_labels=span_labels,
@@ -134,7 +142,7 @@ def _identity(
 def check_pipe(pipe: Calibrator, events: Sequence[EventPipe], statistics: JudgedStatistics) -> None:
     """RAISES C425: the statistics are those of another pipe, or of other event pipes behind it."""
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
-    own = _identity(pipe, events, labels, span_labels, about_pipe(pipe, events))
+    own = _identity(pipe, events, labels, span_labels, about_pipe(pipe, events), statistics.identity.reading)
     statistics.identity.check_same(own, statistics.name, "the pipeline")
 
 

@@ -55,7 +55,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except OSError as error:
         why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         if Path(model).is_file():
-            why = "it is a file; what fit-scores wrote goes with apply-scores, evaluate, report and rank"
+            why = "it is a file; what fit-scores wrote goes with apply-scores, evaluate, report and rank, what collect wrote with --from"
         raise calib_error("C050", model=model, why=why + "; install it, or give the path of a pipeline.") from None
     except Exception as error:
         raise calib_error("C050", model=model, why=reason(error)) from None

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ..errors import calib_error
-from ..schema import listed, number, record, text, whole
+from ..schema import choice, listed, number, record, text, whole
 
 # A shard that is called so is the first of these of the second.
 _ONE_OF_MANY = re.compile(r"(\d+)/(\d+)")
@@ -17,12 +17,15 @@ _NAMED = 8
 _FEW = 3
 _SHOWN = 60
 
+# What is read of DATA.
+WHOLE, SENTENCES = "whole documents", "sentences of gold tokens"
+
 # The saved forms of Identity and Shard.
 IDENTITY = record(
     {
         "weights": text, "component": text, "kind": text, "layer": text, "labels": listed(text), "span_labels": listed(text),
         "threshold": number(0.0, 1.0), "lowest": number(0.0, 1.0), "event": text, "source": text, "label_map": text,
-        "features": listed(text), "cells": whole(), "sample": whole(1), "fit": text,
+        "features": listed(text), "cells": whole(), "sample": whole(1), "reading": choice(WHOLE, SENTENCES), "fit": text,
     }
 )  # fmt: skip
 SHARD = record({"name": text, "digest": text, "documents": whole()})
@@ -43,6 +46,7 @@ _CALLED = {
     "features": "the features of the context",
     "cells": "the form of the tables (--bounded)",
     "sample": "the size of the sample (--sample)",
+    "reading": "what is read (--gold-preproc)",
     "fit": "the fit of the calib pipe",
 }
 
@@ -53,7 +57,7 @@ class Identity:
     layer (str): The annotation that its labels are of. labels, span_labels (tuple[str, ...]): Columns of the tables.
     threshold (float): Scores below it are in no table. lowest (float): Scores below it are not in the sample either. event (str): When a span is right.
     source, label_map (str): Settings, as JSON. features (tuple[str, ...]): Users' features of the context that were asked. cells (int): Cells of the bounded form, 0 for exact tables. sample (int): Pairs, see `Sample`.
-    fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
+    reading (str): What examples are, WHOLE or SENTENCES. fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
     """
 
     weights: str
@@ -70,6 +74,7 @@ class Identity:
     features: tuple[str, ...]
     cells: int
     sample: int
+    reading: str = WHOLE
     fit: str = ""
 
     def check_same(self, other: Identity, one: str, another: str) -> None:
@@ -91,6 +96,11 @@ class Identity:
         """Rebuild from a state that IDENTITY has read."""
         made: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in held.items()}
         return cls(**made)
+
+
+def reading_of(gold_preproc: bool) -> str:
+    """What examples are. gold_preproc (bool): See `doc.reading.GoldReader`."""
+    return SENTENCES if gold_preproc else WHOLE
 
 
 def _form(cells: int) -> str:

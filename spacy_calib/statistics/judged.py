@@ -15,8 +15,10 @@ from ..expect.seen import SeenSums
 from ..pairs.build import top_pairs
 from ..pairs.documents import joint_unit
 from ..pairs.judged import JudgedPairs
-from ..schema import Misfit, choice, flag, listed, maybe, number, optional, record, text, whole
+from ..schema import Misfit, choice, digests, flag, listed, maybe, number, optional, record, text, whole
 from ..types import GROUPS
+from .columns import column_of
+from .distinct import count_distinct, lowest
 from .events import EVENT, EventCounts
 from .file import FOR_EVALUATE, Arrays, below, made_of, pack, unpack, with_prefix
 from .flags import PARTS, FlagCounts
@@ -73,7 +75,7 @@ def _falls(held: dict[str, int], *keys: str) -> str:
 class JudgedStatistics:
     """identity (Identity): Whose they are. about (dict): Of the pipe, of the form ABOUT. shards (tuple[Shard, ...]): What was added up.
     tokens (JudgedCounts): Pairs of tokens (or documents) with gold. spans (JudgedCounts | None): Entities; None for a pipe of token labels alone.
-    units (frozenset): What documents are. n_documents (int): Of all shards. seen (SeenSums | None): How much of it the fit saw; None where that is not known.
+    units (frozenset): What documents are. documents (Digests): Their lowest digests, see `distinct`. seen (SeenSums | None): How much of it the fit saw; None where that is not known.
     accepted (dict): Entities with gold that are "judged", those "kept" by the cut-offs, and the "right" ones of these.
     events (tuple[EventCounts, ...]): What event pipes say of whole units, one for each of about["events"].
     flags (FlagCounts | None): What cut-offs that bound misses find; None where about["recall"] is.
@@ -85,6 +87,7 @@ class JudgedStatistics:
     tokens: JudgedCounts
     spans: JudgedCounts | None
     units: frozenset[str]
+    documents: Digests
     seen: SeenSums | None
     accepted: dict[str, int]
     events: tuple[EventCounts, ...] = ()
@@ -92,8 +95,8 @@ class JudgedStatistics:
 
     @property
     def n_documents(self) -> int:
-        """Documents of all shards."""
-        return sum(shard.documents for shard in self.shards)
+        """Documents of all shards; exact for a million."""
+        return count_distinct(self.documents)
 
     @property
     def unit(self) -> str:
@@ -123,6 +126,7 @@ class JudgedStatistics:
             tokens=JudgedCounts.merged([part.tokens for part in parts]),
             spans=JudgedCounts.merged(spans) if spans else None,
             units=frozenset(unit for part in parts for unit in part.units),
+            documents=lowest(part.documents for part in parts),
             seen=sum(seen, SeenSums()) if seen else None,
             accepted={key: sum(part.accepted[key] for part in parts) for key in NOTHING_ACCEPTED},
             events=tuple(map(EventCounts.merged, zip(*(part.events for part in parts), strict=True))),
@@ -152,7 +156,7 @@ class JudgedStatistics:
             "seen": None if self.seen is None else vars(self.seen),
             "accepted": self.accepted,
         }
-        arrays = self.arrays()
+        arrays = {**self.arrays(), "documents": self.documents}
         for name in ("groups", "span_groups"):
             if self.about[name] is not None:
                 arrays |= with_prefix(name, {key: self.about[name][key] for key in _OF_GROUPS})
@@ -177,6 +181,7 @@ class JudgedStatistics:
             _of_labels("tokens", arrays, labels),
             _of_labels("spans", arrays, span_labels) if below("spans", arrays) else None,
             frozenset(held["units"]),
+            digests(column_of(arrays, "documents", "u"), "documents"),
             None if held["seen"] is None else SeenSums(**held["seen"]),
             held["accepted"],
             tuple(_table(f"events.{i}", arrays, EventCounts, 1, "the tag 0") for i in range(len(about["events"]))),

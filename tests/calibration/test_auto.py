@@ -606,7 +606,7 @@ def test_settings_of_the_selector_out_of_range_are_refused(settings, sentence):
 @pytest.mark.parametrize(
     ("n", "per_document", "why"),
     [
-        (700, 700, "1 documents, and 10 are wanted"),
+        (700, 700, "1 document, and 10 are wanted"),
         (700, 100, "7 documents, and 10 are wanted"),
         (300, 10, "300 tokens, and 500 are wanted"),
     ],

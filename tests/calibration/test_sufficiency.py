@@ -20,7 +20,7 @@ from ..strategies import make_pairs
         ((9, 500, 600), "9 documents, and 10 are wanted"),
         ((10, 499, 600), "499 tokens, and 500 are wanted"),
         ((10, 500, 599), "599 pairs, and 600 are wanted"),
-        ((1, 2, 3), "1 documents, and 10 are wanted"),
+        ((1, 2, 3), "1 document, and 10 are wanted"),
     ],
 )
 def test_what_is_wanted_to_choose(given, why):

@@ -139,7 +139,7 @@ def test_the_texts_of_parquet_and_rows_without_text(calibrated, tmp_path):
     texts = write_parquet(tmp_path / "texts.parquet", {"body": ["the dog .", None, " ", "a cat ."], "key": [10, 11, 12, 13]})
     columns = ["--text-column", "body", "--id-column", "key"]
     outcome = calib("apply", calibrated, texts, tmp_path / "out.jsonl", *columns)
-    assert "2 of 4 rows have no text (empty or null) and are left out; the first is row 2 of" in outcome.text
+    assert "2 of 4 rows have no text (empty, blank or null) and are left out; the first is row 2 of" in outcome.text
     found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert {(row["doc"], row["id"]) for row in found} == {(0, "10"), (3, "13")}
 

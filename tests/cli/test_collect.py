@@ -94,6 +94,7 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     told = json.loads(ok(calib("collect", "--merge", *shards[2], tmp_path / "two.npz", "--format", "json")).printed)
     assert [shard["name"] for shard in told["shards"]] == ["1/2", "2/2"]
     assert (told["component"], told["layer"], told["bounded"]) == ("tagger", "tag", False)
+    assert told["reading"] == "whole documents"
     shown = ok(calib("info", tmp_path / "two.npz"))
     assert "1/2" in shown.text
     assert "Bounded no" in shown.text
@@ -155,6 +156,17 @@ def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards,
             calib("collect", model, dev, tmp_path / "a.npz", "--shard", shard), "must be a name, or the number of the shard"
         )
     refuses(calib("collect", model, dev, tmp_path / "a.npz", "--judge", "--bounded"), "says it, but it was given.")
+    for more in (["--bounded"], ["--sample", 10], ["--gold-preproc"], ["--shard", "x"], ["--map", "A=B"], ["--judge"]):
+        merged = calib("collect", "--merge", one, other, tmp_path / "a.npz", *more)
+        refuses(merged, f"Option {more[0]} must be left out beside --merge, which adds up what is there, but")
+    assert not (tmp_path / "a.npz").exists()
+    sentences = ["--gold-preproc", "--sample", 300, "--shard", "2/2", "--silent"]
+    ok(calib("collect", model, dev, tmp_path / "gold.npz", *sentences))
+    refuses(
+        calib("fit", model, "--from", one, tmp_path / "gold.npz", out),
+        "they differ in what is read (--gold-preproc) (whole documents; sentences of gold tokens)",
+    )
+    refuses(calib("info", tmp_path / "gone.npz"), "There are no statistics at")
     refuses(calib("collect", model, dev), "Missing argument", code=2)
     refuses(calib("fit", model, dev), "Missing argument", code=2)
     refuses(calib("fit", "--from", one), "Missing argument", code=2)

@@ -20,7 +20,7 @@ from spacy_calib.statistics import readings
 from spacy_calib.statistics.collected import FitStatistics
 from spacy_calib.statistics.distinct import count_distinct, lowest
 from spacy_calib.statistics.file import VERSION
-from spacy_calib.statistics.identity import Identity, Shard
+from spacy_calib.statistics.identity import SENTENCES, Identity, Shard
 from spacy_calib.statistics.readings import FoundSpans, Readings, numbered
 from spacy_calib.statistics.sample import Sample
 from spacy_calib.statistics.totals import Totals
@@ -199,6 +199,10 @@ def test_documents_are_counted_exactly_and_estimated_where_there_are_too_many():
         ({"labels": LABELS[:2]}, r"they differ in the labels \(3 labels, number 3 'C'; 2 labels\)"),
         ({"threshold": 0.05}, r"they differ in the threshold \(--threshold\) \(0.01; 0.05\)"),
         ({"event": "overlap"}, r"they differ in when a span is right \(--event\)"),
+        (
+            {"reading": SENTENCES},
+            r"what is read \(--gold-preproc\) \(whole documents; sentences of gold tokens\)",
+        ),
         ({"cells": 64}, r"they differ in the form of the tables \(--bounded\) \(every score; 64 cells\)"),
     ],
 )

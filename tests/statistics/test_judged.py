@@ -13,6 +13,7 @@ from spacy_calib.corpus.missed import ByDocument, Caught, Finds
 from spacy_calib.errors import CalibError
 from spacy_calib.expect.seen import SeenSums
 from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.statistics.distinct import lowest
 from spacy_calib.statistics.events import EventCounts
 from spacy_calib.statistics.file import VERSION
 from spacy_calib.statistics.flags import FlagCounts
@@ -43,7 +44,9 @@ def judged(name: str, seed: int = 1) -> JudgedStatistics:
     event = EventCounts.of(*rng.random((3, 4)).round(1), hits=[1, 0, 0, 1], blocks=digests[[0, 0, 1, 1]])
     finds = Finds(*(ByDocument(np.array([3, 0]), np.array([one, 0])) for one in (2, 1, 0)))
     flags = FlagCounts.of({"all": Caught(finds, finds)}, ["all"], digests)
-    return JudgedStatistics(identity(fit="f"), ABOUT, shards, tokens, None, units, seen, held, (event,), flags)
+    return JudgedStatistics(
+        identity(fit="f"), ABOUT, shards, tokens, None, units, lowest([digests]), seen, held, (event,), flags
+    )
 
 
 def test_shards_add_up_in_any_order_and_survive_saving():
@@ -56,6 +59,8 @@ def test_shards_add_up_in_any_order_and_survive_saving():
     assert (whole.events[0].total, whole.events[0].total_hits) == (12, 6)
     ((key, caught),) = whole.flags.caught(["all"])
     assert (key, caught.predicted.flagged.totals(), caught.flagged.touched.totals()) == ("all", (9, 6), (9, 0))
+    twice = JudgedStatistics.merged([one, replace(one, shards=(Shard("again", "again", 2),))])
+    assert (twice.n_documents, twice.tokens.total) == (2, 24)
     with pytest.raises(CalibError, match=r"C425.*they differ in the fit of the calib pipe \(f; g\)"):
         JudgedStatistics.merged([one, replace(two, identity=identity(fit="g"))])
 

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 @dataclass(frozen=True)
 class ManyTexts:
     """files (Sequence[Path]), rows (Sequence[int]), digests (Sequence[str]): The files, how many rows each has, and what is in it. fields (Fields): What
-    text and id are called there. left_out (int): Rows whose text is empty or null. first_left_out (str): Where the first of them stands.
+    text and id are called there. left_out (int): Rows whose text is empty, white space alone, or null. first_left_out (str): Where the first of them stands.
     """
 
     path: Path

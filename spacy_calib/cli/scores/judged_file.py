@@ -6,6 +6,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .scored_file import scored_file
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ def judged_file(run: Run) -> JudgedStatistics:
         count_judged(corpus.pairs(), len(labels)),
         None,
         frozenset({corpus.unit}),
+        np.arange(corpus.n_documents, dtype=np.uint64),
         None,
         NOTHING_ACCEPTED,
     )

@@ -183,6 +183,7 @@ def _of_judged(found: JudgedStatistics) -> dict[str, Any]:
         "labels": list(found.identity.labels),
         "threshold": found.identity.threshold,
         "weights": found.identity.weights,
+        "reading": found.identity.reading,
         "documents": found.n_documents,
         "tokens": found.tokens.units,
         "pairs": found.tokens.total,
@@ -201,6 +202,7 @@ def _of_fit(found: FitStatistics) -> dict[str, Any]:
         "threshold": identity.threshold,
         "event": identity.event,
         "weights": identity.weights,
+        "reading": identity.reading,
         "bounded": bool(identity.cells),
         "documents": found.n_documents,
         "tokens": found.totals.n_with_gold,
@@ -213,11 +215,11 @@ def _of_fit(found: FitStatistics) -> dict[str, Any]:
 
 
 def holds_statistics(path: str) -> bool:
-    """Whether a file of statistics is named, or a folder of them, and no pipeline."""
+    """Whether a file of statistics is named, be it there or not, or a folder of them, and no pipeline."""
     folder = Path(path)
     if folder.is_dir():
         return not (folder / "config.cfg").exists() and any(folder.glob(f"*{SUFFIX}"))
-    return path.endswith(SUFFIX) and folder.is_file()
+    return path.endswith(SUFFIX)
 
 
 def _content(path: Path) -> bytes:

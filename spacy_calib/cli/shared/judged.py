@@ -34,7 +34,10 @@ def judge(
     asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
     also = [one.name for several in asked for one in several]
     done = run.annotate(nlp, pipes, what=what, also=also)
-    found = [judged_statistics(pipe, events, done, shard) for pipe, events in zip(pipes, asked, strict=True)]
+    found = [
+        judged_statistics(pipe, events, done, shard, gold_preproc=run.gold_preproc)
+        for pipe, events in zip(pipes, asked, strict=True)
+    ]
     if not any(one.tokens.total for one in found):
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"

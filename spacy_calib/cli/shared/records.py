@@ -104,6 +104,8 @@ def _object_of(file: Path, number: int, line: str, fields: Fields) -> Record:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or not isinstance(record.get(fields.text, 0), (str, type(None))):
+        if isinstance(record, dict) and fields.text in record:
+            raise unreadable(file, f'the "{fields.text}" of line {number} is no text')
         has = (
             f" (it has: {shorten(', '.join(record), 80)}; --text-column names another)"
             if isinstance(record, dict) and record
