@@ -7,7 +7,7 @@
 Makes up short documents in which new words keep coming, trains a small tagger on some and calibrates it, and runs `calib watch`, `count`, `expect`,
 `rank --top 100`, `select --top 100` and `apply` over all of them, each in a process of its own. --commands takes any of these, a command with options of
 its own, in quotes ({gold} stands for labelled documents, {folder} for one to write to), or "variants": those below, some of which keep numbers of every document
-or unit. A component in front of the tagger counts the documents
+or unit; or "nlp.pipe", which is spaCy without spacy-calib, in memory zones of 1,000 documents. A component in front of the tagger counts the documents
 and looks at the resident memory of the process. A row says the most of it while the first tenth of the documents was read, while the third was, and while the last
 was; by how much the last is above the first; the bytes a document from the third tenth to the last; and the most at any time: the sums are told at the end.
 Exit code 1: the last tenth of one needs more than --most above the first.
@@ -18,6 +18,7 @@ third block is read, which is after 120,000 of these documents: commands that lo
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import io
 import json
@@ -28,6 +29,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +44,7 @@ from spacy.training import Example
 import spacy_calib
 from spacy_calib.cli import COMMANDS as OF_CALIB
 from spacy_calib.cli import calib_cli
+from spacy_calib.doc.zones import LEARNED_FROM, memory_zone
 
 WORDS = {
     "DT": ["the", "a", "this"],
@@ -68,7 +72,8 @@ VARIANTS = (
     *("rank --output {folder}/queue.jsonl", "select --by random", "select --max-words 1000", "select --per-doc 1"),
     *("select --exclude {gold}", "select --for adapt", "count --query NN --query JJ"),
 )
-_SAMPLES = 200
+_SAMPLES, _OF_A_ZONE = 200, 1000
+ALONE = "nlp.pipe"
 
 
 class Seen:
@@ -160,9 +165,21 @@ def calib(arguments: Sequence[str], every: int) -> None:
         raise SystemExit(printed.getvalue())
 
 
-def one_run(arguments: Sequence[str], n: int) -> tuple[float, float, float, float]:
-    """Run a command in this process: (MiB in the first tenth, in the third, in the last, at most)."""
-    calib(arguments, max(1, n // _SAMPLES))
+def spacy_alone(pipeline: Path, texts: Path, every: int) -> None:
+    """The same texts through the tagger, whose Docs are let go."""
+    nlp = spacy.load(pipeline, exclude=["calib"])
+    _SEEN.begin(every)
+    with texts.open(encoding="utf-8") as lines:
+        read = (json.loads(line)["text"] for line in lines)
+        collections.deque(nlp.pipe(islice(read, LEARNED_FROM)), maxlen=0)
+        while some := list(islice(read, _OF_A_ZONE)):
+            with memory_zone(nlp):
+                collections.deque(nlp.pipe(some), maxlen=0)
+
+
+def one_run(run: Callable[[int], None], n: int) -> tuple[float, float, float, float]:
+    """Run something in this process that looks at memory every so many documents: (MiB in the first tenth, in the third, in the last, at most)."""
+    run(max(1, n // _SAMPLES))
     tenth = max(1, len(_SEEN.memory) // 10)
     first, third, last = (max(_SEEN.memory[place : place + tenth]) for place in (0, 2 * tenth, len(_SEEN.memory) - tenth))
     highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -188,8 +205,11 @@ def measure(asked: str, pipeline: Path, texts: Path, n: int) -> Row:
     """asked (str): A command, and what options it has of its own. RAISES SystemExit: it failed."""
     start = time.perf_counter()
     command, *own = asked.split()
-    options = [part.format(folder=texts.parent, gold=texts.parent / "dev.spacy") for part in own or COMMANDS[command]]
-    found = in_child(lambda: one_run([command, str(pipeline), str(texts), *options], n))
+    run = partial(spacy_alone, pipeline, texts)
+    if command != ALONE:
+        options = [part.format(folder=texts.parent, gold=texts.parent / "dev.spacy") for part in own or COMMANDS[command]]
+        run = partial(calib, [command, str(pipeline), str(texts), *options])
+    found = in_child(lambda: one_run(run, n))
     return Row(asked, time.perf_counter() - start, *found)
 
 
@@ -197,8 +217,8 @@ def commands_of(given: Sequence[str]) -> list[str]:
     """What is to run. RAISES SystemExit: it is no command over texts, or none of this spacy-calib."""
     asked = [one for name in given for one in (VARIANTS if name == "variants" else (name,))]
     for one in asked:
-        if one.split()[0] not in COMMANDS or one.split()[0] not in OF_CALIB:
-            raise SystemExit(f"{one!r} is none of {', '.join((*COMMANDS, 'variants'))}, with options or without")
+        if one != ALONE and (one.split()[0] not in COMMANDS or one.split()[0] not in OF_CALIB):
+            raise SystemExit(f"{one!r} is none of {', '.join((*COMMANDS, ALONE, 'variants'))}, with options or without")
     return asked
 
 
