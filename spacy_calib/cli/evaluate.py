@@ -54,7 +54,8 @@ class EvaluateOptions(Run):
         """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
         if bool(self.statistics) == (self.data is not None):
             raise calib_error("C433", option="--from", given="DATA")
-        for option, given in {"--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key}.items():
+        of_documents = {"--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1}
+        for option, given in of_documents.items():
             if self.statistics and given:
                 raise calib_error("C435", option=option)
 

@@ -25,11 +25,12 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
 def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
     """RAISES C446: none of the pipes scores such units. C447: sentences are asked for, and nothing finds them."""
     known = [units_of(pipe) for pipe in pipes]
+    has_sentences = bool(sentence_finders(nlp))
     if not any(unit in units for units in known):
-        wanted = list(dict.fromkeys(one for units in known for one in units))
+        wanted = list(dict.fromkeys(one for units in known for one in units if one != "sentence" or has_sentences))
         said = [f"{_plural(units[0])} ({pipe.attr})" for pipe, units in zip(pipes, known, strict=True)]
         raise calib_error("C446", unit=unit, known=", ".join(said), wanted=" or ".join(wanted))
-    if unit == "sentence" and not sentence_finders(nlp):
+    if unit == "sentence" and not has_sentences:
         raise calib_error("C447")
 
 

@@ -21,6 +21,7 @@ from spacy_calib.cli.shared.records import FIELDS
 from spacy_calib.doc.collect import ORIGIN
 from spacy_calib.doc.reading import DOC_KEY
 from spacy_calib.doc.score_rows import COLUMNS, score_rows
+from spacy_calib.pipe.units import sentence_finders
 from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses
 from tests.cli.shared.test_records import write_parquet
 from tests.conftest import made_up_sentences
@@ -448,6 +449,12 @@ def test_units_that_nothing_scores(calibrated, calibrated_ner, texts, tmp_path):
         calib("apply", calibrated, texts, tmp_path / "o", "--unit", "entity"),
         "no rows of kind 'entity': the calib pipes score tokens (calib)",
     )
+    whole = tmp_path / "whole"
+    nlp = spacy.load(calibrated)
+    for name in sentence_finders(nlp):
+        nlp.remove_pipe(name)
+    nlp.to_disk(whole)
+    refuses(calib("apply", whole, texts, tmp_path / "o", "--unit", "entity"), "choose token or document (--unit)")
     refuses(
         calib("apply", calibrated_ner, texts, tmp_path / "o", "--unit", "sentence"), "Rows of sentences need what finds them"
     )

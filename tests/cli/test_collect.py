@@ -134,6 +134,8 @@ def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards,
         "they differ in the threshold (--threshold) (0.01; 0.1)",
     )
     refuses(calib("fit", model, "--from", one, other, out, "--doc-key", "id"), "Option --doc-key looks at documents")
+    refuses(calib("fit", model, "--from", one, other, out, "--n-process", 2), "Option --n-process looks at documents")
+    refuses(calib("evaluate", "--from", one, other, "--n-process", 2), "Option --n-process looks at documents")
     refuses(calib("fit", model, "--from", one, other, out, "--event", "sentence"), "Option --event looks at documents")
     refuses(
         calib("fit", model, "--from", one, other, out, "--component", "morphologizer"),

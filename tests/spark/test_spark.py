@@ -336,7 +336,13 @@ def test_what_the_frame_does_not_have_is_named(frame, calibrated):
     renamed = frame.withColumnRenamed("number", "score")
     refuses("C455", "'score' cannot be kept", renamed, calibrated, keep=["score"])
     refuses("C001", "unit must be one of token, .*'word'", frame, calibrated, unit="word")
-    refuses("C446", "no rows of kind 'entity': the calib pipes score tokens", frame, calibrated, unit="entity")
+    refuses(
+        "C446",
+        "no rows of kind 'entity': the calib pipes score tokens .*; choose token or sentence or document [(]--unit",
+        frame,
+        calibrated,
+        unit="entity",
+    )
     refuses("C001", "batch_size must be", frame, calibrated, batch_size=0)
 
 
