@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -25,8 +26,12 @@ class Child:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), *printed
 
 
+# A child that takes longer is ended by SIGALRM.
+_SECONDS = 120
+
+
 def fork(act: Callable[[], object]) -> Child:
-    """Run this in a child, which ends as a program would that does nothing else."""
+    """Run this in a child, which ends as a program would that does nothing else: by Ctrl-C too, whatever the process that runs the tests makes of it."""
     (out, to_out), (err, to_err) = os.pipe(), os.pipe()
     pid = os.fork()
     if not pid:
@@ -38,6 +43,8 @@ def fork(act: Callable[[], object]) -> Child:
 
 def _be_a_program(act: Callable[[], object], out: int, err: int) -> NoReturn:
     code = 1
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.alarm(_SECONDS)
     try:
         os.dup2(out, 1)
         os.dup2(err, 2)
