@@ -12,7 +12,8 @@ and looks at the resident memory of the process. A row says the most of it while
 was; by how much the last is above the first; the bytes a document from the third tenth to the last; and the most at any time: the sums are told at the end.
 Exit code 1: the last tenth of one needs more than --most above the first.
 Among the first documents are those from which the tokenizer learns (10,000), and the first blocks of scores (262,144 tokens each). Memory is at its height when the
-third block is read, which is after 120,000 of these documents: commands that look at blocks (rank, select, expect) are judged by the third tenth of a million.
+third block is read, which is after 120,000 of these documents: commands that look at blocks (rank, select, expect) have to be looked at from the third tenth of a million on; their last
+tenth is above the first by more than --most.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def commands_of(given: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Memory over very many short documents")
     parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--commands", nargs="+", default=[name for name in COMMANDS if name in OF_CALIB])
+    parser.add_argument("--commands", nargs="+", default=[ALONE, *(name for name in COMMANDS if name in OF_CALIB)])
     parser.add_argument("--most", type=float, default=0.05, help="By how much the last tenth may be above the first")
     options = parser.parse_args(arguments)
     commands, n = commands_of(options.commands), options.documents
