@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import calib_error
 from .fitting.fit_event import show_event_table
 from .scores.judged_file import judged_file
 from .scores.scored_file import is_calibrator
 from .shared.command import command
-from .shared.from_statistics import From, TakesStatistics, read_judged, statistics_files
+from .shared.from_statistics import From, TakesStatistics, check_source, read_judged, statistics_files
 from .shared.gold import check_bins
 from .shared.judged import judge
 from .shared.loading import open_model, pipe_of
@@ -52,12 +51,8 @@ class EvaluateOptions(Run):
 
     def check_options(self) -> None:
         """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
-        if bool(self.statistics) == (self.data is not None):
-            raise calib_error("C433", option="--from", given="DATA")
         of_documents = {"--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1}
-        for option, given in of_documents.items():
-            if self.statistics and given:
-                raise calib_error("C435", option=option)
+        check_source(self.statistics, self.data, of_documents)
 
 
 class EvaluateCommand(TakesStatistics):

@@ -14,7 +14,6 @@ from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..doc.unit_events import UNIT_EVENTS
-from ..errors import calib_error
 from ..sequence.ways import WAYS
 from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
 from .fitting.fit_output import show_fit
@@ -26,7 +25,7 @@ from .fitting.promises import check_sets
 from .fitting.settings import NORMALIZE
 from .shared.command import Options, choice, command
 from .shared.examples import data_files, read_examples
-from .shared.from_statistics import From, TakesStatistics, read_fit_statistics
+from .shared.from_statistics import From, TakesStatistics, check_source, read_fit_statistics
 from .shared.options import (
     Bins,
     Code,
@@ -172,15 +171,11 @@ class FitOptions(Options):
 
     def check_options(self) -> None:
         """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
-        if bool(self.statistics) == (self.data is not None):
-            raise calib_error("C433", option="--from", given="DATA")
         of_documents = {
             "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1,
             "--event": self.event in UNIT_EVENTS,
         }  # fmt: skip
-        for option, given in of_documents.items():
-            if self.statistics and given:
-                raise calib_error("C435", option=option)
+        check_source(self.statistics, self.data, of_documents)
 
     def examples(self, nlp: Language) -> list[Example]:
         """Of DATA, which must be given."""

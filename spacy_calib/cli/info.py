@@ -21,7 +21,7 @@ from .shared.loading import open_model
 from .shared.options import Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.results import deliver
-from .shared.screen import msg, number, print_table
+from .shared.screen import first_of, msg, number, print_table
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -110,7 +110,7 @@ def tell_statistics(options: InfoOptions) -> dict[str, Any]:
         msg.divider(Path(options.model).name)
         shards = [f"{shard['name']} ({shard['documents']:,} documents)" for shard in told["shards"]]
         facts = {**told, "statistics_for": f"calib {told['statistics_for']}"}
-        facts |= {"labels": _first(told["labels"], options.everything), "shards": _first(shards, options.everything)}
+        facts |= {name: _first(names, options.everything) for name, names in (("labels", told["labels"]), ("shards", shards))}
         print_table({_CALLED.get(key, key.capitalize()): _in_words(value) for key, value in facts.items() if value is not None})
         if raw is not None:
             show_raw(raw)
@@ -129,9 +129,8 @@ def show_raw(raw: Mapping[str, Any]) -> None:
 
 
 def _first(names: Sequence[str], everything: bool, between: str = ", ") -> str:
-    """The first of some names and how many more there are, or all of them."""
-    shown = names if everything else names[:_NAMES_SHOWN]
-    return between.join(shown) + ("" if len(shown) == len(names) else f", and {len(names) - len(shown)} more")
+    """The first of some names, or all of them."""
+    return first_of(names, len(names) if everything else _NAMES_SHOWN, between)
 
 
 def _in_words(value: Any) -> Any:

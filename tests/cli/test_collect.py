@@ -79,7 +79,7 @@ def test_long_lists_are_cut_unless_all_is_asked_for(shards, monkeypatch):
     monkeypatch.setattr("spacy_calib.cli.info._NAMES_SHOWN", 2)
     folder = shards[7][0].parent
     cut = ok(calib("info", folder)).text
-    assert "documents), and 5 more" in cut
+    assert "documents) and 5 more" in cut
     assert "7/7" not in cut
     whole = ok(calib("info", folder, "--all")).text
     assert "7/7 (" in whole

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import counted
-from ..shared.screen import msg, number, print_table
+from ..shared.screen import first_of, msg, number, print_table
 from ..shared.seen import show_other_weights
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def offsets_in_words(offsets: Mapping[str, float]) -> str:
     """The greatest ones."""
     if not offsets:
         return ""
-    shown = [f"{label} {value:+.2f}" for label, value in list(offsets.items())[:_OFFSETS_SHOWN]]
-    more = len(offsets) - len(shown)
-    return f"; by label: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+    return f"; by label: {first_of([f'{label} {value:+.2f}' for label, value in offsets.items()], _OFFSETS_SHOWN)}"
 
 
 def show_trust(made: Mapping[str, Any]) -> None:

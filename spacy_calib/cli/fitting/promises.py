@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.sufficiency import tokens_for_sets
 from ...errors import calib_error
-from ..shared.screen import msg, number
+from ..shared.screen import first_of, msg, number
 
 if TYPE_CHECKING:
     from ...pipe.fit_info import FitInfo
@@ -75,5 +75,4 @@ def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
 
 def name_tags(tags: list[str]) -> str:
     """The first few tags, and how many more there are."""
-    more = len(tags) - _TAGS_NAMED
-    return ", ".join(tags[:_TAGS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of(tags, _TAGS_NAMED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -73,6 +73,17 @@ class TakesStatistics(CalibCommand):
             if one.name in self.optional:
                 one.required = False
         return kept
+
+
+def check_source(statistics: Sequence[Path], data: Path | None, of_documents: Mapping[str, Any]) -> None:
+    """of_documents (Mapping): Option -> whether it is given, of those that look at documents. RAISES C433: both DATA and statistics, or neither.
+    C435: such an option, beside statistics.
+    """
+    if bool(statistics) == (data is not None):
+        raise calib_error("C433", option="--from", given="DATA")
+    for option, given in of_documents.items():
+        if statistics and given:
+            raise calib_error("C435", option=option)
 
 
 def _nothing() -> None:

@@ -103,15 +103,15 @@ def _object_of(file: Path, number: int, line: str, fields: Fields) -> Record:
         record = srsly.json_loads(line)
     except (ValueError, RecursionError):
         record = None
-    if not isinstance(record, dict) or not isinstance(record.get(fields.text, 0), (str, type(None))):
-        if isinstance(record, dict) and fields.text in record:
-            raise unreadable(file, f'the "{fields.text}" of line {number} is no text')
+    if not isinstance(record, dict) or fields.text not in record:
         has = (
             f" (it has: {shorten(', '.join(record), 80)}; --text-column names another)"
             if isinstance(record, dict) and record
             else ""
         )
         raise unreadable(file, f'line {number} is no object with a "{fields.text}"{has}')
+    if not isinstance(record[fields.text], (str, type(None))):
+        raise unreadable(file, f'the "{fields.text}" of line {number} is no text')
     return checked(file, f"line {number}", _named(record, fields))
 
 

@@ -63,6 +63,11 @@ def shorten(text: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first so many names, and how many more there are."""
+    return between.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """A figure for a table; a dash where there is none."""
     return "-" if value is None else f"{value:.{digits}f}"
