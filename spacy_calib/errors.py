@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 
 class CalibError(ValueError):
     """A fault that the user can mend. `code` names the message, `str()` is the sentence that the CLI prints; `pipe` is the name of the
@@ -34,6 +36,7 @@ _MESSAGES = {
     "C071": "Cannot fit {what} on no tokens with gold; give it annotated data.",
     "C072": "The setting {setting} is about the one right label of a {unit}, but of {layer} a {unit} may have several; leave {setting} out.",
     "C185": "The short name {short!r} in the registry {registry} must belong to one entry, but {first} and {second} both have it; give one of their classes another `short`, or none.",
+    "C500": "What is registered as '{given}' in {registry} cannot be imported ({why}); mend or uninstall the package that registers it.",
     # Context
     "C201": "The feature {given!r} of the context is not registered; registered are: {known}. If it is your own, give its file with --code.",
     "C202": "The feature function '{name}' gave an array of shape {given} for {n} tokens; return one of shape ({n},), or ({n}, k) for k numbers a token, with the tokens of all "
@@ -51,7 +54,8 @@ _MESSAGES = {
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
-    "C022": "Component '{component}' ({kind}) cannot be calibrated; calib reads: {supported}; in this pipeline: {readable}.",
+    "C022": "Component '{component}' ({kind}) cannot be calibrated; calib reads: {supported}; in this pipeline: {readable}. Of scores that a component leaves "
+    "on the Doc say where they are, by --source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1) and --score.",
     "C317": "The pipeline has no component '{component}'; of those that it has, calib can read: {readable}. Name one of them with --component.",
     "C318": "The pipeline has no component '{component}', and calib can read none of those that it has ({available}); it reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
@@ -129,6 +133,8 @@ _MESSAGES = {
     "C064": "Presidio is not installed; run `pip install spacy-calib[presidio]`.",
     "C065": "The pipe '{name}' calibrates '{component}', which finds no entities; calibrate ner or spancat (--component).",
     "C307": "There is no share to reach; give --precision (of accepted entities that are right), --recall (of entities that are not missed), or both.",
+    "C530": "No cut-off reaches a precision of {precision} % with this confidence{reached}: the pipeline at {path} would accept nothing, so it is not written; ask for less, give more gold, or go on with --allow-empty.",
+    "C531": "The pipe '{name}' has no cut-offs that tell which entities are accepted; find them with `spacy calib threshold --precision` and write them with --apply.",
     "C310": "The pipe '{name}' scores the categories of documents (component '{component}'), of which none is outside of all, so that no cut-off bounds what is missed; give --precision.",
     "C308": "The pipe '{name}' knows no probability that a token is outside of all entities (component '{component}' gives none), so that no cut-off bounds what is missed; give --precision.",
     "C309": "The gold in {data} holds no entity with a score, so that nothing tells how many would be missed; give gold with entities.",
@@ -187,7 +193,7 @@ _MESSAGES = {
     "C298": "No calibrator can be read from {path} ({why}); give a file that `calib fit-scores` or TagCalibrator.to_disk wrote.",
     "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
     # Files of scores
-    "C300": "{path} has no column {missing}; it has: {given}. Give a tag and a score on each row, best with document, unit and gold.",
+    "C300": "{path} has no column {missing}; it has: {known}. Give a tag and a score on each row, best with document, unit and gold.",
     "C301": "{where} of {path} cannot be read: {why}.",
     "C302": "{path} holds no scores; give a row for each unit and tag.",
     "C303": "{path} cannot be read as a file of scores ({why}); give .csv, .tsv, .jsonl, .parquet or .npz.",
@@ -270,9 +276,13 @@ _MESSAGES = {
     "C421": "Tables of cells can only be added up where tags and cells are the same, but one has {first} and another {second}; collect all shards with the same labels and the same number of cells.",
     "C422": "A cell can hold {most} pairs at most, but more were added up; use more cells, or fewer shards.",
     "C423": "Sets {wanted} cannot be learned from counts, which do not tell the other tags of a token; fit them on documents, or ask for coverage marginal or tag.",
+    "C480": "There is no key in {path} ({why}); name a file that `calib collect --key` made, or to `collect` one that does not exist yet.",
+    "C481": "The key of --key has the fingerprint {given}, but {name} was collected with {wanted}; give the same key, or leave --key out.",
+    "C482": "FITTED ON THE TRAINING DATA: {part} stand in --train-data too, where the model is surer of itself than on any other text, so nothing was written; give "
+    "held-out gold, or go on with --allow-seen.",
     # Scores as files
     "C440": "{path} needs pyarrow to be unpacked, which is not installed; run `pip install spacy-calib[parquet]`, or give it as .jsonl.gz.",
-    "C441": "{path} has no column '{name}'; it has: {given}. Name the one that is meant (--text-column, --id-column), or rename it.",
+    "C441": "{path} has no column '{name}'; it has: {known}. Name the one that is meant (--text-column, --id-column), or rename it.",
     "C442": "The column '{name}' of {path} holds {given}, but texts are wanted; name another one (--text-column).",
     "C443": "The scores in {path} are of another run: {why}; give what was given then, choose another folder, or start anew with --force.",
     "C444": "The manifest {path} of a folder of scores cannot be used ({why}); start anew with --force, or choose another folder.",
@@ -286,7 +296,7 @@ _MESSAGES = {
     "C472": "The output {path} lies in {folder}, which holds the scores of another run; choose a path outside of it.",
     # Spark
     "C450": "Spark is not installed; run `pip install spacy-calib[spark]`.",
-    "C451": "Spark needs Java 17 or later, but {given}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",
+    "C451": "Spark needs Java 17 or later, but {why}; install one (on Debian `apt-get install openjdk-17-jre-headless`) or let JAVA_HOME name its folder.",
     "C452": "The DataFrame has no column '{given}'; it has: {available}.",
     "C453": "The column '{name}' must be of the type {wanted}, but it is {given}; cast or select another.",
     "C454": "On a worker of Spark: {why} Workers need it as an installed package, or at a path that all of them see.",
@@ -297,7 +307,7 @@ _MESSAGES = {
 }
 
 WARNINGS = {
-    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through.",
+    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through; fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples).",
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained, or replaced, since '{name}' was fitted: the maps belong to other weights, and its scores are not calibrated; fit it again.",
@@ -305,16 +315,30 @@ WARNINGS = {
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
     "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
+    "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
 }
 
 
+# Values of sentences that are what somebody gave, of any length: these are cut, paths among them and lists of what is allowed are not.
+_GIVEN = {"given", "query", "text"}
+
+
+def brief(value: object, most: int = 40) -> str:
+    """What was given, as a sentence tells it: on one line, of so many characters at most."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def calib_error(code: str, **values: object) -> CalibError:
-    """Build the error with this code.
+    """Build the error with this code; what was given is cut, see `brief`.
 
     code (str): A key of the message table.
     values: What the sentence names.
     RETURNS (CalibError): The error, to be raised by the caller.
     """
     pipe = str(values["name"]) if code in UNREADABLE else ""
+    for key in _GIVEN & values.keys():
+        if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
+            values[key] = brief(values[key])
     return CalibError(code, _MESSAGES[code].format(**values), pipe)

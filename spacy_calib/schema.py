@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import brief
+
 Form = Callable[[Any, str], Any]
 
 # Whole numbers that a float holds exactly; and what no number that was learned comes near, so that sums and products of them stay finite.
@@ -94,6 +96,15 @@ def number(low: float = -FAR, high: float = FAR) -> Form:
     return form
 
 
+def above_zero(value: Any, where: str) -> float:
+    """A number that 1 can be divided by."""
+    try:
+        held: float = number(1 / FAR)(value, where)
+    except Misfit:
+        raise Misfit(where, "greater than 0") from None
+    return held
+
+
 def maybe(held: Form) -> Form:
     """None, or of this form."""
 
@@ -108,7 +119,8 @@ def listed(held: Form, least: int = 0, most: int = MOST) -> Form:
 
     def form(value: Any, where: str) -> list[Any]:
         if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
-            raise Misfit(where, "a list" if most == MOST else f"a list of {least} to {most}")
+            size = f" of {least}" if least == most else f" of {least} to {most}"
+            raise Misfit(where, "a list" + ("" if most == MOST else size))
         return [held(one, f"{where}[{i}]") for i, one in enumerate(value)]
 
     return form
@@ -120,7 +132,7 @@ def keyed(held: Form) -> Form:
     def form(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
             raise Misfit(where, "a table")
-        return {key: held(one, f"{where}.{key}") for key, one in value.items()}
+        return {key: held(one, f"{where}.{brief(key)}") for key, one in value.items()}
 
     return form
 

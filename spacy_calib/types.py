@@ -32,7 +32,7 @@ def as_probabilities(name: str, values: ArrayLike) -> Floats:
     if array.size:
         low, high = array.min(), array.max()
         if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # NaN fails this too
-            raise calib_error("C001", name=name, wanted="numbers in [0, 1]", given=f"a range of {low} to {high}")
+            raise calib_error("C001", name=name, wanted="numbers in [0, 1]", given=f"a range of {low:.9g} to {high:.9g}")
         if low < 0 or high > 1:
             array = np.clip(array, 0.0, 1.0)
     return array
@@ -66,6 +66,18 @@ def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
         raise calib_error("C002", what="A set of pairs", first="score", second="weight", n_first=n, n_second=weights.size)
     if n and not (weights.min() > 0 and np.isfinite(weights.max())):
         raise calib_error("C001", name="weights", wanted="positive and finite", given="other values")
+    return weights
+
+
+def as_counts(values: ArrayLike | None, n: int) -> Floats | None:
+    """The same where a weight has to be a number of pairs: what chance does to them depends on how many they are.
+
+    RAISES C001: a weight that is no whole number. C001, C002: see `as_weights`.
+    """
+    weights = as_weights(values, n)
+    parts = [] if weights is None else weights[weights % 1 != 0].tolist()
+    if parts:
+        raise calib_error("C001", name="weights", wanted="whole numbers (a weight of 2 is a pair twice)", given=parts[0])
     return weights
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import catalogue
 import pytest
 import spacy
+from hypothesis import HealthCheck, settings
 from spacy.lang.xx import MultiLanguage
 from spacy.language import BaseDefaults, Language
 from spacy.tokens import Doc
@@ -26,6 +27,12 @@ from spacy_calib.pipe.event import EventPipe
 from spacy_calib.pipe.event_table import count_event, event_of
 from spacy_calib.registry import registry
 from spacy_calib.statistics.events import event_table
+
+# Whatever file is read first: the same examples in every run, and no database: a failure is a failure for everybody. A busy machine is none.
+settings.register_profile(
+    "spacy-calib", derandomize=True, deadline=None, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("spacy-calib")
 
 # Files that take longest, each a minute or so: workers that get one of them last would leave the others with nothing to do.
 SLOWEST = ("tests/spark/test_spark.py", "tests/docs/test_pages.py", "tests/cli/test_what_works.py", "tests/test_packaging.py")

@@ -1,18 +1,11 @@
-"""Hypothesis strategies for scores, hits, weights and pairs, and the settings profile that the tests of the numerical core share."""
+"""Hypothesis strategies for scores, hits, weights and pairs."""
 
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from spacy_calib.types import Pairs
-
-# The same examples in every run, and no database: a failure is a failure for everybody. A busy machine is none.
-settings.register_profile(
-    "spacy-calib", derandomize=True, deadline=None, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("spacy-calib")
 
 # The ends, the default threshold, numbers without an exact binary form, neighbours one ulp apart, float32 numbers, denormals, minus zero.
 SPECIAL = [

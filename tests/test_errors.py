@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import pickle
 import string
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from spacy.errors import Errors, Warnings
 
@@ -14,17 +16,19 @@ import spacy_calib
 from spacy_calib.errors import _MESSAGES, WARNINGS, CalibError, calib_error
 
 PACKAGE = Path(spacy_calib.__file__).parent
+SOURCES = {path: path.read_text(encoding="utf8") for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def fields_of(sentence: str) -> set[str]:
     return {field for _, field, _, _ in string.Formatter().parse(sentence) if field is not None}
 
 
+@cache
 def raised() -> list[tuple[str, str, set[str] | None]]:
     """(where, code, names of the values) of every call of calib_error with a literal code; None for names behind **."""
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+    for path, source in SOURCES.items():
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "calib_error":
                 if not (node.args and isinstance(node.args[0], ast.Constant)):
                     continue
@@ -40,6 +44,18 @@ def test_an_error_is_a_coded_sentence():
     assert str(error) == "[C001] threshold must be a number, but 'x' was given."
     assert (error.code, error.message) == ("C001", "threshold must be a number, but 'x' was given.")
     assert isinstance(error, ValueError)
+
+
+def test_what_was_given_is_cut_and_paths_and_lists_of_what_is_allowed_are_not(tmp_path):
+    given, known = "x" * 5000, ", ".join(f"label_{i}" for i in range(100))
+    error = calib_error("C371", given=given, known=known)
+    assert str(error) == f"[C371] There is no feature '{'x' * 37}...'; there are: {known}."
+    path = tmp_path / ("y" * 100)
+    assert str(path) in str(calib_error("C056", option="--output", wanted="new", given=path))
+    held = {"maps": [np.zeros(500)] * 50}
+    sentence = str(calib_error("C001", name="maps", wanted="a number", given=held))
+    assert len(sentence) < 100
+    assert "\n" not in sentence
 
 
 def test_an_error_survives_pickling():
@@ -63,8 +79,7 @@ def test_every_call_gives_the_values_that_the_sentence_names(where, code, names)
 
 @pytest.mark.parametrize("code", sorted(_MESSAGES))
 def test_every_message_is_used(code):
-    sources = "".join(p.read_text(encoding="utf8") for p in PACKAGE.rglob("*.py") if p.name != "errors.py")
-    assert f'"{code}"' in sources
+    assert any(f'"{code}"' in source for path, source in SOURCES.items() if path.name != "errors.py")
 
 
 @pytest.mark.parametrize("code", sorted(_MESSAGES))

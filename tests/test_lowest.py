@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_calib.registry import _NAMES
+from spacy_calib.calibration.registered import REGISTRIES
 
 ROOT = Path(__file__).parents[1]
-REGISTRIES = ("spacy_factories", "spacy_scorers", *(f"spacy_{name}" for name in _NAMES))
+GROUPS = ("spacy_factories", "spacy_scorers", *(f"spacy_{name}" for name in REGISTRIES))
 # Extras that are installed with the lowest versions too.
 EXTRAS = ("plots", "report")
 
@@ -57,7 +57,7 @@ def test_registered_functions_have_annotations_that_every_confection_can_read():
     """The confection of spaCy before 3.8.12 looks up no names in annotations that are strings, which `from __future__ import annotations`
     makes of all: `field "scaling" not yet prepared so type is still a ForwardRef`.
     """
-    entries = [entry for group in REGISTRIES for entry in entry_points(group=group) if entry.module.startswith("spacy_calib.")]
+    entries = [entry for group in GROUPS for entry in entry_points(group=group) if entry.module.startswith("spacy_calib.")]
     assert len(entries) >= 30
     for entry in entries:
         for parameter in inspect.signature(entry.load()).parameters.values():

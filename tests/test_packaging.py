@@ -200,6 +200,7 @@ def test_every_link_of_the_readme_works_where_the_readme_alone_is_shown():
 
 
 SCRIPT = """
+import runpy
 import sys
 import spacy
 nlp = spacy.blank("en")
@@ -210,21 +211,28 @@ from spacy_calib.registry import registry
 print(spacy_calib.__file__)
 print(type(ner).__mro__[1].__name__, ner.cfg["beam_width"], beam.cfg["beam_width"])
 print(pipe.threshold, pipe.source.component, len(registry.calib_recalibrators.get_all()))
+sys.argv = ["spacy", "calib", "--help"]
+runpy.run_module("spacy", run_name="__main__")
 """
 
 
-def test_the_wheel_works_without_the_source_tree(installed, tmp_path):
-    printed = run(installed, "-W", "ignore", "-c", SCRIPT, cwd=tmp_path).splitlines()
-    place = Path(printed[-3])
+@pytest.fixture(scope="module")
+def printed(installed, tmp_path_factory) -> list[str]:
+    """What the installed wheel prints, in Python and as a command."""
+    return run(installed, "-W", "ignore", "-c", SCRIPT, cwd=tmp_path_factory.mktemp("elsewhere")).splitlines()
+
+
+def test_the_wheel_works_without_the_source_tree(installed, printed):
+    place = Path(printed[0])
     assert installed.parents[1] in place.parents
     assert ROOT not in place.parents
-    assert printed[-2] == "EntityRecognizer 1 32"
-    assert printed[-1] == f"0.01 tagger {len(entry_points(group='spacy_calib_recalibrators'))}"
+    assert printed[1] == "EntityRecognizer 1 32"
+    assert printed[2] == f"0.01 tagger {len(entry_points(group='spacy_calib_recalibrators'))}"
 
 
-def test_the_command_line_of_the_wheel_works(installed, tmp_path):
-    printed = run(installed, "-W", "ignore", "-m", "spacy", "calib", "--help", cwd=tmp_path)
-    assert all(command in printed for command in ("fit", "evaluate", "info", "threshold", "stock"))
+def test_the_command_line_of_the_wheel_works(printed):
+    shown = " ".join(printed[3:])
+    assert all(command in shown for command in ("fit", "evaluate", "info", "threshold", "stock"))
 
 
 def test_a_packaged_pipeline_gives_scores(trained_bytes, tmp_path, monkeypatch):

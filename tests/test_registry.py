@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from spacy_calib.registry import registry
+from tests.saved.make import HERE
+from tests.saved.test_saved_pipelines import unpack
 
 DISTRIBUTION = "spacy-calib"
 ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
@@ -81,7 +83,7 @@ def test_every_group_has_entry_points():
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -101,6 +103,67 @@ made = registry.resolve({{"r": {{"@calib_recalibrators": "spacy-calib.Histogram.
 print(made.registered, made.n_bins)
 """
     assert run(code) == "spacy-calib.Histogram.v1 3"
+
+
+BROKEN = """
+[spacy_calib_recalibrators]
+broken.Map.v1 = not_there:make_map
+failing.Map.v1 = failing:make_map
+fine.Map.v1 = failing:make_fine
+[spacy_calib_sources]
+broken.Source.v1 = not_there:make_source
+[spacy_calib_features]
+broken.Feature.v1 = not_there:make_feature
+[spacy_calib_metrics]
+broken.Metric.v1 = not_there:make_metric
+"""
+
+
+def test_a_broken_package_stops_nobody_but_who_asks_for_it(tmp_path):
+    """An installed package whose entry points name a module that is not there, and a function that fails."""
+    (tmp_path / "failing.py").write_text(
+        "from spacy_calib.calibration.recalibrators import Platt\n"
+        "def make_map():\n    raise RuntimeError('no licence')\n"
+        "class make_fine(Platt):\n    registered, short = 'fine.Map.v1', 'fine'\n"
+    )
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(BROKEN)
+    sure = unpack(HERE / "0.1.0-auto.tar.xz", tmp_path / "sure")
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+import spacy
+from spacy_calib import CalibError, TagCalibrator
+from spacy_calib.pipe.registered import metrics
+nlp = spacy.load({str(sure)!r})
+print(all(token._.calib_score is not None for token in nlp("the old dog saw a duck")))
+assert metrics()
+nlp.add_pipe("calib", "other", config={{"attr": "other", "context": {{"@calib_contexts": "spacy-calib.Context.v1"}}}})
+TagCalibrator("fine").fit([[0.9, 0.1], [0.2, 0.8]] * 5, [0, 1, 1, 1, 0] * 2)
+for block in ({{"@calib_recalibrators": "broken.Map.v1"}}, {{"@calib_recalibrators": "no.Map.v1"}}):
+    try:
+        spacy.blank("xx").add_pipe("calib", config={{"recalibrator": block}})
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for name, kind in (("Map", "recalibrators"), ("Metric", "metrics"), ("Feature", "features")):
+        assert (
+            f"[CW40] What is registered as 'broken.{name}.v1' in calib_{kind} cannot be used (ModuleNotFoundError"
+            in done.stderr
+        )
+    assert "'failing.Map.v1' in calib_recalibrators cannot be used (RuntimeError('no licence')) and is left out" in done.stderr
+    assert done.stderr.count("'broken.Map.v1'") == 1
+    scored, refused, unknown = done.stdout.splitlines()[0], *[line for line in done.stdout.splitlines() if "Error" in line[:20]]
+    assert scored == "True"
+    assert refused.startswith(
+        "CalibError [C500] What is registered as 'broken.Map.v1' in calib_recalibrators cannot be imported"
+    )
+    assert unknown.startswith("RegistryError [E893]")
+    assert "fine.Map.v1" in done.stdout
 
 
 def test_creating_the_registries_again_keeps_those_that_are_there():

@@ -15,7 +15,7 @@ from ..errors import calib_error
 from ..pairs.build import leading, pair_up
 from ..pairs.marginals import DenseScores, Scores, SparseScores, from_sparse
 from ..pairs.unknown_gold import shorter
-from ..types import ROUNDING, Ints, Marginals
+from ..types import ROUNDING, Floats, Ints, Marginals
 
 
 def is_triple(P: Any) -> bool:
@@ -88,20 +88,22 @@ def columns_of(values: NDArray[Any], labels: Sequence[Any]) -> Ints:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a gold label says that there is none: None, NaN (also that of pandas), or an empty text."""
-    return (
-        value is None or value == ""
-        if isinstance(value, (str, int, type(None)))
-        else type(value).__name__ == "NAType" or value != value
-    )
+    """Whether a gold label says that there is none: None, NaN (also that of pandas), an empty text, or a negative number."""
+    if isinstance(value, (int, float)):
+        return not value >= 0  # NaN is not
+    return value is None or type(value).__name__ == "NAType" or value == "" or value != value
 
 
 def classes_of(y: NDArray[Any], n_tags: int) -> list[Any]:
-    """The label of each column where nobody names them: those of y in their order, if they are as many; else the columns' numbers.
+    """The label of each column where nobody names them: those of y in their order, if they are as many (-1 and 1 are two); else the
+    columns' numbers.
 
     RAISES C295: neither can be.
     """
-    met = {value for value in y.tolist() if not is_missing(value)}
+    values = set(y.tolist())
+    met = {value for value in values if not is_missing(value)}
+    if met == {1} and -1 in values and n_tags == 2:
+        return [-1, 1]
     if len(met) == n_tags and len({type(value) for value in met}) == 1:
         return sorted(met)
     if all(isinstance(value, (int, float)) and 0 <= value < n_tags for value in met):
@@ -156,6 +158,17 @@ def likeliest(marginals: Marginals, scores: NDArray[Any]) -> Ints:
     best = leading(marginals.rows, scores)
     found[marginals.rows[best]] = marginals.tags[best]
     return found
+
+
+def rescaled(dense: Floats, scores: Scores) -> Floats:
+    """Rows that sum to 1. dense (Floats): What the scores became; a row of zeros gets what they were, or equal shares."""
+    silent = dense.sum(axis=1) == 0
+    if silent.any():
+        every = scores.above(0.0)
+        own = silent[every.rows]
+        dense[every.rows[own], every.tags[own]] = every.scores[own]
+        dense[dense.sum(axis=1) == 0] = 1.0
+    return dense / dense.sum(axis=1, keepdims=True)
 
 
 def document_numbers(groups: Any, n_units: int) -> Ints:

@@ -1,26 +1,17 @@
-"""The recalibrators, scalings and other parts of this package by their names, without a registry."""
+"""An estimator's parameters -> the steps of a calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from ..calibration.auto import Selector
 from ..calibration.grouping.tag_frequency import tag_frequency_groups
-from ..calibration.recalibrators import (
-    Beta,
-    HistogramBinning,
-    Identity,
-    IsotonicRegression,
-    Platt,
-    Recalibrator,
-    ScalingBinning,
-    Temperature,
-)
-from ..calibration.recalibrators.venn_abers import VennAbers
-from ..calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from ..calibration.recalibrators import IsotonicRegression, Recalibrator
+from ..calibration.registered import recalibrators, scalings
+from ..calibration.scaling import Scaling
 from ..calibration.sets import ConformalSets
 from ..calibration.tag_offsets import TagOffsets
 from ..errors import calib_error
@@ -30,32 +21,7 @@ from ..types import Grouping
 
 Part = TypeVar("Part", Recalibrator, Scaling)
 
-_RECALIBRATORS = (Beta, HistogramBinning, Identity, IsotonicRegression, Platt, ScalingBinning, Temperature, VennAbers)
-_SCALINGS = (MatrixScaling, TemperatureScaling, VectorScaling)
-# (kind, registered name) -> class, of all that a calibrator may be made of.
-_OURS: dict[tuple[str, str], Callable[..., Any]] = {
-    **{("@calib_recalibrators", one.registered): one for one in _RECALIBRATORS},
-    **{("@calib_scalings", one.registered): one for one in _SCALINGS},
-    ("@calib_poolings", TagOffsets.registered): TagOffsets,
-    ("@calib_sets", ConformalSets.registered): ConformalSets,
-}
 AUTO = "auto"
-
-
-def our_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """What makes a part of this package from its settings, see `make_part`; None where there is none of this name."""
-    return _OURS.get((kind, name))
-
-
-def recalibrators() -> dict[str, Recalibrator]:
-    """Short name -> prototype, those with the fewest free numbers first."""
-    made = [make() for make in _RECALIBRATORS]
-    return {one.short: one for one in sorted(made, key=lambda one: (one.n_parameters, one.short))}
-
-
-def scalings() -> dict[str, Scaling]:
-    """Short name -> prototype, those with the fewest numbers first."""
-    return {one.short: one for one in sorted((make() for make in _SCALINGS), key=lambda one: one.growth)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,16 +10,17 @@ import numpy as np
 
 from ..calibration.auto import SELECTION
 from ..calibration.recalibrators import Recalibrator
+from ..calibration.registered import registered_maker
 from ..calibration.saved import KINDS, LaterVersion, NotInstalled, Unreadable, make_part, pack, unpack
 from ..calibration.scaling import Scaling
 from ..calibration.sets import ConformalSets
 from ..calibration.sufficiency import HELD_OUT, HeldOut
 from ..calibration.tag_offsets import TagOffsets
 from ..calibration.tokens import TOKENS, TokenCalibration, check_normalize
-from ..errors import CalibError, calib_error
+from ..errors import CalibError, brief, calib_error
 from ..schema import Misfit, flag, keyed, listed, maybe, number, record, text, whole
 from ..types import GROUPS, Groups
-from .methods import our_maker, steps_of
+from .methods import steps_of
 
 if TYPE_CHECKING:
     from .tag_calibrator import TagCalibrator
@@ -121,7 +122,7 @@ def read(kind: type[Estimator], data: bytes, path: str, find: Callable[[str, str
     """
 
     def load(part: Any) -> Any:
-        return make_part(part, lambda kind, name: our_maker(kind, name) or find(kind, name))
+        return make_part(part, lambda kind, name: registered_maker(kind, name) or find(kind, name))
 
     try:
         return _made(kind, STATE(unpack(data, FORMAT, FORMAT_VERSION), "state"), load)
@@ -129,13 +130,13 @@ def read(kind: type[Estimator], data: bytes, path: str, find: Callable[[str, str
         why = f"it has format version {error.given}, and this spacy-calib reads up to version {FORMAT_VERSION}"
         raise calib_error("C299", path=path, why=why) from None
     except NotInstalled as error:
-        raise calib_error("C299", path=path, why=f"it names {error.given!r}, which is not installed") from None
+        raise calib_error("C299", path=path, why=f"it names {brief(repr(error.given))}, which is not installed") from None
     except CalibError as error:
         why = error.message
     except (Unreadable, Misfit) as error:
         why = str(error)
     except Exception as error:  # whatever the class of a part from elsewhere says of what it learned
-        why = f"a part cannot be made of what it learned: {error!r}"
+        why = f"{type(error).__name__}: {brief(error, 160)}"
     raise calib_error("C298", path=path, why=why)
 
 

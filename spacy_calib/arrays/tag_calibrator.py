@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..calibration.plan import lowest_taken, make_plan
+from ..calibration.registered import registered_maker
 from ..calibration.sufficiency import HeldOut, judge_held_out
 from ..calibration.token_fit import fit_tokens
 from ..calibration.tokens import Calibrated, TokenCalibration, check_normalize
@@ -28,7 +29,7 @@ from ..pairs.judged import JudgedPairs
 from ..pairs.marginals import Scores
 from ..types import Floats, Groups, Marginals
 from . import inputs, saved
-from .methods import ArraySteps, our_maker, steps_of
+from .methods import ArraySteps, steps_of
 
 # What the intervals of a report resample where no documents are given.
 UNIT = "unit"
@@ -41,7 +42,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     sparse matrix of that shape; or a tuple (rows, tags, scores) with the unit, the tag (label or column) and the score of each entry.
 
     method (str | Recalibrator): "auto" chooses scaling, map, groups and tag offsets by cross-validation over documents; or one of identity,
-        temperature, platt, beta, histogram, scaling-binning, isotonic, venn-abers; or a recalibrator.
+        temperature, platt, beta, histogram, scaling-binning, isotonic, venn-abers, or what else is registered; or a recalibrator.
     n_groups (int): Tag frequency groups, each with a map of its own. With "auto" those by which scores are promised and judged.
     scaling (str | Scaling | None): Weighs the tags of a unit anew first: temperature, vector, matrix.
     tag_offsets (bool | TagOffsets): Whether each tag is corrected by itself too, pooled towards its group.
@@ -88,8 +89,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def fit(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> TagCalibrator:
         """Learn from units with gold.
 
-        y (ArrayLike): The gold label of each unit, or its column; None, NaN or "" where there is none. A label that no column has makes
-            all tags of its unit wrong, see `unknown_gold_`.
+        y (ArrayLike): The gold label of each unit, or its column; None, NaN, "" or a negative number (-100) where there is none, unless
+            a class is called so. A label that no column has makes all tags of its unit wrong, see `unknown_gold_`.
         groups (ArrayLike | None): The document of each unit: what cross-validation holds out as a whole. None takes each unit for one.
         RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no gold. C293: a parameter
             beside "auto". C294: an unknown tag. C295: columns without names. C296: no gold label is known.
@@ -124,17 +125,21 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # Applying
 
-    def predict_proba(self, P: Any) -> Floats:
-        """The calibrated probability of each tag, shape (n, k) in the order of `classes_`; 0 below the threshold. Rows sum to 1 where
-        `normalize` says so.
+    def predict_proba(self, P: Any, normalize: bool = True) -> Floats:
+        """The calibrated probability of each tag, shape (n, k) in the order of `classes_`; 0 below the threshold.
 
+        normalize (bool): Whether each row is divided by its sum, as scikit-learn expects of probabilities (one in which nothing has a score
+            gets the scores before calibration). False gives what `transform` does, which is what figures judge.
         RAISES C001: scores out of range. C294: an unknown tag.
         """
-        found = self.calibrated(P)
-        return _dense(self, found, found.scores)
+        scores = self._read(P)
+        found = self.calibration_.calibrate(scores, self.threshold)
+        dense = _dense(self, found, found.scores)
+        return inputs.rescaled(dense, scores) if normalize else dense
 
     def transform(self, P: Any) -> Any:
-        """As `predict_proba`; of a sparse matrix or (rows, tags, scores) a sparse matrix."""
+        """The calibrated scores as they are, whose rows sum to 1 where the parameter `normalize` says so; of a sparse matrix or (rows,
+        tags, scores) a sparse matrix."""
         from scipy.sparse import csr_matrix, issparse
 
         found = self.calibrated(P)
@@ -144,11 +149,11 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return csr_matrix((found.scores, (rows, columns)), shape=(found.marginals.n_tokens, len(self.classes_)))
 
     def predict(self, P: Any) -> NDArray[Any]:
-        """The likeliest label of each unit after calibration; where no score reaches the threshold, the likeliest before."""
+        """The likeliest label of each unit after calibration; where nothing has a score then, the likeliest before."""
         scores = self._read(P)
         found = self.calibration_.calibrate(scores, self.threshold)
         best = inputs.likeliest(found.marginals, found.scores)
-        silent = np.flatnonzero(best < 0)
+        silent = np.flatnonzero(np.bincount(found.marginals.rows, found.scores, found.marginals.n_tokens) == 0)
         if len(silent):
             every = scores.above(0.0)
             best[silent] = inputs.likeliest(every, every.scores)[silent]
@@ -243,10 +248,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return saved.dump(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes, find: Callable[[str, str], Any] = our_maker) -> TagCalibrator:
+    def from_bytes(cls, data: bytes, find: Callable[[str, str], Any] = registered_maker) -> TagCalibrator:
         """What `to_bytes` wrote; all of it is checked before anything is made.
 
-        find (Callable): (kind, registered name) -> what makes a part that is not of this package.
+        find (Callable): (kind, registered name) -> what makes a part that is not registered.
         RAISES C298: not such bytes. C299: of a later format, or with a part that is not found.
         """
         return saved.read(cls, data, "the bytes given", find)
@@ -256,7 +261,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Path(path).write_bytes(self.to_bytes())
 
     @classmethod
-    def from_disk(cls, path: str | Path, find: Callable[[str, str], Any] = our_maker) -> TagCalibrator:
+    def from_disk(cls, path: str | Path, find: Callable[[str, str], Any] = registered_maker) -> TagCalibrator:
         """What `to_disk` wrote. RAISES C298, C299: see `from_bytes`; or the file cannot be read."""
         return saved.read(cls, saved.file_bytes(Path(path)), str(path), find)
 

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..errors import brief
 from ..schema import Misfit, registered
 
 # Registries whose things are saved by name, settings and learned arrays.
@@ -55,7 +56,7 @@ def unpack(data: bytes, format: str, version: int) -> Any:
         if type(given) is not int or given < 1:
             raise ValueError(f"format version {given!r}")
     except Exception as error:
-        raise Unreadable(f"not a whole file of ours: {error}") from None
+        raise Unreadable(f"not a whole file of ours: {brief(error, 160)}") from None
     if given > version:
         raise LaterVersion(given)
     if zlib.crc32(body) != crc:
@@ -63,7 +64,7 @@ def unpack(data: bytes, format: str, version: int) -> Any:
     try:
         return _read(body)
     except Exception as error:
-        raise Unreadable(f"not a whole file of ours: {error}") from None
+        raise Unreadable(f"not a whole file of ours: {brief(error, 160)}") from None
 
 
 def _read(data: bytes) -> Any:
@@ -106,5 +107,5 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     except NotInstalled:
         raise
     except Exception as error:  # whatever a registered function says of settings that it does not know
-        raise Misfit("settings", f"what {form[kind]} takes ({error})") from None
+        raise Misfit("settings", f"what {form[kind]} takes ({brief(error, 160)})") from None
     return made.load_learned(form["learned"]) if form["learned"] else made

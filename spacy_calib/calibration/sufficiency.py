@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..metrics.calibration_error import ece
 from ..metrics.proper import log_losses, mean_with_error
+from ..pairs.build import top_pairs
 from ..pairs.documents import TOKEN, counted
 from ..pairs.folds import contiguous_folds
-from ..schema import number, record, text, whole
+from ..schema import maybe, number, optional, record, text, whole
 from ..types import Floats, Ints, Pairs
 
 # Fewer than this, and a choice among many methods is made of chance.
@@ -57,7 +59,13 @@ def tokens_for_sets(alpha: float) -> tuple[int, int]:
 
 
 # The saved form of HeldOut.
-HELD_OUT = record({"raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text})
+_LATER = optional(maybe(number()))
+HELD_OUT = record(
+    {
+        "raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text,
+        "off_raw": _LATER, "off": _LATER, "excess": _LATER,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,12 +73,17 @@ class HeldOut:
     """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
 
     raw, calibrated (float): Mean log loss. error (float): Standard error of their difference. tokens (int): With a pair.
+    off_raw, off (float | None): Of the likeliest label of each token, how far scores are from the share that is right on average (ECE), raw and
+        calibrated. excess (float | None): Mean raw score of these labels less the share of them that is right. All three are None of an older fit.
     """
 
     raw: float
     calibrated: float
     error: float
     tokens: int
+    off_raw: float | None = None
+    off: float | None = None
+    excess: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -103,4 +116,13 @@ def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut
     units = documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else contiguous_folds(pairs.rows, _BLOCKS)
     raw, after = log_losses(pairs.scores, pairs.hits), log_losses(calibrated, pairs.hits)
     mean, error = mean_with_error(after - raw, units)
-    return HeldOut(float(raw.mean()), float(raw.mean()) + mean, error, len(np.unique(pairs.rows)))
+    top = top_pairs(pairs)
+    return HeldOut(
+        float(raw.mean()),
+        float(raw.mean()) + mean,
+        error,
+        len(top),
+        off_raw=ece(pairs, top=top),
+        off=ece(pairs, calibrated, top=top),
+        excess=float(pairs.scores[top].mean() - pairs.hits[top].mean()),
+    )

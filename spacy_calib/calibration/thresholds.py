@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,23 @@ def find_threshold(
     low = prediction_interval(seen, size[chosen], size[chosen], _level(confidence))[0]
     high = prediction_interval(seen, size[chosen], size[chosen], confidence)[1]
     return Threshold(float(ranked[kept[chosen] - 1]), len(scores), int(kept[chosen]), int(n_right[chosen]), low, high)
+
+
+def highest_reached(
+    scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
+) -> tuple[float, Threshold] | None:
+    """The highest precision below the one wanted that some cut-off reaches, in thousandths, and what its lowest cut-off keeps; None where none
+    is reached. Chosen by looking, it is what to ask for of other gold, and no promise. The arguments are those of `find_threshold`.
+    """
+    found, low, high = None, 1, ceil(1000 * precision) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        reached = find_threshold(scores, hits, documents, middle / 1000, confidence)
+        if reached.cutoff is None:
+            high = middle - 1
+        else:
+            found, low = (middle / 1000, reached), middle + 1
+    return found
 
 
 def _level(confidence: float) -> float:

@@ -75,7 +75,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
     RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` says what it learned.
     RAISES CalibError: every fault of the input.
     """
-    from .shared.atomic import write_folder
+    from .shared.saving import write_pipeline
 
     read = [options.data, *data_files(options.data), options.code]
     check_pipeline_folder(options.output, options.force, inputs=read, model=options.model)
@@ -90,7 +90,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
         calib.adapt(ready, max_unknown=1.0 if options.allow_unknown else MOST_UNKNOWN)
     again = partial(read_examples, nlp, options.data, options.gold_preproc, options.doc_key)
     events = follow_events(nlp, calib, again, silent=options.silent)
-    write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
+    write_pipeline(nlp, options.output, options.force)
     if not options.silent:
         tell(calib, events, options)
     return calib

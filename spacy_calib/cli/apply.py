@@ -14,7 +14,7 @@ import typer
 from ..pairs.documents import counted
 from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, check_format, format_of
 from .applying.shards import Shards, check_apart
-from .shared.checks import check_option
+from .shared.checks import check_option, check_raw_cells
 from .shared.command import Options, choice, command
 from .shared.options import (
     FORMATS,
@@ -24,6 +24,7 @@ from .shared.options import (
     IdColumn,
     NProcess,
     OnlyAttr,
+    RawCells,
     Silent,
     TextColumn,
     Texts,
@@ -78,6 +79,7 @@ class ApplyOptions(Options):
     shard_size: Annotated[int, typer.Option("--shard-size", help="Rows of DATA in a shard")] = 10_000
     text_column: TextColumn = FIELDS.text
     id_column: IdColumn = FIELDS.id
+    raw_cells: RawCells = False
     attr: OnlyAttr = None
     batch_size: Annotated[
         int | None, typer.Option("--batch-size", help="Texts in a batch of the pipeline", show_default="the pipeline's own")
@@ -91,13 +93,14 @@ class ApplyOptions(Options):
     silent: Silent = True
 
     def check_options(self) -> None:
-        """RAISES C056: OUTPUT has no format, or another one than was given; --unit beside whole Docs."""
+        """RAISES C056: OUTPUT has no format, or another one than was given; --unit beside whole Docs, or --raw-cells beside something else than CSV."""
         own = format_of(self.output)
         known = own is not None or (not self.output.suffix and self.output.name != "-") or self.output.is_dir()
         wanted = f"a folder, or a file that ends in {', '.join(SUFFIXES.values())}"
         check_option("OUTPUT", known, wanted, self.output)
         check_option("--format", not self.one_file or self.form == own, f"{own}, or left out, for {self.output}", self.format)
         check_option("--unit", self.unit is None or self.form != "spacy", "left out for .spacy, which holds Docs", self.unit)
+        check_raw_cells(self.raw_cells, self.form == "csv")
 
     @property
     def one_file(self) -> bool:
@@ -156,7 +159,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     whole = options.form == "spacy"
     unit = choose_unit(nlp, pipes, options.unit)
     texts = look_at(nlp, options.data, options.fields)
-    writer = RowWriter(options.form, [pipe.attr for pipe in pipes], unit)
+    writer = RowWriter(options.form, [pipe.attr for pipe in pipes], unit, raw_cells=options.raw_cells)
     settings = settings_of(options, unit, writer.attrs, texts)
     shards = Shards(options.output, options.form, texts.n_rows, options.shard_size, settings, options.one_file)
     with told_if_ended(options, shards), shards.begun(options.force):
@@ -191,6 +194,7 @@ def settings_of(options: ApplyOptions, unit: str, attrs: Iterable[str], texts: M
         "format": options.form,
         "unit": None if options.form == "spacy" else unit,
         "attr": list(attrs),
+        "raw_cells": options.raw_cells,
         "shard_size": options.shard_size,
         "text_column": options.text_column,
         "id_column": options.id_column,

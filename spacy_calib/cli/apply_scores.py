@@ -10,8 +10,9 @@ import typer
 
 from .fit_scores import SCORES
 from .scores.calibrators import check_score_file, read_calibrator
+from .shared.checks import check_raw_cells
 from .shared.command import Options, command
-from .shared.options import Code, Format, Silent
+from .shared.options import Code, Format, RawCells, Silent
 from .shared.outputs import Output, check_files
 from .shared.results import print_json
 from .shared.screen import msg
@@ -26,9 +27,16 @@ class ApplyScoresOptions(Options):
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="File for the rows, in the format of its suffix")]
     _: KW_ONLY
     format: Format = "table"
+    raw_cells: RawCells = False
     code: Code = None
     force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at OUTPUT")] = False
     silent: Silent = True
+
+    def check_options(self) -> None:
+        """RAISES C056: --raw-cells, of something else than CSV."""
+        from ..arrays.files import has_cells
+
+        check_raw_cells(self.raw_cells, has_cells(self.output))
 
 
 @command(
@@ -57,7 +65,7 @@ def apply_scores(options: ApplyScoresOptions) -> dict[str, Any]:
     classes = calibrator.classes_.tolist()
     calibrated = calibrator.transform(found.scores_for(classes))
     of_rows = found.of_rows(calibrated, classes, calibrator.threshold)
-    write_chunks(options.output, with_calibrated(options.scores, options.output, of_rows))
+    write_chunks(options.output, with_calibrated(options.scores, options.output, of_rows, options.raw_cells))
     result: dict[str, Any] = {
         "output": str(options.output),
         "units": found.n_units,

@@ -14,6 +14,7 @@ from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..errors import calib_error
 from ..pairs.documents import counted
+from ..pairs.keyed import Key
 from ..statistics.identity import is_shard_name
 from .fitting.fit_event import check_event_fits
 from .fitting.fit_pipe import ready_to_read
@@ -34,22 +35,37 @@ from .shared.options import (
     GoldPreproc,
     GpuId,
     LabelMap,
+    Score,
     Silent,
+    Source,
     Threshold,
 )
 from .shared.outputs import Output, check_files
 from .shared.results import print_json
 from .shared.run import Run
-from .shared.screen import msg
+from .shared.screen import msg, warn
 
 if TYPE_CHECKING:
     from ..statistics.collected import FitStatistics
     from ..statistics.judged import JudgedStatistics
 
-
+# What is said of files without a key, and of those for a fit.
+_WITHOUT_KEY = "Without --key a document that stands in two shards counts as two."
+_FIT_WITHOUT_KEY = "A context does not look at how often forms were met then, and `evaluate` does not know the data of the fit."
 # What the pipe says of itself, and what is said of one shard.
-_OF_PIPE = ("component", "config", "threshold", "event", "granularity", "label_map", "second_pass", "bounded")
-_OF_SHARD = ("shard", "judge", "sample", "attr", "gold_preproc", "doc_key")
+_OF_PIPE = (
+    "component",
+    "source",
+    "score",
+    "config",
+    "threshold",
+    "event",
+    "granularity",
+    "label_map",
+    "second_pass",
+    "bounded",
+)
+_OF_SHARD = ("shard", "judge", "sample", "attr", "gold_preproc", "doc_key", "key")
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,8 @@ class CollectOptions(Options):
         ),
     ] = None
     component: Component = None
+    source: Source = None
+    score: Score = None
     config: Annotated[
         Path | None, typer.Option("--config", help="Config with a [components.calib] block: which source is read, and how")
     ] = None
@@ -99,6 +117,14 @@ class CollectOptions(Options):
     second_pass: Annotated[
         bool, typer.Option("--second-pass", help="Leave a recognizer as it is and decode again for the scores")
     ] = False
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="Key of all digests, the same for all shards, which stays with you; made where it is not there",
+        ),
+    ] = None
     judge: Annotated[
         bool, typer.Option("--judge", help="Gather what `calib evaluate --from` needs of a fitted pipeline, in place of a fit")
     ] = False
@@ -165,7 +191,9 @@ def collect(options: CollectOptions) -> FitStatistics | JudgedStatistics:
     in any order, on any machine, and `calib fit MODEL --from STATS... OUTPUT`
     learns from them what it would learn from all data at once. --merge adds
     files up beforehand. With --judge it gathers what a fitted pipeline says of
-    the gold, for `calib evaluate --from STATS...`.
+    the gold, for `calib evaluate --from STATS...`. The file holds no words and no
+    texts; what has to be known again in another shard is a digest that nobody
+    can guess from without the key (--key).
 
     RETURNS (FitStatistics | JudgedStatistics): What is in the file.
     RAISES CalibError: every fault of the input.
@@ -193,14 +221,22 @@ def collected(options: CollectOptions) -> FitStatistics:
     assert options.data is not None
     files = data_files(options.data)
     nlp, calib, _ = new_calib(
-        options, options.given(), lambda: _check_output(options, [options.data, *files, options.config, options.code])
+        options,
+        options.given(),
+        lambda: _check_output(options, [options.data, *files, options.config, options.code, options.key]),
     )
     check_event_fits(calib, None)
     examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
     ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
     name = options.shard or str(shown_path(options.data))
     return collect_statistics(
-        calib, ready, name, bounded=options.bounded, sample=options.sample, gold_preproc=options.gold_preproc
+        calib,
+        ready,
+        name,
+        bounded=options.bounded,
+        sample=options.sample,
+        gold_preproc=options.gold_preproc,
+        key=key_of(options),
     )
 
 
@@ -211,10 +247,29 @@ def judged(options: CollectOptions) -> JudgedStatistics:
         options.model or "", options.data, gold_preproc=options.gold_preproc, doc_key=options.doc_key,
         n_process=options.n_process, silent=options.silent,
     )  # fmt: skip
-    _check_output(options, [options.data, *data_files(options.data), options.code])
+    _check_output(options, [options.data, *data_files(options.data), options.code, options.key])
     nlp = open_model(run.model, code=options.code, gpu_id=options.gpu_id)
-    (found,) = judge(run, nlp, [pipe_of(nlp, options.attr)], options.shard or str(shown_path(options.data)), "Scoring")
+    shard = options.shard or str(shown_path(options.data))
+    (found,) = judge(run, nlp, [pipe_of(nlp, options.attr)], shard, "Scoring", key_of(options))
     return found
+
+
+def key_of(options: CollectOptions) -> Key | None:
+    """The key of --key, which is made where there is none. RAISES C480: something else is there. C055: it cannot be written."""
+    if options.key is None:
+        return None
+    if not options.key.exists():
+        try:
+            Key.draw().write(options.key)
+        except FileExistsError:  # by another shard that is collected now
+            pass
+        except OSError as error:
+            raise calib_error("C055", path=options.key, why=error.strerror or error) from None
+        else:
+            warn(
+                f"A new key was made in {options.key}: give it with every shard and with `fit --from`, and keep it apart from the statistics."
+            )
+    return Key.read(options.key)
 
 
 def _check_output(options: CollectOptions, inputs: Sequence[Path | None]) -> None:
@@ -235,3 +290,5 @@ def tell(found: FitStatistics | JudgedStatistics, options: CollectOptions) -> No
     if told.get("sampled_pairs", 0) < told.get("pairs_in_all", 0):
         of = f"{told['sampled_pairs']:,} of {counted('pair', told['pairs_in_all'])}, with those below the threshold"
         msg.info(f"{told['sampled_documents']:,} of the documents are sampled whole ({of})")
+    if not (found.identity.key or options.merge):
+        msg.info(_WITHOUT_KEY if "pipe" in told else f"{_WITHOUT_KEY} {_FIT_WITHOUT_KEY}")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .shared.checks import check_confidence, check_option
+from .shared.checks import check_confidence, check_option, check_raw_cells
 from .shared.command import choice, command
 from .shared.examples import data_files
-from .shared.options import Format, IdColumn, OnlyAttr, TextColumn, Texts
+from .shared.options import Format, IdColumn, OnlyAttr, RawCells, TextColumn, Texts
 from .shared.outputs import Output
 from .shared.records import FIELDS
 from .shared.results import deliver, write_pieces
@@ -77,6 +77,7 @@ class CountOptions(Run):
     text_column: TextColumn = FIELDS.text
     id_column: IdColumn = FIELDS.id
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON or CSV file for the counts")] = None
+    raw_cells: RawCells = False
     plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG file for the picture; needs --by")] = None
     format: Format = "table"
 
@@ -97,6 +98,7 @@ class CountOptions(Run):
         check_option("--plot", suffix in (None, *_PICTURES), "a file that ends in .png or .svg", self.plot)
         suffix = None if self.output is None else self.output.suffix
         check_option("--output", suffix in (None, ".json", ".csv"), "a file that ends in .json or .csv", self.output)
+        check_raw_cells(self.raw_cells, suffix == ".csv")
         kinds = [split_query(text)[0] for text in self.query]
         check_option(
             "--gold", self.gold is None or "event" not in kinds, "left out where a query is of what an entity does", self.gold
@@ -168,7 +170,7 @@ def count(run: CountOptions) -> dict[str, Any]:
         write_file(run.plot, picture_bytes(plot_counts(result), run.plot.suffix))
     as_csv = run.output is not None and run.output.suffix == ".csv"
     if as_csv and run.output is not None:
-        write_pieces(run.output, csv_of(result))
+        write_pieces(run.output, csv_of(result, run.raw_cells))
     output = None if as_csv else run.output
     deliver(result, lambda: show(result), output=output, format=run.format, silent=run.silent)
     return result

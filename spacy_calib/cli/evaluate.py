@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .fitting.fit_event import show_event_table
+from .evaluating.raw import fit_command, judge_raw, verdict_on_raw, without_calibrated
+from .evaluating.showing import show_table
 from .scores.judged_file import judged_file
 from .scores.scored_file import is_calibrator
 from .shared.command import command
@@ -27,8 +28,6 @@ from .shared.options import (
 from .shared.outputs import check_files
 from .shared.results import deliver
 from .shared.run import Run
-from .shared.screen import msg, number, print_table
-from .shared.seen import show_other_weights, show_seen
 
 if TYPE_CHECKING:
     from ..statistics.judged import JudgedStatistics
@@ -44,6 +43,15 @@ class EvaluateOptions(Run):
     statistics: From = field(default_factory=list)
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the figures")] = None
     attr: OnlyAttr = None
+    component: Annotated[
+        str | None,
+        typer.Option(
+            "--component",
+            "-C",
+            help="Judge the pipes that read this component; raw scores where none is fitted",
+            show_default="all fitted pipes; where there is none, the tagger",
+        ),
+    ] = None
     bins: NBins = None
     groups: NGroups = None
     seed: FloorSeed = 0
@@ -51,7 +59,9 @@ class EvaluateOptions(Run):
 
     def check_options(self) -> None:
         """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
-        of_documents = {"--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1}
+        of_documents = {
+            "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1, "--component": self.component,
+        }  # fmt: skip
         check_source(self.statistics, self.data, of_documents)
 
 
@@ -71,16 +81,18 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     """
     Show how true the calibrated probabilities of a pipeline are: calibration
     error raw and calibrated, over all tags and by group, with the noise floor
-    (what exactly true scores would show) and 95 % intervals by document. With
+    (what exactly true scores would show) and 95 % intervals by document. Of a
+    pipeline that is not calibrated yet, how true its raw scores are. With
     --from, of any number of shards that `calib collect --judge` read; MODEL
     may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `statistics.events.event_table`).
+        pipes say of whole units (see `statistics.events.event_table`), "misaligned" how many tokens align with no single gold token. Of raw scores
+        calibrated figures are None, and "unfitted" holds the "verdict" and the command for a "fit".
     RAISES CalibError: every fault of the input.
     """
     found = [_collected(run)] if run.statistics else _judged(run)
-    result = {one.about["name"]: table_of(one, run.bins, run.groups, run.seed) for one in found}
+    result = {one.about["name"]: told_of(one, run) for one in found}
 
     def show_all() -> None:
         for name, table in result.items():
@@ -106,13 +118,27 @@ def _collected(run: EvaluateOptions) -> JudgedStatistics:
 
 
 def _judged(run: EvaluateOptions) -> list[JudgedStatistics]:
-    """Those of the data, as of one shard. RAISES CalibError: see `judge` and `judged_file`."""
+    """Those of the data, as of one shard. RAISES CalibError: see `judge`, `judge_raw` and `judged_file`."""
+    from ..pipe.component import Calibrator
     from ..pipe.fitted import pipes_named
 
     if is_calibrator(run.model):
         return [judged_file(run)]
     nlp = run.begin()
-    return judge(run, nlp, pipes_named(nlp, run.attr))
+    fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    reading = [pipe for pipe in fitted if run.component in (None, pipe.source.component)]
+    if not reading and run.attr is None:
+        return [judge_raw(run, nlp)]
+    return judge(run, nlp, [pipe for pipe in pipes_named(nlp, run.attr) if pipe in reading])
+
+
+def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
+    """The table of one pipe, see `evaluate`; raw scores alone of one that is not fitted. RAISES C005: see `table_of`."""
+    table = table_of(found, run.bins, run.groups, run.seed)
+    if found.identity.fit:
+        return table
+    unfitted = {"verdict": verdict_on_raw(found), "fit": fit_command(run, found.identity.component)}
+    return {**without_calibrated(table), "unfitted": unfitted}
 
 
 def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
@@ -145,6 +171,7 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed
         "accuracy_is": about["accuracy_is"],
         "seen": None if seen is None else seen.to_dict(),
         "weights_changed": about["weights_changed"],
+        "misaligned": found.misaligned,
         **judge_counts(found.tokens, about["groups"], identity.labels),
     }
     if found.spans is not None:
@@ -174,100 +201,3 @@ def accepted_share(wanted: float, judged: int, kept: int, right: int) -> dict[st
         "share": kept / judged if judged else None,
         "precision": right / kept if kept else None,
     }
-
-
-def show_table(name: str, table: dict[str, Any]) -> None:
-    """Print one pipe's tables."""
-    from ..doc.annotations import unit_of
-    from ..pairs.documents import DOCUMENT, by_unit
-
-    unit = unit_of(table["layer"])
-    msg.divider(f"{name} ({table['component'] or 'Doc'})")
-    if not table["pairs"]:
-        msg.warn(f"Nothing to judge: no {unit} has both gold and a score.")
-        return
-    show_other_weights(table["weights_changed"])
-    show_seen(table["seen"])
-    share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
-    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
-    _show_errors(table, "ECE (top label)")
-    entities = table.get("entities")
-    if entities is not None:
-        one, several = entities["called"]
-        msg.divider(f"{name}: whole {several} (event: {entities['event']})")
-        if entities["pairs"]:
-            share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
-            msg.text(f"{entities['pairs']:,} predicted {several}, {share} % right, {entities['bins']} bins")
-            _show_errors(entities, "ECE")
-            _show_accepted(entities["accepted"], several)
-            _show_flagged(entities["flagged"])
-        else:
-            msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
-    for event in table.get("events", ()):
-        show_event_table(event)
-    what = "category" if unit == DOCUMENT else "tag"
-    msg.text(
-        f"A pair is one {unit} and one {what} with a score above the threshold, and whether that is the gold {what}; of entities, each one found."
-    )
-    msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
-    msg.text(
-        "The interval holds the calibrated error that endless data would show, without the noise in the bins; "
-        f"{by_unit(**table['by'])}. It is around the debiased error, from which that noise is taken: the measured one may lie above it."
-    )
-
-
-def _show_accepted(accepted: dict[str, Any] | None, several: str) -> None:
-    if accepted is not None:
-        share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
-        msg.text(
-            f"{accepted['kept']:,} {several} ({share} %) reach their cut-off; precision {number(accepted['precision'])}, "
-            f"wanted {number(accepted['wanted'])}"
-        )
-
-
-def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
-    for row in rows or ():
-        share = number(None if row["share"] is None else 100 * row["share"], 1)
-        msg.text(
-            f"{row['flagged']:,} tokens ({share} %) are flagged{'' if row['key'] == 'all' else ' for ' + row['key']}; recall "
-            f"{number(row['recall'])} of {row['tokens']:,} tokens of gold entities, wanted {number(row['wanted'])}"
-        )
-
-
-def _show_errors(table: dict[str, Any], ece: str) -> None:
-    from ..metrics.metric import title_of
-    from ..pipe.registered import metrics
-    from ..report.never_right import warning_of
-    from ..report.verdict import worse_of
-
-    rows = [
-        (
-            {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(row["group"], row["group"]),
-            f"{row['tags']:,}",
-            f"{row['pairs']:,}",
-            number(row["raw"]),
-            number(row["calibrated"]),
-            number(row["debiased"]),
-            "-" if row["true_low"] is None else f"{number(row['true_low'])} to {number(row['true_high'])}",
-            number(row["floor"]),
-            number(row["floor95"]),
-        )
-        for row in table["errors"]
-    ]
-    header = ("Group", "Tags", "Pairs", "Raw", "Calibrated", "Debiased", "95 % interval", "Floor", "Floor 95 %")
-    print_table(rows, header, ("l", *"rrrrrrrr"))
-    names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
-    scores = [
-        (names[key], number(row["raw"]), number(row["calibrated"]), *_change(table["change"].get(key)))
-        for key, row in table["scores"].items()
-    ]
-    print_table(scores, ("Score", "Raw", "Calibrated", "Change", "95 % interval"), ("l", *"rrrr"))
-    warnings = (warning_of(table["never_right"]), worse_of(table["change"]))
-    for warning in filter(None, warnings):
-        msg.warn(warning)
-
-
-def _change(change: dict[str, Any] | None) -> tuple[str, str]:
-    if change is None or change["value"] is None:
-        return "-", "-"
-    return f"{change['value']:+.4f}", "-" if change["low"] is None else f"{change['low']:+.4f} to {change['high']:+.4f}"

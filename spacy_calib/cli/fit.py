@@ -14,10 +14,11 @@ from ..corpus.visible import shown_path
 from ..doc.annotations import ARC_EVENTS
 from ..doc.events import EVENTS
 from ..doc.unit_events import UNIT_EVENTS
+from ..pairs.keyed import Key
 from ..sequence.ways import WAYS
 from .fitting.fit_event import check_event_fits, drop_events, fit_event, show_event, take_event
 from .fitting.fit_output import show_fit
-from .fitting.fit_pipe import check_held_out, count_tags, fit_on_statistics, fit_pipe
+from .fitting.fit_pipe import check_held_out, count_tags, fit_on_statistics, fit_pipe, share_of_training
 from .fitting.labels import MOST_UNKNOWN
 from .fitting.new_calib import as_collected, new_calib
 from .fitting.overrides import WithOverrides
@@ -36,17 +37,21 @@ from .shared.options import (
     GoldPreproc,
     GpuId,
     Groups,
+    KeyFile,
     LabelMap,
     Method,
     NewAttr,
     Scaling,
+    Score,
     Silent,
+    Source,
     TagOffsets,
     Threshold,
 )
 from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
 from .shared.screen import msg, warn
+from .shared.seen import check_apart
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -72,6 +77,8 @@ class FitOptions(Options):
     _: KW_ONLY
     statistics: From = field(default_factory=list)
     component: Component = None
+    source: Source = None
+    score: Score = None
     train_data: Annotated[
         Path | None, typer.Option("--train-data", "-t", help="Training gold, for tag frequencies; else those of DATA")
     ] = None
@@ -154,11 +161,15 @@ class FitOptions(Options):
     allow_unknown: Annotated[
         bool, typer.Option("--allow-unknown", help="Go on where the component knows few of the gold labels")
     ] = False
+    allow_seen: Annotated[
+        bool, typer.Option("--allow-seen", help="Go on where much of the fit data stands in --train-data")
+    ] = False
     second_pass: Annotated[
         bool,
         typer.Option("--second-pass", help="Leave a recognizer as it is and decode again for the scores, which takes longer"),
     ] = False
     attr: NewAttr = None
+    key: KeyFile = None
     format: Format = "table"
     gold_preproc: GoldPreproc = False
     doc_key: DocKey = None
@@ -211,28 +222,33 @@ def fit(options: FitOptions) -> Calibrator:
     RETURNS (Calibrator): The fitted pipe.
     RAISES CalibError: every fault of the input.
     """
-    from .shared.atomic import write_folder
+    from .shared.saving import write_pipeline
 
     event = take_event(options.given())
     collected = read_fit_statistics(options.statistics) if options.statistics else None
     nlp, calib, own = prepare(options, collected)
+    key = None if options.key is None else Key.read(options.key)
     counts = None if options.train_data is None else count_tags(nlp, calib, options.train_data)
     told: dict[str, Any] = {
         "counted_on": str(options.train_data and shown_path(Path(options.train_data.name))),
         "max_unknown": 1.0 if options.allow_unknown else MOST_UNKNOWN,
+        "key": key,
     }
+    read: Any = options.examples(nlp) if collected is None else collected
+    if counts is not None:
+        share = share_of_training(calib, counts, read, key)
+        check_apart(share, "documents" if collected is None else "texts", options.allow_seen)
     if collected is not None:
         fit_on_statistics(calib, collected, counts, **told)
     else:
-        examples = options.examples(nlp)
-        fit_pipe(nlp, calib, examples, counts, silent=options.silent, n_process=options.n_process, **told)
+        fit_pipe(nlp, calib, read, counts, silent=options.silent, n_process=options.n_process, **told)
     info = calib.fit_info
     check_held_out(info.held_out, info.method, info.row_unit, sampled=info.sampled is not None)
     check_sets(calib.fit_info)
     asked = None
     if event is not None:
         asked = fit_event(nlp, calib, event, options.examples(nlp), silent=options.silent)
-    write_folder(options.output, lambda folder: nlp.to_disk(folder), options.force)
+    write_pipeline(nlp, options.output, options.force)
     if not options.silent:
         tell(nlp, calib, own, options, asked)
     return calib
@@ -249,7 +265,7 @@ def prepare(options: FitOptions, collected: FitStatistics | None = None) -> tupl
     take_event(given)
     sources = [data for data in (options.data, options.train_data) if data is not None]
     read = [path for data in sources for path in (data, *data_files(data))]
-    inputs = [*read, *options.statistics, options.config, options.code]
+    inputs = [*read, *options.statistics, options.config, options.code, options.key]
 
     def check() -> None:
         check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model)
@@ -275,6 +291,10 @@ def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions,
         return
     if own is not None:
         msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")
+    if options.statistics and options.key is None:
+        msg.info(
+            "Without the --key of the statistics the context, if any, does not look at how often forms were met, and `evaluate` does not know the data of this fit."
+        )
     show_fit(calib, options.output)
     if asked is not None and told is not None:
         show_event(asked.name, told)

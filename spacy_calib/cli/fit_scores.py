@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import calib_error
-from .fitting.fit_output import say_what_was_chosen, warn_of_held_out
+from .fitting.fit_output import say_what_was_chosen, verdict_sentence, warn_of_held_out
 from .fitting.fit_pipe import check_held_out
 from .fitting.labels import MOST_UNKNOWN
 from .fitting.settings import NORMALIZE
@@ -117,6 +117,7 @@ def tell(calibrator: TagCalibrator, found: ScoreUnits, options: FitScoresOptions
     if options.format == "json":
         print_json(made)
         return
+    msg.good(verdict_sentence("The scores", held, "the likeliest tag of each unit"))
     msg.good(f"Calibrated {len(made['labels'])} tags on {unknown.n_gold:,} units with gold: {options.output}")
     if unknown.n:
         warn(
@@ -125,7 +126,7 @@ def tell(calibrator: TagCalibrator, found: ScoreUnits, options: FitScoresOptions
     if found.documents is None:
         msg.info("There is no column document: each unit was held out by itself, though units of one text are alike")
     if calibrator.selection_:
-        say_what_was_chosen(calibrator.selection_)
+        say_what_was_chosen(calibrator.selection_, "tags")
     msg.info(f"Held-out log loss: {number(held.raw)} raw, {number(held.calibrated)} calibrated")
     warn_of_held_out(held)
     msg.text(f"python -m spacy calib apply-scores {options.output} SCORES OUTPUT gives the scores of other texts")

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..pairs.documents import DOCUMENT, counted
+from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
 from .fitting.adapt_output import adaptation_line
 from .fitting.context import context_line, show_context, show_span_context
 from .fitting.fit_event import show_event
-from .fitting.fit_output import print_fit_tables, sampled_line, words_of_spans
+from .fitting.fit_output import print_fit_tables, sampled_line, verdict_on, words_of_spans
 from .fitting.promises import name_tags
 from .shared.command import Options, command
 from .shared.from_statistics import describe_statistics, holds_statistics, read_any
+from .shared.gold import unknown_sentence
 from .shared.loading import open_model
 from .shared.options import Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
@@ -173,6 +174,11 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
 
     info = pipe.fit_info
     msg.divider(pipe.name)
+    told = [verdict_on(info)]
+    if info.unknown is not None:
+        told.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+    for sentence in filter(None, told):
+        msg.text(f"{sentence}.")
     facts = {
         "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
         + ("" if held["source_found"] else ", not in the pipeline"),
@@ -210,7 +216,9 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
     print_table(facts)
     for group in held["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
-        msg.text(f"Group {group['group']} ({counted('tag', len(tags))}): {_first(tags, everything, ' · ')}")
+        msg.text(
+            f"Group {group['group']} ({len(tags):,} {LABEL_WORDS[info.row_unit][len(tags) != 1]}): {_first(tags, everything, ' · ')}"
+        )
     if info.selection:
         show_selection(info.selection, everything)
     if info.context:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import calib_error
+from ..errors import brief, calib_error
 from ..pipe.loading import reason
 from .fitting.overrides import WithOverrides
 from .fitting.settings import pipe_settings
@@ -82,7 +82,9 @@ def config_text(name: str, settings: Mapping[str, Any]) -> str:
 
     unknown = sorted(set(settings) - set(DEFAULT_CONFIG))
     if unknown:
-        raise calib_error("C063", why=f"a calib pipe has no setting {unknown[0]!r}; it has: {', '.join(DEFAULT_CONFIG)}")
+        raise calib_error(
+            "C063", why=f"a calib pipe has no setting {brief(repr(unknown[0]))}; it has: {', '.join(DEFAULT_CONFIG)}"
+        )
     source = {**DEFAULT_CONFIG["source"], **settings["source"]}
     try:
         filled = registry.fill({name: {**DEFAULT_CONFIG, **settings, "source": source}}, validate=False)[name]

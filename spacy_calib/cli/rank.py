@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,20 +13,22 @@ import typer
 from ..corpus.doubt import DOUBTS
 from ..pairs.documents import DOCUMENT
 from .ranking.units import MIN_WORDS, findings, findings_of_sums, in_order, left_out_of, ranked, unit_of
-from .shared.checks import check_option
+from .shared.checks import check_option, check_raw_cells
 from .shared.command import choice, command
 from .shared.options import (
     FORMATS,
     FirstAttr,
     IdColumn,
+    RawCells,
     TextColumn,
     Texts,
 )
 from .shared.outputs import Output
+from .shared.queues import TOOLS, labels_file, labels_of, queue_outputs, queue_text, write_queue
 from .shared.records import FIELDS
-from .shared.results import json_pieces, print_exact, print_json, write_pieces, write_text
+from .shared.results import json_pieces, print_exact, print_json, write_pieces
 from .shared.run import Run
-from .shared.scored import ScoredModel, scored_models
+from .shared.scored import scored_models
 from .shared.screen import msg, number, print_table, shorten
 from .shared.seen import show_seen
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from ..corpus.review.units import Units
     from ..corpus.scored import ScoredCorpus
 
-FILE_FORMATS = ("jsonl", "csv", "prodigy", "label-studio", "doccano")
+FILE_FORMATS = ("jsonl", "csv", *TOOLS)
 UNIT_KINDS = ("token", "sentence", "entity", "document")
 SHOWN = 20
 _CURVE = tuple(share / 100 for share in range(101))
@@ -70,7 +72,7 @@ class RankOptions(Run):
         typer.Option(
             "--output",
             "-o",
-            help="File for the queue; in .csv, cells that begin with = + - @ get an apostrophe, .jsonl is exact",
+            help="File for the queue",
         ),
     ] = None
     format: Annotated[
@@ -82,12 +84,16 @@ class RankOptions(Run):
             show_default="table; for a file by its suffix",
         ),
     ] = None
+    raw_cells: RawCells = False
     min_words: Annotated[
         int | None,
         typer.Option("--min-words", help="Leave out what has fewer words", show_default=f"{MIN_WORDS} for sentences; else 0"),
     ] = None
     repeats: Annotated[
         bool, typer.Option("--repeats", help="Keep what stands at the same place of the same sentence again")
+    ] = False
+    not_accepted: Annotated[
+        bool, typer.Option("--not-accepted", help="Entities below their cut-off alone, see `spacy calib threshold --apply`")
     ] = False
     plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG: errors found against share reviewed; needs gold")] = (
         None
@@ -106,6 +112,9 @@ class RankOptions(Run):
         check_option("--format", output is None or given != "table", "one for a file where --output is given", repr(given))
         is_json = given != "json" or suffix in (None, ".json")
         check_option("--output", is_json, "a file that ends in .json where --format json is given", output)
+        check_raw_cells(self.raw_cells, self.form == "csv")
+        of_entities = self.unit in (None, "entity") or not self.not_accepted
+        check_option("--not-accepted", of_entities, f"left out with --unit {self.unit}", "it")
         if self.plot is not None:
             check_option("--plot", self.plot.suffix in _PICTURES, "a file that ends in .png or .svg", self.plot)
 
@@ -114,15 +123,8 @@ class RankOptions(Run):
         """The format; where none is given, that of the output's suffix."""
         return self.format or ("table" if self.output is None else self.output.suffix.removeprefix("."))
 
-    @property
-    def labels_file(self) -> Path | None:
-        """Where the labeling config of a Label Studio project goes, beside its queue."""
-        written = self.output is not None and self.form == "label-studio"
-        return self.output.with_suffix(".labels.xml") if written and self.output is not None else None
-
     def outputs(self) -> list[Output]:
-        named = (("--output", self.output), ("the labeling config", self.labels_file), ("--plot", self.plot))
-        return [Output(option, path) for option, path in named if path is not None]
+        return queue_outputs(self.output, self.form) + ([] if self.plot is None else [Output("--plot", self.plot)])
 
     @property
     def needs_all(self) -> bool:
@@ -149,7 +151,7 @@ def rank(run: RankOptions) -> dict[str, Any]:
 
     RETURNS (dict): "pipe", "unit", "by", "units": how many there are, "known": those with gold, "wrong": errors among them or None
         without gold, "expected": share of the errors that the first units should hold, for each of "shares"; "signals": the same as
-        found with gold, and the average precision of each signal (None without gold); "seen": see `expect.seen.SeenShare`; "too_short" and "repeats": units that the queue leaves out;
+        found with gold, and the average precision of each signal (None without gold); "seen": see `expect.seen.SeenShare`; "accepted", "too_short" and "repeats": units that the queue leaves out;
         "ranked": the units of the queue, see `corpus.review.formats.record_of`; a sequence that makes each record when it is read.
     RAISES CalibError: every fault of the input.
     """
@@ -177,17 +179,10 @@ def rank(run: RankOptions) -> dict[str, Any]:
         **(left_out_of(sums[0]) if sums else queue.left_out),
         "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
     }
-    deliver_queue(result, tasks, _labels_of(model, kind, sums[0].tags if sums else corpus.tags_met()), run)
+    deliver_queue(result, tasks, labels_of(model, kind, sums[0].tags if sums else corpus.tags_met()), run)
     if run.plot is not None:
         draw_curves(corpus, units, run.by, run.seed, run.plot)
     return result
-
-
-def _labels_of(model: ScoredModel, kind: str, met: Iterable[str]) -> Sequence[str]:
-    """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees. met (Iterable[str]): Labels with a score."""
-    if model.layer == "lemma":
-        return list(met)
-    return model.span_labels if model.span_groups is not None and kind != "token" else model.labels
 
 
 def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Path) -> None:
@@ -209,22 +204,21 @@ def deliver_queue(result: dict[str, Any], tasks: Sequence[Task], labels: Sequenc
 
     labels (Sequence[str]): What an annotator chooses from.
     """
-    from ..corpus.review.formats import WRITERS, label_studio_config
-
-    if run.output is not None:
-        write_pieces(run.output, json_pieces(result) if run.form == "json" else WRITERS[run.form](tasks))
-    if run.labels_file is not None:
-        write_text(run.labels_file, label_studio_config(labels, result["unit"]))
+    if run.output is not None and run.form == "json":
+        write_pieces(run.output, json_pieces(result))
+    elif run.output is not None:
+        write_queue(run.output, run.form, tasks, labels, result["unit"], run.raw_cells)
     if run.silent:
         return
     if run.form == "json":
         print_json(result)
     elif run.output is not None or run.form == "table":
         show_ranking(result, run.output, run.top or SHOWN)
-        if run.labels_file is not None:
-            msg.good(f"Labeling config: {run.labels_file}")
+        config = labels_file(run.output, run.form)
+        if config is not None:
+            msg.good(f"Labeling config: {config}")
     else:
-        print_exact(WRITERS[run.form](tasks), json=run.form != "csv")
+        print_exact(queue_text(run.form, tasks, run.raw_cells), json=run.form != "csv")
 
 
 def show_ranking(result: dict[str, Any], output: Path | None, shown: int = SHOWN) -> None:
@@ -245,6 +239,7 @@ def show_ranking(result: dict[str, Any], output: Path | None, shown: int = SHOWN
     if output is not None and len(result["ranked"]) > shown:
         msg.text(f"... and {len(result['ranked']) - shown:,} more in {output}")
     for left_out, why in (
+        (result["accepted"], "accepted (--not-accepted)"),
         (result["too_short"], "shorter than --min-words"),
         (result["repeats"], "repeats (--repeats keeps them)"),
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -12,16 +12,15 @@ from ..corpus.active.pieces import PIECE_KINDS
 from ..corpus.active.priority import ADDITIVE, BY, SIGNALS
 from .selecting.choosing import choose_from_all, choose_from_blocks, hunted_tags, labelled_texts
 from .selecting.showing import show_batch
-from .selecting.writing import batch_docs, write_batch
-from .shared.checks import check_option
+from .selecting.writing import batch_docs, deliver_tasks, write_batch
+from .shared.checks import check_option, check_raw_cells
 from .shared.command import choice, command
-from .shared.options import FirstAttr, Format, IdColumn, TextColumn, Texts
+from .shared.options import FORMATS, FirstAttr, IdColumn, RawCells, TextColumn, Texts
+from .shared.outputs import Output
+from .shared.queues import TOOLS, queue_outputs
 from .shared.records import FIELDS
 from .shared.results import deliver
 from .shared.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 DEFAULT_N = 100
 # Documents to adapt to.
@@ -30,6 +29,7 @@ PURPOSES = ("train", "adapt")
 # Shorter ones are most often lines of dashes, addresses and names: doubtful, and nothing to learn from.
 MIN_WORDS = 3
 SUFFIXES = (".jsonl", ".spacy", ".csv", ".json")
+TOOL_SUFFIXES = (".jsonl", ".json")
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,18 @@ class SelectOptions(Run):
         typer.Option(
             "--output",
             "-o",
-            help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv (cells that begin with = + - @ get an apostrophe; .jsonl is exact) or .json",
+            help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv or .json",
         ),
     ] = None
-    format: Format = "table"
+    raw_cells: RawCells = False
+    format: Annotated[
+        str,
+        choice(
+            (*FORMATS, *TOOLS),
+            "--format",
+            help="What is printed: table or json; or the batch for an annotation tool, which goes to --output where one is given",
+        ),
+    ] = "table"
 
     def check_options(self) -> None:
         """RAISES C056: a value out of range, or two that exclude one another."""
@@ -116,8 +124,10 @@ class SelectOptions(Run):
         additive = not self.per_word or self.order in ADDITIVE
         check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.order}")
         check_option("--per-doc", self.per_doc is None or self.unit != "doc", "left out with --unit doc", self.per_doc)
-        named = self.output is None or self.output.suffix in SUFFIXES
-        check_option("--output", named, f"a file that ends in {', '.join(SUFFIXES)}", self.output)
+        suffixes, where = (SUFFIXES, "") if self.format in FORMATS else (TOOL_SUFFIXES, f" where --format is {self.format}")
+        named = self.output is None or self.output.suffix in suffixes
+        check_option("--output", named, f"a file that ends in {', '.join(suffixes)}{where}", self.output)
+        check_raw_cells(self.raw_cells, self.output is not None and self.output.suffix == ".csv")
 
     @property
     def adapts(self) -> bool:
@@ -153,6 +163,9 @@ class SelectOptions(Run):
         wanted = self.adapts or (self.max_words is not None if self.per_word is None else self.per_word)
         return wanted and self.order in ADDITIVE
 
+    def outputs(self) -> list[Output]:
+        return queue_outputs(self.output, self.format)
+
     def read_files(self) -> list[Path]:
         return self.exclude
 
@@ -178,7 +191,12 @@ def select(run: SelectOptions) -> dict[str, Any]:
     blocks = run.score_blocks(nlp, pipe)
     found = choose_from_all(blocks, run, tags, labelled) if run.needs_all else choose_from_blocks(blocks, run, tags)
     result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
+    if run.format in TOOLS:
+        deliver_tasks(run, pipe, found, result)
+        return result
     if run.output is not None:
-        write_batch(run.output, result, lambda: batch_docs(nlp, pipe, run.data, found, run.fields, silent=run.silent))
+        write_batch(
+            run.output, result, lambda: batch_docs(nlp, pipe, run.data, found, run.fields, silent=run.silent), run.raw_cells
+        )
     deliver(result, lambda: show_batch(result, run.output), output=None, format=run.format, silent=run.silent)
     return result

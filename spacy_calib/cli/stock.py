@@ -47,7 +47,7 @@ def stock(options: StockOptions) -> Language:
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
     from ..pipe.performance import drop_performance
-    from .shared.atomic import write_folder
+    from .shared.saving import write_pipeline
 
     model, output, keep_calib = options.model, options.output, options.keep_calib
     check_pipeline_folder(output, options.force, inputs=[options.code], model=model)
@@ -61,7 +61,7 @@ def stock(options: StockOptions) -> Language:
     plain = load_with_factories(model, back, exclude=() if keep_calib else calib)
     for name in () if keep_calib else calib:
         drop_performance(plain, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
-    write_folder(output, lambda folder: plain.to_disk(folder), options.force)
+    write_pipeline(plain, output, options.force)
     gone = [] if keep_calib else calib
     if not options.silent and options.format == "json":
         print_json({"output": str(output), "stock": back, "removed": gone})

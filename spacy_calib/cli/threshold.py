@@ -19,7 +19,7 @@ from .shared.results import deliver, write_json
 from .shared.run import Run
 from .shared.screen import msg
 from .shared.seen import seen_in
-from .thresholds.precision import find_precision, show_precision
+from .thresholds.precision import check_accepts, find_precision, show_precision
 from .thresholds.recall import find_recall, show_recall
 from .thresholds.review import find_review, show_review
 
@@ -60,6 +60,9 @@ class ThresholdOptions(Run):
     ] = None
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the cut-offs")] = None
     apply: Annotated[Path | None, typer.Option("--apply", "-a", help="Folder for the pipeline with the cut-offs in it")] = None
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Write the pipeline at --apply even where it would accept nothing")
+    ] = False
     format: Format = "table"
     force: Annotated[bool, typer.Option("--force", "-F", help="Replace a file at --output, and a pipeline at --apply")] = False
 
@@ -98,7 +101,7 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
 
     from ..pipe.flagging import entity_tokens
     from ..pipe.scorer import corpus_of
-    from .shared.atomic import write_folder
+    from .shared.saving import write_pipeline
 
     nlp = run.begin()
     pipe = span_pipe(nlp, run.attr)
@@ -122,12 +125,14 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
     if run.output is not None:
         write_json(run.output, result)
     if run.apply is not None:
+        if accepting is not None and not run.allow_empty:
+            check_accepts(result, run.apply)
         if of_documents:
             pipe.tokens.label_cutoffs = accepting
         else:
             pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
         pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
-        write_folder(run.apply, lambda folder: nlp.to_disk(folder), run.force)
+        write_pipeline(nlp, run.apply, run.force)
     deliver(result, lambda: show(result, run.apply), output=None, format=run.format, silent=run.silent)
     return result
 
@@ -156,7 +161,7 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
     attr = result["attr"]
     names = []
     if "precision" in result:
-        show_precision(result, apply)
+        show_precision(result)
         names += [f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept"] * any(
             row["cutoff"] is not None for row in result["rows"]
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import calib_error
+from ..errors import brief, calib_error
 from .shared.checks import check_confidence, check_option
 from .shared.command import choice, command
 from .shared.options import TEXTS, FirstAttr, Format, IdColumn, TextColumn
@@ -175,7 +175,7 @@ def _date(origin: dict[str, Any], file: Path, key: str, every: str) -> Any:
     try:
         period_of(given, every)
     except ValueError as error:
-        why = "there is none" if given is None else f"{given!r}: {error}"
+        why = "there is none" if given is None else f"{brief(repr(given))}: {brief(error, 160)}"
         raise calib_error("C242", line=origin["line"], path=file, key=key, every=every, why=why) from None
     return given
 
@@ -299,7 +299,7 @@ def show_alarms(result: dict[str, Any]) -> None:
     if result["alarms"]:
         msg.warn(
             f"{result['alarms']:,} of {_windows(len(judged))} {'gives' if result['alarms'] == 1 else 'give'} an alarm ({promise}): DO NOT TRUST what is expected there. On texts of another "
-            "kind it is most often too high. Fit the pipe again on gold of this kind, or adapt it."
+            "kind it can be too high or too low. Fit the pipe again on gold of this kind, or adapt it."
         )
     else:
         msg.good(f"No alarm in {_windows(len(judged))} ({promise}).")

@@ -1,4 +1,4 @@
-"""How often a form or an ending was met before. Kept are hashes and counts, no words. Knows arrays, never Docs."""
+"""How often a form or an ending was met before. Kept are salted digests and counts, no words. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ..schema import digests, lengths, record, wholes
+from ..pairs.keyed import keyed
+from ..schema import digests, lengths, optional, record, text, wholes
 from ..types import Ints
 from .words import Flags, Hashes, Words
 
 # The most frequent ones are kept: rarer ones count as never met.
 MOST_KEPT = 200_000
+# What was met less often says little of new texts, and much of those that it was met in: it counts as never met.
+FEWEST = 3
 
 # The saved forms of Counts and WordCounts.
 COUNTS = record({"hashes": digests, "counts": wholes(1)}, lambda held: lengths({"counts": len(held["hashes"])}, held))
-WORD_COUNTS = record({"forms": COUNTS, "endings": COUNTS})
+WORD_COUNTS = record({"forms": COUNTS, "endings": COUNTS, "salt": optional(text, "")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +55,17 @@ class Counts:
         place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.where(self.hashes[place] == hashes, self.counts[place], 0)
 
-    def most_frequent(self, n: int = MOST_KEPT) -> Counts:
-        """The n most frequent ones; of equally frequent ones those with the lowest hashes."""
-        if len(self.hashes) <= n:
-            return self
-        kept = np.sort(np.argsort(-self.counts, kind="stable")[:n])
+    def frequent(self, n: int = MOST_KEPT) -> Counts:
+        """What was met often enough, the n most frequent ones at most; of equally frequent ones those with the lowest hashes."""
+        order = np.argsort(-self.counts, kind="stable")[:n]
+        kept = np.sort(order[self.counts[order] >= FEWEST])
         return Counts(self.hashes[kept], self.counts[kept])
+
+    def salted(self, salt: str) -> Counts:
+        """The same by other digests, see `keyed`."""
+        made = keyed(self.hashes, salt)
+        order = np.argsort(made)
+        return Counts(made[order], self.counts[order])
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
@@ -75,10 +83,11 @@ def no_counts() -> Counts:
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """How often forms and endings were met. forms, endings (Counts)."""
+    """How often forms and endings were met. forms, endings (Counts). salt (str): Of their digests; "" for hashes as they are."""
 
     forms: Counts
     endings: Counts
+    salt: str = ""
 
     @classmethod
     def of(cls, words: Words) -> WordCounts:
@@ -87,22 +96,24 @@ class WordCounts:
     def __add__(self, other: WordCounts) -> WordCounts:
         return WordCounts(self.forms + other.forms, self.endings + other.endings)
 
-    def most_frequent(self, n: int = MOST_KEPT) -> WordCounts:
-        """The n most frequent ones of either kind."""
-        return WordCounts(self.forms.most_frequent(n), self.endings.most_frequent(n))
+    def to_keep(self, salt: str) -> WordCounts:
+        """What a fitted context keeps: the frequent ones of either kind, by salted digests. What was kept once stays as it is."""
+        if self.salt:
+            return self
+        return WordCounts(self.forms.frequent().salted(salt), self.endings.frequent().salted(salt), salt)
 
     def look_up(self, words: Words) -> Met:
         """How often the form and the ending of each token were met."""
-        return Met(self.forms.look_up(words.forms), self.endings.look_up(words.endings))
+        return Met(self.forms.look_up(keyed(words.forms, self.salt)), self.endings.look_up(keyed(words.endings, self.salt)))
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
-        return {"forms": self.forms.state(), "endings": self.endings.state()}
+        return {"forms": self.forms.state(), "endings": self.endings.state(), "salt": self.salt}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> WordCounts:
         """Rebuild from a state that WORD_COUNTS has read."""
-        return cls(Counts.from_state(state["forms"]), Counts.from_state(state["endings"]))
+        return cls(Counts.from_state(state["forms"]), Counts.from_state(state["endings"]), state["salt"])
 
 
 def no_words() -> WordCounts:
@@ -110,7 +121,10 @@ def no_words() -> WordCounts:
 
 
 def met_elsewhere(words: Words, documents: Ints) -> Met:
-    """How often the form and the ending of each token were met in other documents than its own. documents (Ints): Of each token."""
+    """How often the form and the ending of each token were met in other documents than its own: 0 where too seldom to be kept.
+
+    documents (Ints): Of each token.
+    """
     return Met(_elsewhere(words.forms, words.counts, documents), _elsewhere(words.endings, words.counts, documents))
 
 
@@ -119,4 +133,5 @@ def _elsewhere(hashes: Hashes, counted: Flags, documents: Ints) -> Ints:
     total = np.bincount(form[counted], minlength=len(forms))
     cells, cell = np.unique(form * (int(documents.max(initial=0)) + 1) + documents, return_inverse=True)
     own = np.bincount(cell[counted], minlength=len(cells))
-    return total[form] - own[cell]
+    elsewhere = total[form] - own[cell]
+    return np.where(elsewhere >= FEWEST, elsewhere, 0)

@@ -31,17 +31,19 @@ class FitWords:
 
     words (Words): Of all tokens. of_docs (Ints): The document of each Doc.
     counted (WordCounts | None): Forms of the training data; None counts those of the other documents here. counted_on (str): Whose they are.
+    salt (str): Of the forms that are kept.
     """
 
     words: Words
     of_docs: Ints
     counted: WordCounts | None = None
     counted_on: str = HERE
+    salt: str = ""
 
     @cached_property
     def known(self) -> WordCounts:
         """What a fitted context keeps."""
-        return (self.counted or WordCounts.of(self.words)).most_frequent()
+        return (self.counted or WordCounts.of(self.words)).to_keep(self.salt)
 
     @cached_property
     def met(self) -> Met:

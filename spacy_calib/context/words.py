@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import calib_error
+from ..pairs.keyed import Key
 from ..types import Floats, Ints
 
 Hashes = NDArray[np.uint64]
@@ -29,6 +32,7 @@ class Words:
         white space: others have no part in the means of a Doc.
     hints (Mapping[str, Floats]): What the source says of each token beside its scores, by what it is, shape (n_tokens,).
     columns (Mapping[str, Floats]): Registered name of a user's feature -> what it says of each token, shape (n_tokens, k).
+    seals (Hashes | None): Of each Doc, under which its forms and endings are hidden by a key; None where they are not.
     """
 
     starts: Ints
@@ -38,6 +42,7 @@ class Words:
     counts: Flags
     columns: Mapping[str, Floats] = field(default_factory=dict)
     hints: Mapping[str, Floats] = field(default_factory=dict)
+    seals: Hashes | None = None
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -53,14 +58,41 @@ class Words:
         if len(parts) == 1:
             return parts[0]
         lengths = [np.diff(part.starts) for part in parts]
+        seals = [part.seals for part in parts if part.seals is not None]
         return cls(
             np.cumsum(np.concatenate([np.zeros(1, dtype=np.intp), *lengths])),
             _joined([part.forms for part in parts], np.uint64),
             _joined([part.endings for part in parts], np.uint64),
             {name: _joined([part.shapes[name] for part in parts], np.bool_) for name in SHAPES},
             _joined([part.counts for part in parts], np.bool_),
-            *(_joined_columns([getattr(part, held) for part in parts]) for held in ("columns", "hints")),
+            _joined_columns([part.columns for part in parts]),
+            _joined_columns([part.hints for part in parts]),
+            _joined(seals, np.uint64) if seals else None,
         )
+
+    def hidden(self, key: Key | None) -> Words:
+        """The same for somebody who is not to know the words: forms and endings are zeros without a key, and look random with one."""
+        held = np.stack([self.forms, self.endings])
+        if key is None:
+            return replace(self, forms=np.zeros_like(self.forms), endings=np.zeros_like(self.endings))
+        seals = np.array([key.seal(held[:, first:last]) for first, last in pairwise(self.starts.tolist())], dtype=np.uint64)
+        return replace(self._turned(key, seals), seals=seals)
+
+    def shown(self, key: Key) -> Words:
+        """What was hidden with this key. RAISES C427: it was changed since."""
+        assert self.seals is not None
+        made = replace(self._turned(key, self.seals), seals=None)
+        again = made.hidden(key).seals
+        if again is None or not np.array_equal(again, self.seals):
+            raise calib_error("C427", path="the sample", why="its words are no longer what they were")
+        return made
+
+    def _turned(self, key: Key, seals: Hashes) -> Words:
+        """With its forms and endings hidden where they are shown, and shown where they are hidden."""
+        held = np.stack([self.forms, self.endings])
+        for seal, (first, last) in zip(seals, pairwise(self.starts.tolist()), strict=True):
+            held[:, first:last] = key.hide(held[:, first:last], seal)
+        return replace(self, forms=held[0], endings=held[1])
 
 
 def _joined_columns(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:

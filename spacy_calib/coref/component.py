@@ -17,7 +17,7 @@ from ..errors import calib_error
 from ..pairs.marginals import check_threshold
 from ..pipe import saved
 from ..pipe.annotating import AnnotatingPipe
-from ..schema import Misfit, digests, floats, lengths, maybe, number, record
+from ..schema import digests, floats, lengths, maybe, number, record
 from ..sequence.features.index import FeatureIndex
 from ..types import Floats, Ints
 from .attribute import register_coref
@@ -242,14 +242,14 @@ class CoreferenceResolver(AnnotatingPipe):
         )
 
     def _take(self, data: bytes, path: str) -> None:
-        state = saved.load(data, name=self.name, path=path)
         load = partial(saved.load_part, name=self.name)
-        try:
-            self._learned = _learned_from(_STATE(state, "state"), load) if state != {} else None
-        except Misfit as error:
-            raise calib_error("C010", name=self.name, path=path, why=error) from None
+        self._learned = saved.read(data, lambda state: _learned_from(state, load), name=self.name, path=path)
 
 
-def _learned_from(held: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> _Learned:
+def _learned_from(state: Any, load: Callable[[dict[str, Any]], Any]) -> _Learned | None:
+    """None where nothing was learned. RAISES Misfit: it is not of the form _STATE."""
+    if isinstance(state, dict) and not state:
+        return None
+    held = _STATE(state, "state")
     calibration = None if held["calibration"] is None else PairCalibration.from_state(held["calibration"], load)
     return _Learned(FeatureIndex(held["hashes"]), held["weights"], held["penalty"], calibration)

@@ -5,19 +5,27 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 GUARD = "'"
-# What makes a cell a formula, the same in full width, and what a spreadsheet drops before it looks. A cell that begins with apostrophes and
-# such a character is guarded too, or it could not be told from a guarded one.
-_FORMULA = re.compile("'*[=+\\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
+# What makes a cell a formula, the same in full width, and what a spreadsheet drops before it looks; a negative number is none. A cell that
+# begins with apostrophes and such a character is guarded too, or it could not be told from a guarded one.
+_NEGATIVE = r"-(?:[0-9]+\.?[0-9]*|\.[0-9]+|inf)(?:[eE][-+]?[0-9]+)?\Z"
+_BEGINS = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"
+_FORMULA = re.compile(rf"(?!{_NEGATIVE})'*[{re.escape(_BEGINS)}]")
+_SUSPECT = frozenset(GUARD + _BEGINS)
 
 
-def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """A line for the header and for each row, as they are made; numbers stay as they are, and a NUL, which readers stop at, becomes U+FFFD."""
-    table = csv.writer(_Echo())  # lines end in \r\n, so that a cell with either of them is quoted
-    yield table.writerow(header)
-    for row in rows:
-        yield table.writerow([guarded(cell) if isinstance(cell, str) else cell for cell in row])
+def csv_lines(
+    header: Sequence[str], rows: Iterable[Sequence[object]], *, raw: bool = False, delimiter: str = ","
+) -> Iterator[str]:
+    """A line for the header and for each row, as they are made; numbers stay as they are, and a NUL, which readers stop at, becomes U+FFFD.
+
+    raw (bool): Whether all cells stay as they are.
+    """
+    table = csv.writer(_Echo(), delimiter=delimiter)  # lines end in \r\n, so that a cell with either of them is quoted
+    for row in chain([header], rows):
+        yield table.writerow(row if raw else [guarded(cell) if isinstance(cell, str) else cell for cell in row])
 
 
 class _Echo:
@@ -29,7 +37,7 @@ class _Echo:
 
 def guarded(cell: str) -> str:
     """A cell as the file holds it: with a guard in front of what a spreadsheet would run, and without NUL, at which readers stop."""
-    return (GUARD + cell if _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
+    return (GUARD + cell if cell[:1] in _SUSPECT and _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
 
 
 def unguarded(cell: str) -> str:

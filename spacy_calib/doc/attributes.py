@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
 from ..errors import calib_error
@@ -23,7 +22,8 @@ from ..types import Floats, Ints
 from .annotations import get_annotation, plain_name
 from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
 from .names import check_attr
-from .rows import SpanKey, SpanValues, TokenValues, claimed_rows, document_block, find_row, find_span, held_spans
+from .parsed import SpanValues, TokenValues
+from .rows import claimed_rows, document_block, find_row, find_span, held_spans
 
 if TYPE_CHECKING:
     from .sampling import Draws
@@ -98,13 +98,9 @@ def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """What the pipe wrote of a span that stood on the Doc when it ran; None for any other span, and where the text there is another by now."""
-    return chosen_span(span.doc, attr, (span.start_char, span.end_char, span.label_), span.text) if len(span) else None
-
-
-def chosen_span(doc: Doc, attr: str, key: SpanKey, text: str) -> SpanValues | None:
-    """The same by where the span stands and what its text is."""
-    found = find_span(doc.user_data, attr, key, text)
+    """What the pipe wrote of a span that stood on the Doc when it ran; None for any other span, and where the text there, or what its tokens carry
+    if the probability is of that, is another by now."""
+    found = find_span(span, attr) if len(span) else None
     return found if found is not None and found.chosen else None
 
 
@@ -129,7 +125,7 @@ def span_accept(span: Span, attr: str) -> bool | None:
 def span_right(span: Span, attr: str) -> float | None:
     """Span._.<attr>_right: probability that the whole span is right, in [0, 1]: all labels of a sentence, or what else the event pipe asks.
 
-    RETURNS: None for a span that the pipe was not asked about, and where the text there is another by now.
+    RETURNS: None for a span that the pipe was not asked about, and where the text there, or a label of its tokens, is another by now.
     """
     values = span_values(span, f"{attr}_right")
     return None if values is None else values.calibrated
@@ -225,10 +221,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         n_units, row = 1, np.zeros(1, dtype=np.intp)
         matches = [(document, row, row)]
     else:
-        n_units, place = len(doc), doc.to_array(["IDX", "ORTH"]).astype(np.uint64).reshape(-1, 2)
-        matches = claimed_rows(
-            doc.user_data, attr, place[:, 0].astype(np.int64), place[:, 1], lambda layer: get_annotation(layer).hashes(doc)
-        )
+        n_units, matches = len(doc), claimed_rows(doc, attr)
     if not matches:
         return None
     # Tags and entity types under one prefix, on Docs of two pipelines that were joined, are not one annotation: that of the most tokens is shown.
@@ -258,18 +251,17 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
-    """(spans on the Doc, candidates) among those that its blocks hold, as far as their text is still there."""
+    """(spans on the Doc, candidates) among those that its blocks hold, as far as they are still what they were."""
     held = held_spans(doc.user_data, attr, layer)
     if not held:
         return (), ()
     on_doc = {(span.start, span.end, span.label_) for span in get_annotation(layer).spans_on(doc)}
     first = {token.idx: token.i for token in doc}
     after = {token.idx + len(token): token.i + 1 for token in doc}
-    text = doc.text
     ents, candidates = [], []
     for (start_char, end_char, label), values, event in held:
         start, end = first.get(start_char), after.get(end_char)
-        if start is None or end is None or get_string_id(text[start_char:end_char]) != values.text:
+        if start is None or end is None or not values.agrees(doc[start:end]):
             continue
         accept = None if values.accept < 0 or not values.chosen else bool(values.accept)
         scored = ScoredSpan(start, end, label, values.raw, values.calibrated, accept, event)

@@ -4,6 +4,8 @@ spaCy shifts the two offsets of a user_data key along in `Span.as_doc` and `Doc.
 ("._.", "_<attr>", start, start + print): `start` is 0 where it is written and afterwards says where in the text the block's Doc
 begins, `print` is a checksum of all that the block holds. The checksum keeps blocks of different Docs apart that end up at the same start (they
 would overwrite each other, and a leftover could then claim a token that is not its own), and a block that was damaged is told by it.
+
+Its words it knows by their width, from the place of the next one ("end" behind the last), and by short `digests` of them and of their place; "origin" is to be added to a place in a block that we cut from another one.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ import numpy as np
 
 from ..types import ROUNDING
 from .annotations import get_annotation
+from .digests import unit_digests, word_digests
 
 Block = dict[str, Any]
 UserData = MutableMapping[Any, Any]
 
-BLOCK_VERSION = 2
+BLOCK_VERSION = 3
 # What `rows` made of the Docs that were read last, by user data and attribute; it is forgotten where blocks are written or removed.
 REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
@@ -88,13 +91,25 @@ def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
             yield key, block
 
 
-# Columns of a block: the kind of their numbers, and of what each has one.
-_COLUMNS = {
-    "start": ("u", "token"), "orth": ("u", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
+def with_digests(block: Block) -> Block:
+    """A block in the form of this version: older ones hold hashes of the words and of the texts of spans."""
+    if "orth" not in block:
+        return block
+    places = np.column_stack([block["start"].astype(np.uint64), block["orth"]])
+    made = {**block, "version": BLOCK_VERSION, "word": unit_digests(get_annotation(block["layer"]).unit, places)}
+    if "spans" in block:
+        made["spans"] = {**block["spans"], "text": word_digests(block["spans"]["text"], block["spans"]["start"])}
+    del made["orth"]
+    return made
+
+
+# Columns of a block: the kind of their numbers, and of what each has one. "orth" is that of older versions.
+COLUMNS = {
+    "start": ("u", "token"), "word": ("u", "token"), "orth": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"), "out_of_reach": ("b", "token"), "tag": ("u", "entry"),
     "raw": ("f", "entry"), "calibrated": ("f", "entry"), "low": ("f", "entry"), "high": ("f", "entry"), "in_set": ("b", "entry"),
     "column": ("u", "entry"), "flag": ("i", "token"), "accept": ("i", "token"),
 }  # fmt: skip
-_ALWAYS = {"start", "orth", "tag", "raw", "calibrated"}
+_ALWAYS = {"start", "tag", "raw", "calibrated"}
 _SCORES = ("raw", "calibrated", "low", "high")
 
 
@@ -109,7 +124,7 @@ def _is_sound(block: Block) -> bool:
     if bounds[0] != 0 or bounds != sorted(bounds) or not {*map(type, tags)} <= {str}:
         return False
     for name, column in block.items():
-        kind, of = _COLUMNS.get(name, ("", ""))
+        kind, of = COLUMNS.get(name, ("", ""))
         if kind and (column.dtype.kind != kind or column.shape != (size[of],)):
             return False
     scored = [name for name in _SCORES if name in block]
@@ -118,5 +133,11 @@ def _is_sound(block: Block) -> bool:
     scores = np.concatenate([part[name] for part in (block, extra) if part for name in scored])
     in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
     named = not size["entry"] or int(np.maximum.reduce(block["tag"])) < len(tags)
-    whole = block.keys() >= _ALWAYS and ("in_set" in block) == ("out_of_reach" in block) and len(n_extra) == 1
+    whole = (
+        block.keys() >= _ALWAYS
+        and ("word" in block) != ("orth" in block)
+        and ("in_set" in block) == ("out_of_reach" in block)
+        and len(n_extra) == 1
+        and type(block.get("end", 0)) is int
+    )
     return whole and in_range and named

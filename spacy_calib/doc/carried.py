@@ -16,7 +16,8 @@ from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
 from .annotations import get_annotation, is_blank, label_hashes
 from .attributes import doc_view, unit_values
-from .blocks import Block, held_blocks
+from .blocks import Block, held_blocks, with_digests
+from .digests import unit_digests
 
 # What is read of a block: nothing by which a word could be told.
 _COLUMNS = ("tags", "tag", "indptr", "carried", "raw", "calibrated", "column", "extra")
@@ -57,7 +58,7 @@ class CarriedReader:
         key, block = held[0]
         if len(held) == 1 and key[2] == 0 and "carried" in block:
             annotation = get_annotation(block["layer"])
-            if annotation.places(doc)[:, 1].tobytes() == block["orth"].tobytes():
+            if np.array_equal(unit_digests(annotation.unit, annotation.places(doc)), with_digests(block)["word"]):
                 kept = {name: block[name] for name in _COLUMNS if name in block}
                 if "spans" in block:
                     kept["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}

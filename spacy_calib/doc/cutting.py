@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..errors import CalibError
 from ..pairs.documents import TOKEN
 from .annotations import get_annotation
-from .blocks import Block, add_block, delete_blocks
+from .blocks import COLUMNS, Block, add_block, delete_blocks, with_digests
 from .rows import is_whole
 
 
@@ -63,7 +63,7 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
 
 
 def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and {"version", "start", "orth", "indptr"} <= value.keys()
+    return isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys()
 
 
 def _has_token_rows(block: Block) -> bool:
@@ -79,25 +79,21 @@ def cut_block(block: Block, start: int, length: int) -> Block:
 
     start (int): Character of that text at which the block's Doc begins; below 0 where the text begins later. length (int): Of the text.
     """
+    block = with_digests(block)
     at = block["start"].astype(np.int64) + start
     first, last = np.searchsorted(at, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])
-    used, local = np.unique(block["tag"][begin:end], return_inverse=True)
-    made: Block = {
-        **block,
+    bounds = {"token": slice(first, last), "entry": slice(begin, end)}
+    made: Block = {name: block[name][bounds[COLUMNS[name][1]]].copy() if name in COLUMNS else block[name] for name in block}
+    used, local = np.unique(made["tag"], return_inverse=True)
+    made |= {
+        "origin": block.get("origin", 0) - start,
+        **({"end": int(at[last])} if last < len(at) else {"end": block["end"] + start} if "end" in block else {}),
         "start": at[first:last].astype(np.uint32),
         "indptr": (block["indptr"][first : last + 1] - begin).astype(np.uint32),
         "tag": local.reshape(-1).astype(np.uint32),
         "tags": [block["tags"][code] for code in used.tolist()],
     }
-    for name, bounds in {
-        "orth": (first, last),
-        "out_of_reach": (first, last),
-        "carried": (first, last),
-        **dict.fromkeys(_OF_ENTRIES, (begin, end)),
-    }.items():
-        if name in block:
-            made[name] = block[name][slice(*bounds)].copy()
     if "extra" in block:
         extra = _taken(block["extra"], (block["extra"]["row"] >= first) & (block["extra"]["row"] < last))
         made["extra"] = {**extra, "row": (extra["row"] - first).astype(np.uint32)}
@@ -109,10 +105,6 @@ def cut_block(block: Block, start: int, length: int) -> Block:
         moved = {"start": begins[inside].astype(np.uint32), "end": ends[inside].astype(np.uint32)}
         made["spans"] = {**_taken(block["spans"], inside), **moved}
     return made
-
-
-# The columns of a block that have a value for each entry (score of a tag), where others have one for each token.
-_OF_ENTRIES = ("raw", "calibrated", "low", "high", "in_set", "column")
 
 
 def _taken(part: Block, chosen: Any) -> Block:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from spacy.tokens import Doc
 
-from .rows import ParsedBlock, TokenValues, document_block
+from .parsed import ParsedBlock, TokenValues
+from .rows import document_block
 
 
 def block_of_document(doc: Doc, attr: str) -> ParsedBlock | None:

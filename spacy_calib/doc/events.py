@@ -73,7 +73,7 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
     annotation (Annotation): Which spans are meant. spans: (start, end, label hash) in the tokens of the predicted Doc. As in spaCy's own
     scorer, a span is judged by the gold tokens that its first and last token align with; or else as the annotation says.
     """
-    own = annotation.gold.judge_spans
+    own = annotation.judge_spans
     if own is not None:
         return own(example, spans)
     judge = EVENTS[check_event(event)]

@@ -3,52 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.morphology import Morphology
+from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ..pairs.documents import TOKEN
 from ..types import Marginals
-from .annotations import EXTENSION_PREFIX, Hashes, get_annotation, label_hashes
-from .write import CalibratedBatch
+from .annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation, plain_name, unit_of
 
 
-def fill_bare(
-    marginals: Marginals, hashes: Sequence[Hashes], labels: Sequence[str]
-) -> tuple[list[Hashes], dict[int, list[str]]]:
-    """(the label hashes of each Doc, that of the likeliest label where a Doc has none; number of such a Doc -> its labels).
+@dataclass(frozen=True, eq=False)
+class Likeliest:
+    """What Docs get that carry no label, in the words of who gave the scores (a map of labels makes other ones of them).
 
-    marginals (Marginals): Of all tokens of the Docs, one Doc after the other. hashes: The label hash of each Doc's tokens. A token of
-    which no label has a score gets none ("").
+    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Of its columns. given (dict): Number of a bare Doc in the batch
+        -> the likeliest label of each of its units, "" where none has a score.
     """
-    order = np.argsort(marginals.scores, kind="stable")
-    best = np.full(marginals.n_tokens, -1)
-    best[marginals.rows[order]] = marginals.tags[order]  # the last one stays
-    starts = np.cumsum([0, *map(len, hashes)])
-    filled, given = list(hashes), {}
-    for number, own in enumerate(hashes):
-        if not own.any():
-            columns = best[starts[number] : starts[number + 1]].tolist()
-            given[number] = [labels[column] if column >= 0 else "" for column in columns]
-            known: NDArray[np.bool_] = np.array(columns) >= 0
-            filled[number] = np.where(known, label_hashes(given[number]), np.uint64(0))
-    return filled, given
 
+    marginals: Marginals
+    labels: Sequence[str]
+    given: dict[int, list[str]]
 
-def give_labels(doc: Doc, number: int, labels: Sequence[str], batch: CalibratedBatch) -> None:
-    """Put the likeliest labels on a Doc that carries none; of a document with categories the raw scores, in `doc.cats`.
+    @classmethod
+    def of(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> Likeliest:
+        """hashes: The label hash of each unit of each Doc, one Doc after the other, 0 for none."""
+        order = np.argsort(marginals.scores, kind="stable")
+        best = np.full(marginals.n_tokens, -1)
+        best[marginals.rows[order]] = marginals.tags[order]  # the last one stays
+        names, starts = [*labels, ""], np.cumsum([0, *map(len, hashes)])
+        bare = [number for number, own in enumerate(hashes) if not own.any()]
+        given = {number: [names[i] for i in best[starts[number] : starts[number + 1]].tolist()] for number in bare}
+        return cls(marginals, labels, given)
 
-    number (int): Of the Doc in the batch. labels (Sequence[str]): See `fill_bare`.
-    """
-    if get_annotation(batch.layer).unit == TOKEN:
-        write_labels(doc, batch.layer, labels)
-        return
-    marginals = batch.calibrated.marginals
-    own = slice(*np.searchsorted(marginals.rows, [number, number + 1]).tolist())
-    names = [batch.labels[tag] for tag in marginals.tags[own].tolist()]
-    doc.cats.update(zip(names, marginals.scores[own].tolist(), strict=True))
+    def filled(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
+        """The label hashes with those that bare Docs get."""
+        counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str
+        filled = list(hashes)
+        for number, labels in self.given.items():
+            names = map(counterpart, labels)
+            filled[number] = np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)
+        return filled
+
+    def write(self, docs: Sequence[Doc], layer: str) -> None:
+        """Put the labels on the bare ones of these Docs; of documents with categories the raw scores, in `doc.cats`."""
+        for number, labels in self.given.items():
+            if unit_of(layer) == TOKEN:
+                write_labels(docs[number], plain_name(layer), labels)
+                continue
+            own = slice(*np.searchsorted(self.marginals.rows, [number, number + 1]).tolist())
+            names = [self.labels[tag] for tag in self.marginals.tags[own].tolist()]
+            docs[number].cats.update(zip(names, self.marginals.scores[own].tolist(), strict=True))
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:

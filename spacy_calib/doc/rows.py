@@ -2,7 +2,8 @@
 
 A row belongs to a token if start and word agree and there is more to say for it: the token carries the label that the block was written
 for and stands beside the token of the row before or behind (or at an end of the Doc), or both of these stand where they stood. (Rows that a
-cut left over may by chance lie on equal words of a Doc that is joined behind it.) A token that two blocks claim has none.
+cut left over may by chance lie on equal words of a Doc that is joined behind it.) Where labels are of arcs, the token must have the head that it
+had. A token that two blocks claim has none.
 
 The row of a whole document belongs to a Doc that begins where the block does and has the same text; a token never finds it, although the text
 of a Doc may be one word.
@@ -11,57 +12,31 @@ of a Doc may be one word.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.strings import get_string_id
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc, Span, Token
 
 from ..pairs.documents import TOKEN
-from .annotations import Annotation, get_annotation
-from .blocks import REMEMBERED, Block, UserData, sound_blocks
+from ..types import Ints
+from .annotations import Annotation, Hashes, get_annotation, head_places
+from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests
+from .digests import word_digests
+from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
 
 # So many Docs that were read last are remembered.
 _KEPT = 64
-# Of a label's hash a block keeps so much.
-_LOW_HALF = (1 << 32) - 1
-
-# Of a span: (first character, the one after the last, label).
-SpanKey = tuple[int, int, str]
 
 
-class SpanValues(NamedTuple):
-    """What a block holds of one span: the hash of its text, raw and calibrated probability, 1 or 0 whether it reaches its cut-off (-1
-    without cut-offs), and whether it stands on the Doc (not a candidate)."""
-
-    text: int
-    raw: float
-    calibrated: float
-    accept: int
-    chosen: bool
-
-
-def parse_spans(held: Block | None, start: int) -> dict[SpanKey, SpanValues]:
-    """The spans of a block whose Doc begins at the character `start`."""
-    if held is None:
-        return {}
-    keys = zip(
-        (held["start"].astype(np.int64) + start).tolist(),
-        (held["end"].astype(np.int64) + start).tolist(),
-        held["labels"],
-        strict=True,
-    )
-    columns = (held[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
-    return dict(zip(keys, map(SpanValues, *columns), strict=True))
-
-
-def find_span(user_data: UserData, attr: str, key: SpanKey, text: str) -> SpanValues | None:
-    """What the blocks hold of a span that stands on the Doc; None where none holds it or more than one claims it."""
-    claim = None
-    for _, _, spans in _held_in(user_data, attr).blocks:
+def find_span(span: Span, attr: str) -> SpanValues | None:
+    """What the blocks hold of a span; None where none holds it or more than one claims it."""
+    key, claim = (span.start_char, span.end_char, span.label_), None
+    for _, _, spans in _held_in(span.doc.user_data, attr).blocks:
         values = spans.get(key)
-        if values is not None and values.text == get_string_id(text):
+        if values is not None and values.agrees(span):
             if claim is not None:
                 return None
             claim = values
@@ -80,101 +55,6 @@ def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey
     return [(key, *found[key]) for key in sorted(found) if key not in twice]
 
 
-# An interval of probabilities.
-LowHigh = tuple[float, float]
-
-
-class TokenValues(NamedTuple):
-    """Raw and calibrated probability of a label at a token, and its interval if the pipe keeps intervals."""
-
-    raw: float
-    calibrated: float
-    interval: LowHigh | None
-
-
-class ParsedBlock:
-    """The units of a block as Python lists, which are several times as fast as arrays to read one item from.
-
-    label, raw, calibrated, low, high: Of each entry; behind those of the rows (see `indptr`) stand the labels below the threshold, see `below`.
-    """
-
-    __slots__ = (
-        "accept", "annotation", "below", "calibrated", "carried", "flag", "high", "in_set", "indptr", "label", "low", "orth", "out_of_reach", "raw",
-        "row_of_start",
-    )  # fmt: skip
-
-    def __init__(self, start: int, block: Block):
-        self.annotation = get_annotation(block["layer"])
-        starts = (block["start"].astype(np.int64) + start).tolist()
-        self.row_of_start: dict[int, int] = dict(zip(starts, range(len(starts)), strict=True))
-        self.orth: list[int] = block["orth"].tolist()
-        self.carried: Any = block.get("carried")  # an array: seldom asked
-        self.indptr: list[int] = block["indptr"].tolist()
-        self.label: list[str] = [*map(block["tags"].__getitem__, block["tag"].tolist())]
-        self.raw: list[float] = block["raw"].tolist()
-        self.calibrated: list[float] = block["calibrated"].tolist()
-        self.low: list[float] | None = block["low"].tolist() if "low" in block else None
-        self.high: list[float] | None = block["high"].tolist() if "low" in block else None
-        self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
-        self.out_of_reach: list[bool] | None = block["out_of_reach"].tolist() if "in_set" in block else None
-        self.accept: list[int] | None = block["accept"].tolist() if "accept" in block else None
-        self.flag: list[int] | None = block["flag"].tolist() if "flag" in block else None
-        # Row -> the entry of a label below the threshold.
-        self.below: dict[int, int] = {}
-        if block.get("extra"):
-            self._add_below(block["extra"])
-
-    def _add_below(self, extra: Block) -> None:
-        self.below = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.label))}
-        self.label += extra["tags"]
-        for name in ("raw", "calibrated", "low", "high"):
-            held = getattr(self, name)
-            if held is not None:
-                held += extra[name].tolist()
-
-    def stands_at(self, row: int, token: Token) -> bool:
-        """Whether a token stands where that of the row stood."""
-        return self.row_of_start.get(token.idx) == row and self.orth[row] == token.orth
-
-    def carries(self, row: int, label: str) -> bool:
-        """Whether this row was written for this label, "" for none."""
-        return bool(self.carried[row] == (get_string_id(label) & _LOW_HALF if label else 0))
-
-    def entry_of(self, row: int, label: str) -> int | None:
-        """The entry of this label at this row, None where the block has none for it."""
-        try:
-            return self.label.index(label, self.indptr[row], self.indptr[row + 1])
-        except ValueError:
-            i = self.below.get(row)
-            return i if i is not None and self.label[i] == label else None
-
-    def values_of(self, row: int, label: str) -> TokenValues | None:
-        """The values of this label at this row, None where the block has none for it."""
-        i = self.entry_of(row, label)
-        if i is None:
-            return None
-        interval = None if self.low is None or self.high is None else (self.low[i], self.high[i])
-        return TokenValues(self.raw[i], self.calibrated[i], interval)
-
-    def set_of(self, row: int) -> tuple[str, ...] | None:
-        """The labels of the set at this row, highest calibrated score first; None without sets, and where the promise is out of reach."""
-        if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
-            return None
-        return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])
-
-    def _best_first(self, row: int) -> list[int]:
-        """The entries of a row by calibrated score, equal ones by raw score."""
-        return sorted(range(self.indptr[row], self.indptr[row + 1]), key=lambda i: (-self.calibrated[i], -self.raw[i]))
-
-    def scores_of(self, row: int) -> dict[str, float]:
-        """Label -> calibrated probability, highest first; equal ones by raw score."""
-        return {self.label[i]: self.calibrated[i] for i in self._best_first(row)}
-
-    def raw_of(self, row: int) -> dict[str, float]:
-        """The same before calibration, in the same order."""
-        return {self.label[i]: self.raw[i] for i in self._best_first(row)}
-
-
 class _Held:
     """What the user data of a Doc hold for an attribute.
 
@@ -190,11 +70,12 @@ class _Held:
         self.blocks: list[tuple[Any, Block, dict[SpanKey, SpanValues]]] = []
         for key, block in sound_blocks(user_data, attr):
             with contextlib.suppress(Exception):  # spans that somebody made up may be anything
-                self.blocks.append((key, block, parse_spans(block.get("spans"), key[2])))
+                self.blocks.append((key, block, parse_spans(with_digests(block), key[2])))
         self.tokens: list[tuple[Any, Block]] = []
         self.documents: list[tuple[Any, Block]] = []
         for key, block, _ in self.blocks:
-            (self.tokens if get_annotation(block["layer"]).unit == TOKEN else self.documents).append((key, block))
+            of_tokens = get_annotation(block["layer"]).unit == TOKEN
+            (self.tokens if of_tokens else self.documents).append((key, with_digests(block)))
         self.parsed: list[ParsedBlock] | None = None
 
     def parsed_tokens(self) -> list[ParsedBlock]:
@@ -221,12 +102,10 @@ def _held_in(user_data: UserData, attr: str) -> _Held:
 
 def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
     """The block and row that belong to a token; None where no block or more than one claims it."""
-    doc, i = token.doc, token.i
-    held = _held_in(doc.user_data, attr)
-    start, orth, claim = token.idx, token.orth, None
-    for parsed in held.parsed_tokens():
-        row = parsed.row_of_start.get(start)
-        if row is not None and parsed.orth[row] == orth:
+    doc, i, claim = token.doc, token.i, None
+    for parsed in _held_in(doc.user_data, attr).parsed_tokens():
+        row = parsed.row_of(token)
+        if row is not None:
             if claim is not None:
                 return None
             claim = parsed, row
@@ -237,14 +116,12 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
 RowsOfTokens = tuple[ParsedBlock, Sequence[int], Sequence[int]]
 
 
-def rows_of_tokens(doc: Doc, attr: str, starts: Sequence[int], orths: Sequence[int]) -> list[RowsOfTokens]:
+def rows_of_tokens(doc: Doc, attr: str) -> list[RowsOfTokens]:
     """`find_row` of all tokens of a Doc, for each block that has rows of some; in the order of the first of these. Where the one block has a row for each
     token at its place, the tokens need not be asked.
-
-    starts, orths: First character and word hash of each token.
     """
     blocks = _held_in(doc.user_data, attr).parsed_tokens()
-    if len(blocks) == 1 and blocks[0].orth == orths and list(blocks[0].row_of_start) == starts:
+    if len(blocks) == 1 and blocks[0].stands_on(doc):
         return [(blocks[0], range(len(doc)), range(len(doc)))]
     found: dict[int, tuple[ParsedBlock, list[int], list[int]]] = {}
     for token in doc:
@@ -272,51 +149,65 @@ def document_block(doc: Doc, attr: str) -> Block | None:
 
 def is_whole(block: Block, start: int, text: int) -> bool:
     """Whether the row of a block that now begins at this character is a Doc with this text (its hash)."""
-    return len(block["start"]) == 1 and int(block["start"][0]) + start == 0 and int(block["orth"][0]) == text
+    block = with_digests(block)
+    place = block["start"].astype(np.int64)
+    if len(place) != 1 or place[0] + start != 0:
+        return False
+    words = word_digests(np.array([text], dtype=np.uint64), place + block.get("origin", 0), np.uint32)
+    return bool(words[0] == block["word"][0])
 
 
 def _is_own(parsed: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> bool:
     """Whether there is more to say for a row than start and word: see the head of this file. doc, i: The token's."""
-    before = i == 0 or parsed.stands_at(row - 1, doc[i - 1])
-    behind = i + 1 == len(doc) or parsed.stands_at(row + 1, doc[i + 1])
-    if before and behind:
-        return True
-    if not (before or behind):
+    before = i == 0 or (row > 0 and parsed.row_of(doc[i - 1]) == row - 1)
+    behind = i + 1 == len(doc) or parsed.row_of(doc[i + 1]) == row + 1
+    if not (before or behind) or not parsed.has_head(row, token):
         return False
-    if parsed.carried is None:
-        return True
-    return parsed.carries(row, parsed.annotation.label(token))
+    return (before and behind) or parsed.carried is None or parsed.carries(row, parsed.annotation.label(token))
 
 
-def claimed_rows(
-    user_data: UserData, attr: str, starts: Any, orths: Any, labels: Callable[[str], Any]
-) -> list[tuple[Block, Any, Any]]:
-    """For all tokens of a Doc at once: (block, tokens, rows) for each block, tokens that two blocks claim left out.
-
-    starts, orths: Character offset and word hash of each token, shape (n,). labels (Callable): Annotation -> hashes of their labels.
-    """
+def claimed_rows(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
+    """`find_row` of all tokens of a Doc at once: (block, tokens, rows) for each block."""
+    place = doc.to_array(["IDX", "ORTH", "LENGTH"]).astype(np.uint64, copy=False).reshape(-1, 3)
     matches = []
-    claims = np.zeros(len(starts), dtype=np.intp)
-    for key, block in _held_in(user_data, attr).tokens:
-        at = block["start"].astype(np.int64) + key[2]
-        rows = np.minimum(np.searchsorted(at, starts), max(0, len(at) - 1))
-        own = (at[rows] == starts) & (block["orth"][rows] == orths) if len(at) else np.zeros(len(starts), dtype=bool)
-        claims += own
-        matches.append((block, own, rows))
+    claims = np.zeros(len(doc), dtype=np.intp)
+    for key, block in _held_in(doc.user_data, attr).tokens:
+        fits, rows = _fitting_rows(block, key[2], place)
+        claims += fits
+        matches.append((block, fits, rows))
     return [
         (block, kept, rows[kept])
-        for block, own, rows in matches
-        for kept in [np.flatnonzero(_are_own(block, own, rows, labels) & (claims == 1))]
+        for block, fits, rows in matches
+        for kept in [np.flatnonzero(_are_own(block, fits, rows, doc) & (claims == 1))]
     ]
 
 
-def _are_own(block: Block, own: Any, rows: Any, labels: Callable[[str], Any]) -> Any:
-    """`_is_own` for all tokens. own: Which agree in start and word. rows: Of each token."""
-    if not own.any():
-        return own
-    linked = own[1:] & own[:-1] & (rows[1:] == rows[:-1] + 1)
+def _fitting_rows(block: Block, start: int, place: Hashes) -> tuple[NDArray[np.bool_], Ints]:
+    """`ParsedBlock.row_of` for all tokens: (whether there is one, the row). start (int): Where the block's Doc begins. place: Start, hash and width of each."""
+    at, starts = block["start"].astype(np.int64) + start, place[:, 0].astype(np.int64)
+    if not len(at):
+        return np.zeros(len(place), dtype=bool), np.zeros(len(place), dtype=np.intp)
+    rows = np.minimum(np.searchsorted(at, starts), len(at) - 1)
+    ends = starts + place[:, 2].astype(np.int64)
+    gaps = np.append(at[1:], block.get("end", 0) + start)[rows] - ends
+    if "end" not in block:
+        gaps[rows + 1 == len(at)] = 0
+    words = word_digests(place[:, 1], starts - start + block.get("origin", 0))
+    return (at[rows] == starts) & ((gaps == 0) | (gaps == 1)) & (words == block["word"][rows]), rows
+
+
+def _are_own(block: Block, fits: NDArray[np.bool_], rows: Ints, doc: Doc) -> NDArray[np.bool_]:
+    """`_is_own` for all tokens. fits (NDArray[np.bool_]), rows (Ints): See `_fitting_rows`."""
+    if not fits.any():
+        return fits
+    linked = fits[1:] & fits[:-1] & (rows[1:] == rows[:-1] + 1)
     before, behind = np.append(True, linked), np.append(linked, True)
-    if (before & behind)[own].all():
-        return own
-    same: Any = True if "carried" not in block else block["carried"][rows] == labels(block["layer"]).astype(np.uint32)
-    return own & ((before & behind) | ((before | behind) & same))
+    own = fits & (before | behind)
+    if "carried" in block and not (before & behind)[own].all():
+        labels = get_annotation(block["layer"]).hashes(doc).astype(np.uint32)
+        own &= (before & behind) | (block["carried"][rows] == labels)
+    if "head" in block:
+        places = head_places(doc)
+        starts = doc.to_array(["IDX"]).astype(np.int64).reshape(-1)
+        own &= (places == block["head"][rows]) & fits[np.searchsorted(starts, starts + places)]
+    return own

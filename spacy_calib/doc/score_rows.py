@@ -15,10 +15,11 @@ from spacy.tokens import Doc, Span
 from ..errors import calib_error
 from ..pairs.documents import TOKEN
 from .annotations import Annotation
-from .attributes import chosen_span
+from .attributes import span_values
 from .collect import ORIGIN
 from .document_scores import block_of_document, doc_accept
-from .rows import ParsedBlock, annotations_of, rows_of_tokens
+from .parsed import ParsedBlock
+from .rows import annotations_of, rows_of_tokens
 
 Columns = dict[str, list[Any]]
 
@@ -153,25 +154,20 @@ class _Names:
 def _token_rows(doc: Doc, attr: str, names: _Names) -> Columns:
     if not scores_tokens(doc, attr):
         return {"start": []}
-    starts, orths = _places(doc)
+    place: Any = doc.to_array(["IDX", "ORTH"]).reshape(-1, 2)
+    starts, orths = place[:, 0].tolist(), place[:, 1].tolist()
     texts = [text or "" for text in names.of("text", orths, lambda i: doc[i].text)]
     return {
         "start": starts,
         "end": [start + len(text) for start, text in zip(starts, texts, strict=True)],
         "text": texts,
-        **_values_of_tokens(doc, attr, names, starts, orths),
+        **_values_of_tokens(doc, attr, names),
     }
 
 
-def _places(doc: Doc) -> tuple[list[int], list[int]]:
-    """First character and word hash of each token."""
-    place: Any = doc.to_array(["IDX", "ORTH"]).reshape(-1, 2)
-    return place[:, 0].tolist(), place[:, 1].tolist()
-
-
-def _values_of_tokens(doc: Doc, attr: str, names: _Names, starts: Sequence[int], orths: Sequence[int]) -> Columns:
+def _values_of_tokens(doc: Doc, attr: str, names: _Names) -> Columns:
     """The label that each token carries, and what its row says; see `rows_of_tokens`."""
-    found = rows_of_tokens(doc, attr, starts, orths)
+    found = rows_of_tokens(doc, attr)
     annotations = {block.annotation.name: block.annotation for block, _, _ in found}
     labels = {name: _labels(doc, annotation, names) for name, annotation in annotations.items()}
     # A token without a row has the label of any annotation.
@@ -223,15 +219,12 @@ def _entities_on(doc: Doc, annotation: Annotation) -> Sequence[Span]:
 
 
 def _span_rows(doc: Doc, spans: Sequence[Span], attr: str) -> Columns:
-    keys = [(span.start_char, span.end_char, span.label_) for span in spans]
-    texts = [span.text for span in spans]
-    values = [chosen_span(doc, attr, key, held) for key, held in zip(keys, texts, strict=True)]
-    right = [chosen_span(doc, f"{attr}_right", key, held) for key, held in zip(keys, texts, strict=True)]
+    values, right = ([span_values(span, name) for span in spans] for name in (attr, f"{attr}_right"))
     return {
-        "start": [start for start, _, _ in keys],
-        "end": [end for _, end, _ in keys],
-        "text": texts,
-        "label": [label or None for _, _, label in keys],
+        "start": [span.start_char for span in spans],
+        "end": [span.end_char for span in spans],
+        "text": [span.text for span in spans],
+        "label": [span.label_ or None for span in spans],
         "score": [None if one is None else one.calibrated for one in values],
         "raw": [None if one is None else one.raw for one in values],
         "accept": [None if one is None or one.accept < 0 else bool(one.accept) for one in values],
@@ -255,7 +248,7 @@ def scores_tokens(doc: Doc, attr: str) -> bool:
 
 
 def _token_scores(doc: Doc, attr: str, names: _Names) -> Sequence[float | None]:
-    return _values_of_tokens(doc, attr, names, *_places(doc)).get("score", [None] * len(doc))
+    return _values_of_tokens(doc, attr, names).get("score", [None] * len(doc))
 
 
 def _of_tokens(scores: Sequence[Sequence[float | None]]) -> Columns:

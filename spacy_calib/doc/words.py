@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from ..context.familiarity import WordCounts, no_words
 from ..context.features import FromDocs
 from ..context.words import SHAPES, Words
-from ..errors import calib_error
+from ..errors import brief, calib_error
 from ..types import Floats
 
 # In the order of SHAPES.
@@ -50,7 +50,7 @@ def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -
     try:
         given = np.asarray(feature.function(docs), dtype=np.float64)
     except Exception as error:  # whatever a user's function does
-        raise calib_error("C206", name=name, why=f"{type(error).__name__}: {error}") from error
+        raise calib_error("C206", name=name, why=f"{type(error).__name__}: {brief(error, 160)}") from error
     if given.ndim not in (1, 2) or len(given) != n_tokens:
         raise calib_error("C202", name=name, given=given.shape, n=n_tokens)
     columns = given.reshape(n_tokens, -1) if given.ndim == 2 else given[:, None]

@@ -14,8 +14,9 @@ from spacy.tokens import Doc
 from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated, CalibratedEntries
 from ..types import Floats, Ints, Spans
-from .annotations import get_annotation
+from .annotations import get_annotation, head_places
 from .blocks import BLOCK_VERSION, Block
+from .digests import said_digest, said_of, unit_digests, word_digests
 from .doubtful import Flags
 
 
@@ -25,6 +26,7 @@ class CalibratedSpans:
 
     spans (Spans): In their tokens. labels (tuple): Of the spans' columns. raw, calibrated (Floats): One per span.
     accept (NDArray[int8]): 1 or 0 whether the span reaches its cut-off, -1 without cut-offs. event (str): Whose probability it is.
+    layer (str): The annotation whose labels at the spans' tokens the probability is of; "" where it is of the span's own label.
     """
 
     spans: Spans
@@ -33,6 +35,7 @@ class CalibratedSpans:
     calibrated: Floats
     accept: NDArray[np.int8]
     event: str
+    layer: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +116,13 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             "version": BLOCK_VERSION,
             "layer": batch.layer,
             "start": place[:, 0].astype(np.uint32),
-            "orth": place[:, 1].copy(),
+            "end": doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0,
+            "word": unit_digests(annotation.unit, place),
             "indptr": (indptr[first : end + 1] - begin).astype(np.uint32),
             "tags": own_labels[i],
         }
+        if annotation.arcs:
+            block["head"] = head_places(doc)
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.
         for name, column in tokens.items():
             block[name] = column[first:end].copy()
@@ -179,19 +185,26 @@ def span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any
     text = doc.text if len(own) else ""
     begins = starts[first].astype(np.int64)
     ends = starts[last].astype(np.int64) + np.array([len(doc[i]) for i in last.tolist()], dtype=np.int64)
+    hashes = [get_string_id(text[a:b]) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
     return {
         "event": held.event,
         "start": begins.astype(np.uint32),
         "end": ends.astype(np.uint32),
-        "text": np.array(
-            [get_string_id(text[a:b]) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)], dtype=np.uint64
-        ),
+        "text": word_digests(np.array(hashes, dtype=np.uint64), begins),
+        **(_said_part(doc, held.layer, first.tolist(), last.tolist()) if held.layer else {}),
         "labels": [held.labels[column] for column in held.spans.labels[own].tolist()],
         "raw": held.raw[own].copy(),
         "calibrated": held.calibrated[own].copy(),
         "accept": held.accept[own].copy(),
         "chosen": held.spans.chosen[own].copy(),
     }
+
+
+def _said_part(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> Block:
+    """What the tokens of each span carry. firsts, lasts: Their first and last token in the Doc."""
+    said = said_of(get_annotation(layer), doc)
+    digests = [said_digest(said[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
+    return {"layer": layer, "said": np.array(digests, dtype=np.uint32)}
 
 
 def span_block(doc: Doc, held: CalibratedSpans) -> Block:
@@ -203,7 +216,7 @@ def span_block(doc: Doc, held: CalibratedSpans) -> Block:
         "version": BLOCK_VERSION,
         "layer": "tag",
         **counts,
-        "orth": np.zeros(0, dtype=np.uint64),
+        "word": np.zeros(0, dtype=np.uint8),
         "indptr": np.zeros(1, dtype=np.uint32),
         "tags": [],
         **scores,

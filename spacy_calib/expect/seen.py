@@ -1,8 +1,7 @@
-"""Digests of the texts that a fit saw, to tell when it is judged on them again. No text is kept."""
+"""Salted digests of the texts that a fit saw, to tell when it is judged on them again. No text is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
@@ -10,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.distinct import Digests
-from ..schema import digests, record
+from ..pairs.keyed import keyed
+from ..schema import digests, optional, record, text
 from ..types import Floats, Ints
 
 # A pipe keeps at most so many digests, of eight bytes each.
 MOST = 1 << 16
 # Shorter texts recur by chance, and say nothing of what was seen.
 LEAST_WORDS = 6
-# From this share of known words on, data is no test of the fit.
-MANY = 0.1
+# From this share of known words on, data is no test of the fit; up to the other one sentences recur by chance.
+MANY, FEW = 0.1, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,11 @@ class SeenShare:
         """Whether the data is no test of the fit."""
         return self.share > MANY
 
+    @property
+    def some(self) -> bool:
+        """Whether more recurs than chance would let."""
+        return self.seen > 0 or self.share > FEW
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {**asdict(self), "many": self.many}
@@ -73,19 +78,26 @@ class SeenSums:
 
 
 # The saved form of SeenTexts.
-SEEN = record({"digests": digests})
+SEEN = record({"digests": digests, "salt": optional(text, "")})
 
 
 @dataclass(frozen=True, eq=False)
 class SeenTexts:
-    """digests (Digests): Of the documents and sentences of the fit data, ascending; of very many the MOST lowest, which are a fair sample."""
+    """digests (Digests): Of the documents and sentences of the fit data, ascending; of very many the MOST lowest, which are a fair sample.
+    salt (str): Of these digests, see `keyed`.
+    """
 
     digests: Digests
+    salt: str = ""
 
     @classmethod
-    def of(cls, digests: Iterable[int] | Digests) -> SeenTexts:
-        """Each digest once; of more than MOST the lowest."""
-        return cls(np.unique(np.asarray(digests, dtype=np.uint64))[:MOST])
+    def of(cls, digests: Digests, salt: str = "") -> SeenTexts:
+        """Those of some texts, each once; of more than MOST the lowest."""
+        return cls(np.zeros(0, dtype=np.uint64), salt).plus(digests)
+
+    def plus(self, digests: Digests) -> SeenTexts:
+        """These texts too."""
+        return SeenTexts(np.unique(np.concatenate([self.digests, keyed(digests, self.salt)]))[:MOST], self.salt)
 
     def share_of(self, units: TextUnits) -> SeenShare | None:
         """How much of other data the fit has seen, see `sums_of`. None where nothing can be compared."""
@@ -94,9 +106,10 @@ class SeenTexts:
     def sums_of(self, units: TextUnits) -> SeenSums:
         """Of other data: documents that are known as a whole, and the known sentences of the others."""
         long = units.words >= LEAST_WORDS
-        known = long & np.isin(units.digests, self.digests)
+        digests = keyed(units.digests, self.salt)
+        known = long & np.isin(digests, self.digests)
         complete = len(self.digests) < MOST
-        comparable = long & (complete | (units.digests <= self.digests[-1:].max(initial=0)))
+        comparable = long & (complete | (digests <= self.digests[-1:].max(initial=0)))
         n = int(units.documents.max()) + 1 if len(units.documents) else 0
 
         def words(where: NDArray[np.bool_]) -> Floats:
@@ -108,14 +121,20 @@ class SeenTexts:
         held = compared > 0
         return SeenSums(int(held.sum()), int((2 * seen[held] >= compared[held]).sum()), int(compared.sum()), int(seen.sum()))
 
+    def share_in(self, units: TextUnits) -> SeenShare | None:
+        """How many of these texts stand in other data; None where there are none. Texts are counted, since their words are not known."""
+        long = SeenTexts.of(units.digests[units.words >= LEAST_WORDS], self.salt)
+        n, found = len(self.digests), int(np.isin(self.digests, long.digests).sum())
+        return SeenShare(n, found, found / n) if n else None
+
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
-        return {"digests": self.digests}
+        return {"digests": self.digests, "salt": self.salt}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SeenTexts:
         """Rebuild from a state that SEEN has read."""
-        return cls(state["digests"])
+        return cls(state["digests"], state["salt"])
 
 
 def warning_of(seen: dict[str, Any] | None) -> str | None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..errors import calib_error
 from ..pairs.bins import Binner, bin_table, check_count, edges_of, make_binner
 from ..pairs.build import top_pairs
-from ..types import BinTable, Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
+from ..types import BinTable, Floats, Groups, Ints, Pairs, as_counts, as_hits, as_probabilities, as_weights
 from .metric import Metric
 
 
@@ -165,11 +165,13 @@ def debiased_calibration_error(
     """The l2 error without the bias that sampling adds in every bin (Kumar et al. 2019, section 5).
 
     sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of hits. A bin of one
-    pair cannot estimate its bias and counts 0.
+    pair cannot estimate its bias and counts 0. Weights are counts here: how much sampling adds depends on how many pairs there are.
+
+    RAISES C001: weights that are no whole numbers. C001, C002: see `table_of`.
     """
     if not np.size(scores):
         return None
-    table = table_of(scores, hits, make_binner(n_bins, bin_size), weights)
+    table = table_of(scores, hits, make_binner(n_bins, bin_size), as_counts(weights, np.size(scores)))
     many = table.counts > 1
     bias = table.mean_hit * (1 - table.mean_hit) / np.where(many, table.counts - 1, 1)
     squared = np.where(many, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..pairs.bins import Binner, assign, check_count, make_binner
-from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities, as_weights
+from ..types import Floats, Groups, Ints, Pairs, as_counts, as_hits, as_probabilities
 from .calibration_error import group_slices, part_of
 
 _CELLS_AT_ONCE = 1 << 22
@@ -40,7 +40,7 @@ def noise_floor(
     given = as_probabilities("scores", scores)
     binner = make_binner(n_bins, bin_size)
     check_count("n_samples", n_samples)
-    mass = as_weights(weights, len(given))
+    mass = as_counts(weights, len(given))
     return _floor_of(_errors(given, binner, n_samples, np.random.default_rng(seed), mass)) if len(given) else None
 
 
@@ -68,7 +68,7 @@ def mean_gmce_floor(
     check_count("n_samples", n_samples)
     # One stream of random numbers for all groups: their hits are independent.
     rng = np.random.default_rng(seed)
-    mass = as_weights(weights, len(judged))
+    mass = as_counts(weights, len(judged))
     errors = [
         _errors(judged[own], binner, n_samples, rng, part_of(mass, own)) for own in group_slices(pairs, groups) if len(own)
     ]

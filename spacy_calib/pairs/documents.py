@@ -12,6 +12,8 @@ from typing import NamedTuple
 TOKEN = "token"
 # What a text may be a part of, from the best known to the least.
 DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
+# What each has a score for, one and several.
+LABEL_WORDS = {TOKEN: ("tag", "tags"), DOCUMENT: ("category", "categories")}
 
 
 class SourceDocument(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import calib_error
+from ..errors import brief, calib_error
 from ..types import OUTSIDE, Ints
 
 LabelMap = Mapping[str, str]
@@ -31,11 +31,10 @@ def read_map(given: str) -> dict[str, str]:
             pairs = (
                 _pairs_of(json.loads(text)) if path.suffix == ".json" else list(csv.reader(text.splitlines(), delimiter="\t"))
             )
-        except (OSError, ValueError) as error:
-            raise calib_error("C162", given=given, why=f"the file cannot be read: {error}") from None
-    else:
-        pairs = [part.split("=") for part in given.split(",")]
-    return check_map(pairs, given)
+        except (OSError, ValueError, RecursionError) as error:
+            raise calib_error("C162", given=path, why=f"the file cannot be read: {brief(error, 160)}") from None
+        return check_map(pairs, path)
+    return check_map([part.split("=") for part in given.split(",")], given)
 
 
 def check_map(pairs: Iterable[Sequence[Any]], given: object) -> dict[str, str]:
@@ -43,10 +42,10 @@ def check_map(pairs: Iterable[Sequence[Any]], given: object) -> dict[str, str]:
     table: dict[str, str] = {}
     for pair in pairs:
         if len(pair) != 2 or not all(isinstance(label, str) for label in pair) or not pair[0].strip():
-            raise calib_error("C162", given=given, why=f"{'='.join(map(str, pair))!r} is not one label for another")
+            raise calib_error("C162", given=given, why=f"{brief('='.join(map(str, pair)))!r} is not one label for another")
         label, other = (text.strip() for text in pair)
         if label in table:
-            raise calib_error("C162", given=given, why=f"{label!r} is there twice")
+            raise calib_error("C162", given=given, why=f"{brief(repr(label))} is there twice")
         table[label] = other
     if not table:
         raise calib_error("C162", given=given, why="it is empty")

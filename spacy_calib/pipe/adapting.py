@@ -116,7 +116,7 @@ def adapt_calibrator(
         tokens=tokens.calibration,
         spans=learned.spans if spans is None else spans.calibration,
         record=None if judged is None else record_fit(judged, gathered.data.n_docs, gathered.labels, spans, tokens.unjudged),
-        seen=all_seen(learned.seen, gathered.seen),
+        seen=all_seen(learned.seen, gathered),
         info=info,
     )
     say(pipe, made)
@@ -192,5 +192,6 @@ def share_seen(learned: PipeState, gathered: Gathered) -> dict[str, Any] | None:
     return None if share is None else share.to_dict()
 
 
-def all_seen(before: SeenTexts | None, now: SeenTexts) -> SeenTexts:
-    return now if before is None else SeenTexts.of(np.concatenate([before.digests, now.digests]))
+def all_seen(before: SeenTexts | None, gathered: Gathered) -> SeenTexts | None:
+    """With the labelled documents."""
+    return gathered.seen if before is None or gathered.texts is None else before.plus(gathered.texts.digests)

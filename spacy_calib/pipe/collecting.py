@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.plan import lowest_taken
+from ..calibration.registered import scalings
 from ..calibration.tokens import lowest_score
 from ..context.features import FromDocs
 from ..context.tokens import TokenContext
@@ -23,6 +23,7 @@ from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.seen import SeenTexts
 from ..pairs.documents import TOKEN
+from ..pairs.keyed import Key, hasher
 from ..sources.base import labels_of_the_moment
 from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
@@ -34,7 +35,6 @@ from ..statistics.identity import WHOLE, Identity, Shard, reading_of
 from ..statistics.readings import Readings
 from ..statistics.sample import MOST_PAIRS
 from .fit_data import Reader
-from .registered import scalings
 from .settling import learn_labels
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def collect_statistics(
     bounded: bool = False,
     sample: int = MOST_PAIRS,
     gold_preproc: bool = False,
+    key: Key | None = None,
     at_once: int = _AT_ONCE,
 ) -> FitStatistics:
     """What a fit of a calib pipe needs of one shard; the pipe itself is not changed, and may be fitted or not.
@@ -60,6 +61,8 @@ def collect_statistics(
     shard (str): A name that no other shard has; "2/7" is the second of seven, which are all wanted then. sample (int): Pairs of whole
         documents that are kept as they are. bounded (bool): Whether scores are counted in cells, so that memory does not grow with the corpus, see `PairCells`.
     gold_preproc (bool): Whether the examples are sentences with gold tokens, whose statistics are not added to those of documents.
+    key (Key | None): Of all digests. Without one there are none of words and texts: a document that stands in two shards counts as two, a fit does not know
+        its texts again, and its context does not look at how often forms were met.
     at_once (int): Entries that are held before they are added up.
     RAISES C021 to C024, C028, C033 to C035, C040, C041: the component, or what it gives. C431: a setting was left to the fit.
     """
@@ -67,33 +70,36 @@ def collect_statistics(
     if source.unsettled:
         raise calib_error("C431", component=pipe.source.component)
     with labels_of_the_moment(source):
-        return _collected(pipe, examples, shard, bounded, sample, reading_of(gold_preproc), at_once)
+        return _collected(pipe, examples, shard, bounded, sample, reading_of(gold_preproc), key, at_once)
 
 
 def _collected(
-    pipe: Calibrator, examples: Iterable[Example], shard: str, bounded: bool, sample: int, reading: str, at_once: int
-) -> FitStatistics:
+    pipe: Calibrator, examples: Iterable[Example], shard: str, bounded: bool, sample: int, reading: str, key: Key | None,
+    at_once: int,
+) -> FitStatistics:  # fmt: skip
     """See `collect_statistics`; a source that learns its labels has those of the shard now."""
     first, examples = with_first(examples)
     examples = learn_labels(pipe, examples)
     nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     annotation = pipe.source.annotation(component)
     reader = Reader(pipe.source, component, lowest_of_all(pipe, annotation), pipe.event, read_words(pipe, annotation))
-    content = blake2b(digest_size=16)
+    content = hasher(key)
     parts: list[FitStatistics] = []
     held: list[Readings] = []
     watch = TextWatch(annotation)
 
     def add_up() -> None:
-        readings = Readings.joined(held)
-        seen = SeenTexts.of(watch.take().digests)
-        made = FitStatistics.of(identity_of(pipe, nlp, component, sample, bounded, reading), readings, seen)
+        texts = watch.take().digests
+        identity = identity_of(pipe, nlp, component, sample, bounded, reading, key)
+        known = SeenTexts.of(texts[:0] if key is None else texts, "" if key is None else key.salt)
+        made = FitStatistics.of(identity, Readings.joined(held).hidden(key, shard), known.digests)
         parts[:] = [FitStatistics.merged([*parts, made])]
         held.clear()
 
     for readings in reader.batches(watch.over(examples)):
-        for array in readings.arrays().values():
-            content.update(np.ascontiguousarray(array).tobytes())
+        for name, array in readings.arrays().items():
+            if name != "digests" or key is not None:
+                content.update(np.ascontiguousarray(array).tobytes())
         held.append(readings)
         if sum(len(part.rows) for part in held) >= at_once:
             add_up()
@@ -109,8 +115,9 @@ def identity_of(
     sample: int = MOST_PAIRS,
     bounded: bool = False,
     reading: str = WHOLE,
+    key: Key | None = None,
 ) -> Identity:
-    """Whose statistics those of a pipe are, as it stands. sample (int), reading (str): See Identity."""
+    """Whose statistics those of a pipe are, as it stands. sample (int), reading (str), key (Key | None): See Identity."""
     source = pipe.source
     annotation = source.annotation(component)
     return Identity(
@@ -129,6 +136,7 @@ def identity_of(
         cells=cells_of(len(source.labels(component))) if bounded else 0,
         sample=sample,
         reading=reading,
+        key="" if key is None else key.fingerprint,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
-from ..doc.likeliest import fill_bare, give_labels
+from ..doc.likeliest import Likeliest
 from ..doc.names import check_pipe_name
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
@@ -25,7 +26,7 @@ from ..pairs.judged import JudgedPairs
 from ..pairs.marginals import hints_of
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
-from ..sources.mapped import with_map
+from ..sources.mapped import MappedScores, with_map
 from ..statistics.collected import FitStatistics
 from ..types import Groups
 from . import saved
@@ -157,22 +158,23 @@ class Calibrator(AnnotatingPipe, PipeSettings):
             words = words_of([docs[i] for i in open_docs.places], learned.tokens.context.functions, annotation.first)
             words = replace(words, hints=hints_of(scores))
         calibrated = learned.tokens.calibrate(scores, self.threshold, words)
-        hashes, given = (
-            fill_bare(calibrated.marginals, open_docs.hashes, labels) if source.sets_labels else (open_docs.hashes, {})
-        )
+        hashes, likeliest = open_docs.hashes, None
+        if source.sets_labels:
+            own = scores.inner.above(self.threshold) if isinstance(scores, MappedScores) else calibrated.marginals
+            likeliest = Likeliest.of(own, with_map(source, None).labels(component), hashes)
+            hashes = likeliest.filled(hashes, annotation)
         carried = np.concatenate(hashes)
         spans = None
         if scores.spans is not None:
-            labels_of_spans = source.span_labels(component)
-            spans = calibrated_spans(
-                learned.spans, source, scores.spans, labels_of_spans, self.fit_info.span_event or self.event, calibrated.view
-            )
+            of_spans, event = source.span_labels(component), self.fit_info.span_event or self.event
+            layer = annotation.name if annotation.span_event else ""  # the labels of its tokens make a sentence right
+            spans = calibrated_spans(learned.spans, source, scores.spans, of_spans, event, layer, calibrated.view)
         below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated, carried, labels)
         flags = flags_of(learned.tokens.recall_cutoffs, scores, calibrated, labels, annotation, self.threshold)
         batch = CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans, flags)
         if learned.tokens.label_cutoffs is not None and self.groups is not None:
             batch = replace(batch, accept=accepted_labels(learned.tokens.label_cutoffs, batch, self.groups))
-        return Reading(open_docs.places, batch, given)
+        return Reading(open_docs.places, batch, likeliest)
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
@@ -184,8 +186,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
                     group.attrs.pop(f"{self.attr}_scores", None)
         if reading.batch is not None:
             read = [docs[i] for i in reading.places]
-            for number, labels in reading.given.items():
-                give_labels(read[number], number, labels, reading.batch)
+            if reading.likeliest is not None:
+                reading.likeliest.write(read, reading.batch.layer)
             for doc, block in zip(read, build_blocks(read, reading.batch), strict=True):
                 add_block(doc.user_data, self.attr, block)
                 if self.source.keeps_span_scores:
@@ -243,7 +245,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         return saved.dump(replace(self.learned, fault=self.lookup.fault(), kept_labels=kept).to_dict())
 
     def _take(self, data: bytes, path: str) -> None:
-        held = saved.read(data, name=self.name, path=path, normalize=self.normalize)
+        load = partial(saved.load_part, name=self.name)
+        held = saved.read(data, lambda held: PipeState.from_dict(held, self.normalize, load), name=self.name, path=path)
         source = with_map(self.source, held.info.label_map)
         inner = with_map(source, None)
         added = 0

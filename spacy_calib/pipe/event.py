@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from spacy.language import Language
@@ -21,7 +22,6 @@ from ..errors import calib_error
 from ..events.forecasters.base import Forecaster
 from ..events.units import UNIT_FEATURES, Evidence, candidates
 from ..pairs.documents import DocumentNumbers
-from ..schema import Misfit
 from ..types import Floats, Ints, Spans
 from . import saved
 from .annotating import AnnotatingPipe
@@ -35,10 +35,13 @@ SUFFIX = "_right"
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The units of a Doc that can be asked about. spans (list[Span]): In the Doc. units (Evidence): What is known of each."""
+    """The units of a Doc that can be asked about. spans (list[Span]): In the Doc. units (Evidence): What is known of each. layer (str): Which annotation's
+    scores that is made of, "" for none.
+    """
 
     spans: list[Span]
     units: Evidence
+    layer: str = ""
 
 
 class EventPipe(AnnotatingPipe):
@@ -100,15 +103,18 @@ class EventPipe(AnnotatingPipe):
             if len(doc):
                 self.warn("CW23", why=f"it has no {self.event.called[1]}")
             return self._nothing
-        return Asked(spans, self.event.evidence(doc, spans)) if scores is None else of_words(doc, spans, *scores)
+        if scores is None:
+            return Asked(spans, self.event.evidence(doc, spans))
+        return of_words(doc, spans, *scores)
 
     @property
     def _nothing(self) -> Asked:
         return Asked([], Evidence(np.zeros((0, self.width)), np.zeros(0), np.zeros(0)))
 
-    def _scores(self, doc: Doc, held_out: HeldOutScores | None) -> tuple[Floats, Floats] | None:
-        """(raw, calibrated score of each token's label), NaN where there is none; None where the Doc has none at all."""
-        if doc_view(doc, self.attr) is None:
+    def _scores(self, doc: Doc, held_out: HeldOutScores | None) -> tuple[str, Floats, Floats] | None:
+        """(which annotation, raw, calibrated score of each token's label), NaN where there is none; None where the Doc has none at all."""
+        view = doc_view(doc, self.attr)
+        if view is None:
             if len(doc):
                 self.warn("CW23", why=f"no token has scores with the prefix '{self.attr}'")
             return None
@@ -117,9 +123,9 @@ class EventPipe(AnnotatingPipe):
             np.array([np.nan if one is None else getattr(one, kind) for one in values]) for kind in ("raw", "calibrated")
         )
         if held_out is None:
-            return raw, calibrated
+            return view.layer, raw, calibrated
         better = held_out.of_next(doc, raw)
-        return raw, np.where(np.isnan(better), calibrated, better)
+        return view.layer, raw, np.where(np.isnan(better), calibrated, better)
 
     def _forecast(self, asked: Asked) -> CalibratedSpans:
         labels = tuple(dict.fromkeys(span.label_ for span in asked.spans))
@@ -133,7 +139,7 @@ class EventPipe(AnnotatingPipe):
         )
         unjudged = np.full(len(asked.spans), -1, dtype=np.int8)
         forecasts = self.learned.forecast(asked.units)
-        return CalibratedSpans(places, labels, asked.units.own, forecasts, unjudged, self.event.what)
+        return CalibratedSpans(places, labels, asked.units.own, forecasts, unjudged, self.event.what, asked.layer)
 
     def set_annotations(self, docs: Sequence[Doc], found: list[CalibratedSpans]) -> None:
         """Write a block on each Doc, in place of an older one."""
@@ -187,14 +193,11 @@ class EventPipe(AnnotatingPipe):
         return saved.dump(self.learned.to_dict())
 
     def _take(self, data: bytes, path: str) -> None:
-        state = saved.load(data, name=self.name, path=path)
-        try:
-            self.learned = EventState.from_dict(state, lambda one: saved.load_part(one, name=self.name), self.width)
-        except Misfit as error:
-            raise calib_error("C010", name=self.name, path=path, why=error) from None
+        load = partial(saved.load_part, name=self.name)
+        self.learned = saved.read(data, lambda held: EventState.from_dict(held, load, self.width), name=self.name, path=path)
 
 
-def of_words(doc: Doc, spans: Sequence[Span], raw: Floats, calibrated: Floats) -> Asked:
+def of_words(doc: Doc, spans: Sequence[Span], layer: str, raw: Floats, calibrated: Floats) -> Asked:
     """Units with the scores of their words; those with a word that has none are left out. raw, calibrated (Floats): Of each token, NaN for none."""
     words = ~is_space(doc)
     kept, scores, products = [], [], []
@@ -210,7 +213,7 @@ def of_words(doc: Doc, spans: Sequence[Span], raw: Floats, calibrated: Floats) -
     units = Spans(
         ends - lengths, ends, np.zeros(n, dtype=np.intp), joined, np.array(products, dtype=np.float64), np.ones(n, bool)
     )
-    return Asked(kept, Evidence.of_tokens(units))
+    return Asked(kept, Evidence.of_tokens(units), layer)
 
 
 def rights_of(example: Example, layer: str) -> Ints:

@@ -56,7 +56,7 @@ _SPAN_CONTEXT = record(
 _SPANS = record(
     {
         "event": text, "labels": listed(text), "spans": whole(), "right": whole(), "candidates": whole(), "fallback": text,
-        "table": listed(_ROW), "context": optional(maybe(_SPAN_CONTEXT)),
+        "table": listed(_ROW), "context": optional(maybe(_SPAN_CONTEXT)), "held_out": optional(maybe(HELD_OUT)),
     }
 )  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
@@ -123,7 +123,8 @@ class SpanFitInfo:
 
     event (str): When one counts as right. labels (list[str]): Of the spans. spans, right, candidates (int): Spans on the Docs whose gold
     is known, right ones among them, candidates besides. fallback (str): Why raw scores are passed through, "" if they are not.
-    context (Mapping | None): What the step that looks at their surroundings says of itself, None without it.
+    context (Mapping | None): What the step that looks at their surroundings says of itself, None without it. held_out (HeldOut | None): As of
+    `FitInfo`, a span in the place of a token.
     """
 
     event: str
@@ -134,6 +135,7 @@ class SpanFitInfo:
     fallback: str
     table: list[FitRow]
     context: Mapping[str, Any] | None = None
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -195,24 +197,25 @@ class FitInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the form FIT_INFO, as commands write it to JSON."""
-        return {**asdict(self), "held_out": None if self.held_out is None else self.held_out.to_dict()}
+        spans = None if self.spans is None else {**asdict(self.spans), **_judged(self.spans.held_out)}
+        return {**asdict(self), **_judged(self.held_out), "spans": spans}
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> FitInfo:
         """Rebuild from what FIT_INFO has read."""
-        spans, judged = held["spans"], held["held_out"]
-        if spans is not None:
-            spans = SpanFitInfo(**{**spans, "table": _rows(spans["table"])})
-        return cls(
-            **{
-                **held,
-                "table": _rows(held["table"]),
-                "spans": spans,
-                "held_out": None if judged is None else HeldOut.from_dict(judged),
-                "adaptations": list(held["adaptations"]),
-            }
-        )
+        spans = None if held["spans"] is None else SpanFitInfo(**_rebuilt(held["spans"]))
+        return cls(**{**_rebuilt(held), "spans": spans, "adaptations": list(held["adaptations"])})
 
 
-def _rows(table: list[dict[str, Any]]) -> list[FitRow]:
-    return [FitRow(**row) for row in table]
+def _judged(held_out: HeldOut | None) -> dict[str, Any]:
+    return {"held_out": None if held_out is None else held_out.to_dict()}
+
+
+def _rebuilt(held: Mapping[str, Any]) -> dict[str, Any]:
+    """With its table and what was held out as they were."""
+    judged = held["held_out"]
+    return {
+        **held,
+        "table": [FitRow(**row) for row in held["table"]],
+        "held_out": None if judged is None else HeldOut.from_dict(judged),
+    }

@@ -53,7 +53,7 @@ def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: Fit
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
     changed; its figures go into the pipeline's meta.
     """
-    return fit_gathered(pipe, gather(pipe, settle(pipe, learn_labels(pipe, examples)), arguments))
+    return fit_gathered(pipe, gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments))
 
 
 def fit_gathered(pipe: Calibrator, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
@@ -184,6 +184,7 @@ def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:
 
 
 def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
+    pairs, documents = spans.data.pairs, spans.data.documents[spans.data.known]
     return SpanFitInfo(
         event=gathered.annotation.span_event or gathered.settings.event,
         labels=list(gathered.settings.source.span_labels(gathered.component)),
@@ -193,4 +194,5 @@ def _describe_spans(gathered: Gathered, spans: SpanFit) -> SpanFitInfo:
         fallback=spans.chosen.fallback_,
         table=summarize_span_fit(spans, gathered.arguments.n_bins),
         context=None if spans.context is None else spans.context.about,
+        held_out=judge_held_out(pairs, spans.held_out, documents) if len(np.unique(documents)) > 1 else None,
     )

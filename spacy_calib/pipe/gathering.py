@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from ..calibration.counted_sets import CountedTokens
 from ..calibration.grouping.alone import group_beside
 from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
+from ..context.familiarity import WordCounts, no_words
 from ..context.fit import FitWords
 from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch
@@ -22,6 +23,7 @@ from ..doc.words import words_of
 from ..errors import calib_error
 from ..expect.seen import SeenTexts, TextUnits
 from ..pairs.documents import TOKEN
+from ..pairs.keyed import Key, draw_salt
 from ..statistics.collected import FitStatistics
 from ..types import Grouping, Groups
 from .collecting import identity_of, restore_source, with_first
@@ -29,7 +31,6 @@ from .fit_data import FitData, collect_fit_data
 from .settings import PipeSettings
 
 if TYPE_CHECKING:
-    from ..context.familiarity import WordCounts
     from ..context.tokens import TokenContext
     from .component import Calibrator
 
@@ -45,6 +46,9 @@ class FitArguments:
     counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
     max_unknown (float): A greater share of gold labels that the component does not know is refused.
     word_counts (WordCounts | None): How often forms stand in the training data, for a context; None counts them in the examples.
+    key (Key | None): Of statistics, without which forms and texts stay unknown; of examples, where two fits are to be equal to the byte: digests are salted
+        with what is made of it. None draws a salt.
+    progress (Callable): (steps, what they are) -> the steps, of work that takes long: to show how far it is.
     """
 
     tag_counts: Mapping[str, int] | None = None
@@ -55,6 +59,8 @@ class FitArguments:
     n_bins: int = 10
     max_unknown: float = 1.0
     word_counts: WordCounts | None = None
+    key: Key | None = None
+    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, what: steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,7 @@ class Gathered:
     nlp (Language | None), component (Any): The pipeline, and what the source reads in it; None for a source that reads the Doc alone.
     annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
     data (FitData): What the examples gave; of statistics, what their sample holds. tokens (TokenData): The tokens of data.
-    texts (TextUnits | None), seen (SeenTexts): Digests of the examples, and those that are kept; of statistics the latter alone.
+    texts (TextUnits | None), seen (SeenTexts | None): Digests of the examples, and those that are kept; of statistics the latter alone, with their key.
     counts (Mapping): Gold frequency of each label, for grouping. collected (FitStatistics | None): What it was gathered from, if not from examples.
     """
 
@@ -77,7 +83,7 @@ class Gathered:
     labels: tuple[str, ...]
     data: FitData
     texts: TextUnits | None
-    seen: SeenTexts
+    seen: SeenTexts | None
     tokens: TokenData
     counts: Mapping[str, int]
     collected: FitStatistics | None = None
@@ -114,37 +120,45 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
     read_words = None if context is None else partial(words_of, functions=context.functions, first=annotation.first)
     lowest = _lowest(pipe, annotation)
     data = collect_fit_data(pipe.source, component, watch.over(examples), lowest, pipe.event, read_words)
-    texts = watch.units()
-    return _gathered(pipe, arguments, nlp, component, data, texts=texts, seen=SeenTexts.of(texts.digests))
+    texts, salt = watch.units(), draw_salt() if arguments.key is None else arguments.key.salt
+    return _gathered(pipe, arguments, nlp, component, data, texts=texts, seen=SeenTexts.of(texts.digests, salt))
 
 
 def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: FitArguments) -> Gathered:
     """The same from statistics of any number of shards.
 
+    Without their key a context does not look at how often forms were met, and the fit does not know its texts again.
     RAISES C425: they are of another model, or other settings. C428: shards are missing. C432: a feature of the context was not collected.
-    And see `gather`.
+    C481: the key is another one than theirs. And see `gather`.
     """
     statistics.check_complete()
-    identity = statistics.identity
+    identity, key = statistics.identity, arguments.key
+    statistics.check_key(key)
     restore_source(pipe.source, identity)
     nlp, component = pipe.lookup.to_fit()
     annotation = pipe.source.annotation(component)
     check_context(pipe, annotation)
     own = identity_of(pipe, nlp, component, identity.sample, reading=identity.reading)
-    identity.check_same(replace(own, features=identity.features, cells=identity.cells), statistics.name, "the pipeline")
+    own = replace(own, features=identity.features, cells=identity.cells, key=identity.key)
+    identity.check_same(own, statistics.name, "the pipeline")
     readings = statistics.sample.readings.above(_lowest(pipe, annotation))
     context = pipe.context if annotation.unit == TOKEN else None
     if context is None:
         readings = replace(readings, words=None)
     else:
         check_features(context, identity.features)
+    if key is None:
+        arguments = replace(arguments, word_counts=no_words())
+    elif readings.words is not None:
+        readings = replace(readings, words=readings.words.shown(key))
     data = FitData.of(pipe.source, component, readings, statistics.totals)
-    return _gathered(pipe, arguments, nlp, component, data, seen=statistics.seen, collected=statistics)
+    seen = None if key is None else SeenTexts(statistics.texts, key.salt)
+    return _gathered(pipe, arguments, nlp, component, data, seen=seen, collected=statistics)
 
 
 def _gathered(
     pipe: Calibrator, arguments: FitArguments, nlp: Language | None, component: Any, data: FitData, *,
-    texts: TextUnits | None = None, seen: SeenTexts, collected: FitStatistics | None = None,
+    texts: TextUnits | None = None, seen: SeenTexts | None, collected: FitStatistics | None = None,
 ) -> Gathered:  # fmt: skip
     """Checked, with what follows from the data."""
     annotation, labels = pipe.source.annotation(component), pipe.source.labels(component)
@@ -160,7 +174,7 @@ def _gathered(
         data=data,
         texts=texts,
         seen=seen,
-        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments), annotation.unit),
+        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments, seen), annotation.unit),
         counts=_counts(annotation, labels, data, arguments),
         collected=collected,
     )
@@ -186,12 +200,12 @@ def check_context(settings: PipeSettings, annotation: Annotation) -> None:
         raise calib_error("C264", setting="context", component=settings.source.component or "the source")
 
 
-def _fit_words(data: FitData, arguments: FitArguments) -> FitWords | None:
+def _fit_words(data: FitData, arguments: FitArguments, seen: SeenTexts | None) -> FitWords | None:
+    """seen (SeenTexts | None): Whose salt the forms get too."""
     if data.words is None:
         return None
-    if arguments.word_counts is None:
-        return FitWords(data.words, data.doc_documents, None, HERE)
-    return FitWords(data.words, data.doc_documents, arguments.word_counts, arguments.counted_on)
+    counted, salt = arguments.word_counts, "" if seen is None else seen.salt
+    return FitWords(data.words, data.doc_documents, counted, HERE if counted is None else arguments.counted_on, salt)
 
 
 def _lowest(settings: PipeSettings, annotation: Annotation) -> float:

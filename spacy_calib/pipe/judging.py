@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spacy.training import Example
 
+from ..calibration.grouping.alone import group_beside, informed
 from ..calibration.recall_cutoffs import RecallCutoffs
 from ..corpus.scored import ScoredCorpus, ScoredSpans
-from ..doc.annotations import get_annotation, plain_name
+from ..doc.annotations import Annotation, count_misaligned, get_annotation, plain_name
 from ..doc.reading import document_of
 from ..doc.texts import TextWatch, document_digest
-from ..pairs.documents import DocumentNumbers
+from ..pairs.documents import TOKEN, DocumentNumbers
+from ..pairs.judged import JudgedPairs
+from ..pairs.keyed import Key, hasher, keyed
 from ..statistics.blocks import Digests
 from ..statistics.distinct import lowest
 from ..statistics.flags import FlagCounts
 from ..statistics.identity import Identity, Shard, reading_of
-from ..statistics.judged import JudgedStatistics, count_judged
+from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
+from ..types import Groups
 from .collecting import identity_of
 from .event import EventPipe
 from .event_table import count_event, event_of
@@ -29,6 +33,7 @@ from .scorer import corpus_of, scorer_like
 
 if TYPE_CHECKING:
     from .component import Calibrator
+    from .gathering import Gathered
 
 
 def judged_statistics(
@@ -38,23 +43,24 @@ def judged_statistics(
     shard: str | None = None,
     *,
     gold_preproc: bool = False,
+    key: Key | None = None,
 ) -> JudgedStatistics:
     """What the figures of a fitted pipe are made of.
 
     events (Sequence[EventPipe]): Those that look at its scores. examples: Their predicted Docs hold what all of them wrote, `reference` the gold.
-    shard (str | None), gold_preproc (bool): As for `collect_statistics`. A shard of None where they are not added to others: documents are told apart by number then.
+    shard (str | None), gold_preproc (bool), key (Key | None): As for `collect_statistics`. A shard of None where they are not added to others.
     RAISES C308: the pipe has cut-offs that bound misses, and its component gives no P(O) any more.
     """
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
     corpus = corpus_of(examples, pipe.attr, labels)
-    digests, units = _documents(examples, named=shard is not None)
+    digests, units = _documents(examples, shard, key)
     watch = TextWatch(get_annotation(pipe.fit_info.layer))
     for _ in watch.over(examples):
         pass
     spans, cutoffs = pipe.spans.groups, pipe.tokens.recall_cutoffs
     about = about_pipe(pipe, events)
     found = JudgedStatistics(
-        _identity(pipe, events, labels, span_labels, about, reading_of(gold_preproc)),
+        _identity(pipe, events, labels, span_labels, about, reading_of(gold_preproc), "" if key is None else key.fingerprint),
         about,
         (),
         count_judged(corpus.pairs(), len(labels), digests),
@@ -65,23 +71,60 @@ def judged_statistics(
         _accepted(corpus.spans),
         tuple(count_event(one, examples, digests) for one in events),
         None if cutoffs is None else _flags(pipe, examples, corpus, cutoffs, digests),
+        misaligned(get_annotation(pipe.fit_info.layer), examples),
     )
-    content = blake2b(digest_size=16)
-    for array in (digests, corpus.doc_documents, *found.arrays().values()):
+    content, judged = hasher(key), corpus.pairs()
+    named = () if key is None else (digests,)
+    for array in (*named, corpus.doc_documents, *vars(judged.pairs).values(), judged.calibrated):
         content.update(np.ascontiguousarray(array).tobytes())
     return replace(found, shards=(Shard(shard or "", content.hexdigest(), len(np.unique(digests))),))
 
 
-def _documents(examples: Iterable[Example], named: bool) -> tuple[Digests, frozenset[str]]:
-    """(the digest of each document in the order in which they are met, what they are). named (bool): False takes its number in the place of a digest."""
+def misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int] | None:
+    """See `count_misaligned`; None where it is documents that have labels."""
+    return count_misaligned(annotation.gold, examples) if annotation.unit == TOKEN else None
+
+
+def raw_statistics(pipe: Calibrator, gathered: Gathered, examples: Sequence[Example]) -> JudgedStatistics:
+    """The same of a pipe that is not fitted: raw scores stand in the place of calibrated ones.
+
+    gathered (Gathered): What was read of the examples. They are not added to others, and documents are told apart by number.
+    """
+    data, annotation = gathered.data, gathered.annotation
+    own = JudgedPairs(gathered.tokens.kept_pairs, gathered.tokens.kept_pairs.scores, gathered.tokens.kept_documents, data.unit)
+    identity = identity_of(pipe, gathered.nlp, gathered.component, sample=1)
+    groups = gathered.groups(informed(pipe.grouping, own.pairs, identity.labels))
+    spans = span_groups = None
+    if data.spans is not None:
+        pairs, of_documents = data.spans.pairs, data.spans.documents[data.spans.known]
+        spans = count_judged(JudgedPairs(pairs, pairs.scores, of_documents, data.unit), len(identity.span_labels))
+        span_groups = group_beside(informed(pipe.grouping, pairs, identity.span_labels), identity.span_labels, data.span_counts)
+    about = {**_about(pipe, annotation, identity.event, groups, span_groups), "precision": None, "weights_changed": None}
+    return JudgedStatistics(
+        identity,
+        {**about, "recall": None, "events": []},
+        (Shard("", "", data.n_docs),),
+        count_judged(own, len(identity.labels)),
+        spans,
+        frozenset({data.unit}),
+        np.arange(data.n_docs, dtype=np.uint64),
+        None,
+        NOTHING_ACCEPTED,
+        misaligned=misaligned(annotation, examples),
+    )
+
+
+def _documents(examples: Iterable[Example], shard: str | None, key: Key | None) -> tuple[Digests, frozenset[str]]:
+    """(the digest of each document in the order in which they are met, what they are); see `Readings.hidden`. shard (str | None): None takes its number."""
     numbers = DocumentNumbers()
     digests: list[int] = []
     for example in examples:
         document = document_of(example)
         number = numbers.number(document)
         if number == len(digests):
-            digests.append(document_digest(document, example.reference) if named else number)
-    return np.array(digests, dtype=np.uint64), numbers.units
+            digests.append(number if key is None else document_digest(document, example.reference))
+    salt = (shard or "") if key is None else key.of_documents
+    return keyed(np.array(digests, dtype=np.uint64), salt), numbers.units
 
 
 def _flags(
@@ -92,22 +135,29 @@ def _flags(
     return FlagCounts.of(caught, list(cutoffs.values), digests)
 
 
-def about_pipe(pipe: Calibrator, events: Sequence[EventPipe]) -> dict[str, Any]:
-    """What is to be known of a fitted pipe, of the form `judged.ABOUT`."""
-    assert pipe.groups is not None
-    annotation, scorer, cutoffs = get_annotation(pipe.fit_info.layer), scorer_like(pipe.scorer), pipe.spans.cutoffs
-    recall = pipe.tokens.recall_cutoffs
+def _about(pipe: Calibrator, annotation: Annotation, event: str, groups: Groups, span_groups: Groups | None) -> dict[str, Any]:
+    """What is to be known of any pipe, fitted or not."""
+    scorer = scorer_like(pipe.scorer)
     return {
         "name": pipe.name,
         "attr": pipe.attr,
-        "layer": plain_name(pipe.fit_info.layer),
+        "layer": plain_name(annotation.name),
         "accuracy_is": annotation.accuracy_name,
-        "event": pipe.fit_info.span_event,
+        "event": event,
         "called": list(annotation.span_words),
-        "groups": pipe.groups.state(),
-        "span_groups": None if pipe.spans.groups is None else pipe.spans.groups.state(),
+        "groups": groups.state(),
+        "span_groups": None if span_groups is None else span_groups.state(),
         "bins": scorer.n_bins,
         "n_groups": scorer.n_groups,
+    }
+
+
+def about_pipe(pipe: Calibrator, events: Sequence[EventPipe]) -> dict[str, Any]:
+    """What is to be known of a fitted pipe, of the form `judged.ABOUT`."""
+    assert pipe.groups is not None
+    cutoffs, recall = pipe.spans.cutoffs, pipe.tokens.recall_cutoffs
+    return {
+        **_about(pipe, get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event, pipe.groups, pipe.spans.groups),
         "precision": None if cutoffs is None else cutoffs.precision,
         "weights_changed": pipe.lookup.weights_changed(),
         "recall": None if recall is None else recall.to_dict(),
@@ -122,6 +172,7 @@ def _identity(
     span_labels: tuple[str, ...],
     about: dict[str, Any],
     reading: str,
+    key: str,
 ) -> Identity:
     """That of the pipe's statistics of a fit, with what a judgement is of: the fitted labels and maps, and no sample."""
     found = pipe.lookup.find()
@@ -136,14 +187,16 @@ def _identity(
         event=pipe.fit_info.span_event,
         features=(),
         fit=learned.hexdigest(),
+        key=key,
     )
 
 
 def check_pipe(pipe: Calibrator, events: Sequence[EventPipe], statistics: JudgedStatistics) -> None:
     """RAISES C425: the statistics are those of another pipe, or of other event pipes behind it."""
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
-    own = _identity(pipe, events, labels, span_labels, about_pipe(pipe, events), statistics.identity.reading)
-    statistics.identity.check_same(own, statistics.name, "the pipeline")
+    identity = statistics.identity
+    own = _identity(pipe, events, labels, span_labels, about_pipe(pipe, events), identity.reading, identity.key)
+    identity.check_same(own, statistics.name, "the pipeline")
 
 
 def _accepted(spans: ScoredSpans) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from .component import Calibrator
+
+
+# Names of the packages that `spacy download` finds.
+_OF_SPACY = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
 
 
 def reason(error: BaseException) -> str:
@@ -54,11 +60,18 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         raise
     except OSError as error:
         why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
-        if Path(model).is_file():
+        if os.path.isfile(model):
             why = "it is a file; what fit-scores wrote goes with apply-scores, evaluate, report and rank, what collect wrote with --from"
-        raise calib_error("C050", model=model, why=why + "; install it, or give the path of a pipeline.") from None
+        download = f" (`python -m spacy download {model}`)" if _OF_SPACY.fullmatch(model) else ""
+        raise calib_error("C050", model=model, why=f"{why}; install it{download}, or give the path of a pipeline.") from None
     except Exception as error:
-        raise calib_error("C050", model=model, why=reason(error)) from None
+        unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
+        why = (
+            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give the file (--code)."
+            if unknown
+            else reason(error)
+        )
+        raise calib_error("C050", model=model, why=why) from None
 
 
 # spaCy's recognizers and parser, and ours with the same settings and weights.

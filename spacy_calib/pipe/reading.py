@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import Calibrated, CalibratedEntries, TokenCalibration
 from ..doc.annotations import Annotation, Hashes, columns_of, label_hashes
+from ..doc.likeliest import Likeliest
 from ..doc.write import CalibratedBatch, CalibratedSpans, CarriedLabels
 from ..pairs.marginals import Scores
 from ..sources.base import Source
@@ -23,12 +24,12 @@ from ..types import Ints, Marginals, Spans
 class Reading:
     """What predict found: the Docs that could be read, by their place in the batch, and their scores; batch is None where none could.
 
-    given (dict): Number of a Doc among them -> the labels that it gets, since it has none (sources with `sets_labels`).
+    likeliest (Likeliest | None): What those of them get that carry no label (sources with `sets_labels`).
     """
 
     places: list[int] = field(default_factory=list)
     batch: CalibratedBatch | None = None
-    given: dict[int, list[str]] = field(default_factory=dict)
+    likeliest: Likeliest | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,10 @@ def carried_below_threshold(
 
 
 def calibrated_spans(
-    calibration: SpanCalibration, source: Source, spans: Spans, labels: tuple[str, ...], event: str, view: Any
+    calibration: SpanCalibration, source: Source, spans: Spans, labels: tuple[str, ...], event: str, layer: str, view: Any
 ) -> CalibratedSpans:
-    """The spans that a source found, with the probability that each is right. event (str): When it is. view (Any): See Calibrated."""
+    """The spans that a source found, with the probability that each is right. event (str): When it is. layer (str): See CalibratedSpans. view (Any):
+    See Calibrated.
+    """
     raw = np.where(spans.chosen, source.raw_span_scores(spans), spans.own)
-    return CalibratedSpans(spans, labels, raw, *calibration.calibrate(spans, raw, labels, view), event)
+    return CalibratedSpans(spans, labels, raw, *calibration.calibrate(spans, raw, labels, view), event, layer)

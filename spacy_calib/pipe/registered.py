@@ -5,60 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from ..calibration import registered
 from ..calibration.auto import Selector
 from ..calibration.recalibrators import Recalibrator
+from ..calibration.registered import OURS, REGISTRIES, by_short, needs_nothing
 from ..calibration.scaling import Scaling
 from ..context.features import Feature, FromDocs
 from ..context.tokens import TokenContext
 from ..errors import calib_error
-from ..registry import needs_nothing, prototypes, registry
 
-# What the registered names of this package begin with.
-_OURS = "spacy-calib."
 Prototype = TypeVar("Prototype", Recalibrator, Scaling)
-
-
-def recalibrators() -> dict[str, Recalibrator]:
-    """Short name -> prototype, those with the fewest free numbers first; `prototype.registered` is its full name.
-
-    RAISES C185: two of them have one short name.
-    """
-    found = _by_short("calib_recalibrators")
-    return dict(sorted(found.items(), key=lambda named: (named[1].n_parameters, named[0])))
-
-
-def scalings() -> dict[str, Scaling]:
-    """Short name -> prototype, those with the fewest numbers first. RAISES C185: two of them have one short name."""
-    return _scalings()
-
-
-def _scalings() -> dict[str, Scaling]:
-    return dict(sorted(_by_short("calib_scalings").items(), key=lambda named: named[1].growth))
 
 
 def metrics() -> dict[str, Any]:
     """Short name -> metric. RAISES C185: two of them have one short name."""
-    return _by_short("calib_metrics")
-
-
-def _by_short(registry: str) -> dict[str, Any]:
-    """What has no short name of its own is called by its registered one. RAISES C185: two of them have one short name."""
-    found: dict[str, Any] = {}
-    owner: dict[str, str] = {}
-    # Those of this package in front: what is registered elsewhere adds rows behind.
-    made_by = sorted(prototypes(registry).items(), key=lambda named: not named[0].startswith(_OURS))
-    for name, made in made_by:
-        # A function that presets what another one makes too has no claim to the short name of the class.
-        short = (_own_short(made) if getattr(made, "registered", name) == name else "") or name
-        if short in found:
-            raise calib_error("C185", short=short, registry=registry, first=owner[short], second=name)
-        found[short], owner[short] = made, name
-    return found
-
-
-def _own_short(made: object) -> str:
-    """The short name that the object or its class gives itself; "" for one that was inherited, which is another's."""
-    return {**vars(type(made)), **getattr(made, "__dict__", {})}.get("short", "")
+    return by_short("calib_metrics")
 
 
 def make_selector(
@@ -73,8 +34,8 @@ def make_selector(
     methods, scalings (list[str] | None): Short names; None tries every registered one whose class says `tried_by_auto`.
     RAISES C001: a setting out of range. C185: two registered things have one short name.
     """
-    maps: dict[str, Recalibrator] = _named("methods", methods, recalibrators())
-    before: dict[str, Scaling] = _named("scalings", scalings, _scalings())
+    maps: dict[str, Recalibrator] = _named("methods", methods, registered.recalibrators())
+    before: dict[str, Scaling] = _named("scalings", scalings, registered.scalings())
     return Selector(maps, before, n_folds, n_groups, one_vs_rest)
 
 
@@ -85,27 +46,28 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
     RAISES C001: a setting out of range. C185: two features have one short name. C201: a feature that is not registered. C205: a registered
         function that makes none.
     """
-    ours = [name for name, made in _features().items() if made.registered.startswith(_OURS)]
+    ours = [name for name, made in _features().items() if made.registered.startswith(OURS)]
     names = [one for name in (["*"] if features is None else features) for one in (ours if name == "*" else [name])]
     return TokenContext([_feature(name) for name in dict.fromkeys(names)], when, shrinkage)
 
 
 def _features() -> dict[str, Any]:
-    return {name: made for name, made in _by_short("calib_features").items() if isinstance(made, Feature)}
+    return {name: made for name, made in by_short("calib_features").items() if isinstance(made, Feature)}
 
 
 def _feature(name: str) -> Feature:
     """The feature of a short or a registered name."""
-    known = _features()
-    found = known.get(name) or next((made for made in known.values() if made.registered == name), None)
-    if found is not None:
-        return found
-    functions = registry.calib_features
+    functions = REGISTRIES["calib_features"]
     if name not in functions:
+        known = _features()
+        if name in known:
+            return known[name]
         others = set(functions.get_all()) - {made.registered for made in known.values()}
         raise calib_error("C201", given=name, known=", ".join([*known, *sorted(others)]))
     function = functions.get(name)
     made = function() if needs_nothing(function) else function  # a registered function may be the feature, or make it
+    if isinstance(made, Feature):
+        return made
     if not callable(made):
         raise calib_error("C205", name=name, given=type(made).__name__)
     return FromDocs(name, made)

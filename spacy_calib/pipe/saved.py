@@ -1,57 +1,74 @@
-"""The saved form of a fitted pipe: see `calibration.saved`; its parts are found in the registries."""
+"""The one way in which pipes read what they saved: see `calibration.saved`; parts are found in the registries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 
+from ..calibration.registered import REGISTRIES, registered_maker
 from ..calibration.saved import LaterVersion, NotInstalled, Unreadable, make_part, pack, unpack
-from ..errors import CalibError, calib_error
-from ..registry import registry
+from ..errors import CalibError, brief, calib_error
 from ..schema import Misfit
-from .state import PipeState
 
-FORMAT = "spacy-calib"
-FORMAT_VERSION = 1
+_Made = TypeVar("_Made")
 
 
-def dump(state: dict[str, Any]) -> bytes:
+class Kept(NamedTuple):
+    """A kind of saved state. format (str), version (int): What it is known by, see `pack`. unreadable (str), later (str): Codes of what is said where it
+    cannot be read, or is of a later version."""
+
+    format: str
+    version: int
+    unreadable: str
+    later: str
+
+
+FITTED = Kept("spacy-calib", 1, "C010", "C011")
+
+
+def dump(state: dict[str, Any], kept: Kept = FITTED) -> bytes:
     """Plain data and numpy arrays as bytes."""
-    return pack(state, FORMAT, FORMAT_VERSION)
+    return pack(state, kept.format, kept.version)
 
 
-def read(data: bytes, *, name: str, path: str, normalize: bool | str) -> PipeState:
-    """What a pipe learned, from the bytes that `dump` wrote of it; all of it is checked before anything is made.
+def read(data: bytes, make: Callable[[Any], _Made], *, name: str, path: str, kept: Kept = FITTED) -> _Made:
+    """What a pipe learned, from the bytes that `dump` wrote of it.
 
-    name, path: As for `load`. normalize (bool | str): The setting of the pipe.
-    RAISES C010, C011: see `load`; or the state is not of the form declared (`state.STATE`). C012: a part is not installed.
+    make (Callable): Checks the whole state and builds what is made of it; the pipe takes that over only after it is there.
+    name, path: As for `refused_whole`. RAISES: As there.
     """
-    state = load(data, name=name, path=path)
-    try:
-        return PipeState.from_dict(state, normalize, lambda one: load_part(one, name=name))
-    except CalibError as error:
-        if error.code == "C012":
-            raise
-        why = error.message
-    except Misfit as error:
-        why = str(error)
-    except Exception as error:  # whatever the class of a part from elsewhere says of what it learned
-        why = f"a part cannot be made of what it learned: {error!r}"
-    raise calib_error("C010", name=name, path=path, why=why)
+    with refused_whole(name, path, kept):
+        return make(unpack(data, kept.format, kept.version))
 
 
 def load(data: bytes, *, name: str, path: str) -> Any:
-    """The state that `dump` wrote.
+    """The state that `dump` wrote, as it is. name, path: As for `refused_whole`. RAISES C010, C011: As there."""
+    return read(data, lambda state: state, name=name, path=path)
 
-    name (str): The pipe, for the message. path (str): Where the bytes come from, likewise.
-    RAISES C010: not such bytes, truncated or changed. C011: of a later format.
+
+@contextmanager
+def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
+    """Say of any fault in here that the saved state cannot be read.
+
+    name (str): The pipe, for the message. path (str): Where the state comes from, likewise.
+    RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.later`): of a later format. C012: a part
+        is not installed.
     """
     try:
-        return unpack(data, FORMAT, FORMAT_VERSION)
-    except Unreadable as error:
-        raise calib_error("C010", name=name, path=path, why=error) from None
+        yield
+        return
     except LaterVersion as error:
-        raise calib_error("C011", name=name, given=error.given, wanted=FORMAT_VERSION) from None
+        raise calib_error(kept.later, name=name, given=error.given, wanted=kept.version) from None
+    except CalibError as error:
+        if error.code in ("C012", "C500"):
+            raise
+        why = error.message
+    except (Unreadable, Misfit) as error:
+        why = str(error)
+    except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
+        why = f"{type(error).__name__}: {brief(error, 160)}"
+    raise calib_error(kept.unreadable, name=name, path=path, why=why)
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
@@ -60,17 +77,15 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
     RAISES C012: nothing of that name is registered. Misfit: what is registered does not take these settings, or what it learned.
     """
     try:
-        return make_part(state, registered_maker)
+        return make_part(state, _maker)
     except NotInstalled as error:
         raise calib_error("C012", name=name, given=error.given) from None
 
 
-def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """The registered function of this name; None where there is none. kind (str): As in a config: "@calib_scalings"."""
-    held = getattr(registry, kind.removeprefix("@"))
-    if name not in held:
-        return None
-    return _with_features(held.get(name)) if kind == "@calib_contexts" else held.get(name)
+def _maker(kind: str, name: str) -> Callable[..., Any] | None:
+    """See `calibration.registered`; that of a context looks for its features first."""
+    found = registered_maker(kind, name)
+    return _with_features(found) if found is not None and kind == "@calib_contexts" else found
 
 
 def _with_features(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,7 +93,7 @@ def _with_features(make: Callable[..., Any]) -> Callable[..., Any]:
 
     def checked(**settings: Any) -> Any:
         for feature in settings.get("features", ()):
-            if feature not in registry.calib_features:
+            if feature not in REGISTRIES["calib_features"]:
                 raise NotInstalled(feature)
         return make(**settings)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from spacy.training import Example
 
@@ -30,13 +30,15 @@ def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Exam
     return held
 
 
-def settle(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Example]:
-    """Let the source choose the settings that were left to the fit, and the config say them; the examples again."""
+def settle(
+    pipe: Calibrator, examples: Iterable[Example], progress: Callable[[Iterable[Any], str], Iterable[Any]]
+) -> Iterable[Example]:
+    """Let the source choose the settings that were left to the fit, and the config say them; the examples again. progress: See FitArguments."""
     source = with_map(pipe.source, None)
     if not source.unsettled:
         return examples
     held = list(examples)
     component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)[1]
-    for setting, value in source.settle(component, held).items():
+    for setting, value in source.settle(component, held, lambda steps: progress(steps, "Choosing settings")).items():
         pipe.lookup.home.restore_setting("source", setting, value)
-    return held
+    return progress(held, "Reading scores")

@@ -66,6 +66,13 @@ def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
     return "sure" if one_way > 0 else "modest"
 
 
+def leaning_in_words(excess: float, off: float) -> str:
+    """Whether scores are too high or too low. excess (float): Their mean less the share that is right. off (float): How far off they are on average."""
+    if abs(excess) < ONE_WAY * off:
+        return "some too high and some too low"
+    return f"mostly too {'high' if excess > 0 else 'low'}"
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a status is decided by.

@@ -5,7 +5,6 @@ Each way gives every label of every token a number in [0, 1]; that of the predic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ import numpy as np
 from ..pairs.mixing import STEP, splitmix64
 from ..sources.base import to_numpy
 from ..types import Floats, Ints
-from .inference.best import best_through, k_best, viterbi
-from .inference.chains import Chains, Potentials
+from .inference.best import best_through, k_best
+from .inference.chains import Chains
 
 
 def shares_of(labellings: Any, weights: Any, n_labels: int) -> Floats:
@@ -61,16 +60,6 @@ def gaps(chains: Chains) -> list[Floats]:
     found = rest * (1 - own)[:, None]
     found[rows, best] = own
     return chains.unpacked(found)
-
-
-def draw_shares(scores_of_draws: Sequence[tuple[Sequence[Any], Potentials]], n_labels: int) -> list[Floats]:
-    """The share of draws of the weights whose best labelling agrees.
-
-    scores_of_draws: For each draw the scores of each sequence and the potentials.
-    """
-    answers = [viterbi(Chains.of(scores, potentials)) for scores, potentials in scores_of_draws]
-    every = [np.stack(of_sequence) for of_sequence in zip(*answers, strict=True)]
-    return [shares_of(labellings, np.ones(len(labellings)), n_labels) for labellings in every]
 
 
 def normals(codes: Ints, draw: int, seed: int) -> Floats:

@@ -17,10 +17,8 @@ from ..pairs.marginals import DenseScores, Scores
 from ..sources.base import Source
 from ..sources.softmax import SoftmaxSource
 from ..types import OUTSIDE, Floats, Spans
-from .confidence import draw_shares, gaps, k_best_shares
-from .draws import Draws, draws_of_head, draws_of_learner, has_head
-from .inference.best import viterbi
-from .inference.chains import Chains
+from .confidence import gaps, k_best_shares
+from .draws import Draws, Progress, draws_of_head, draws_of_learner, has_head
 from .labeller import ChainLabeller
 from .online.component import OnlineLabeller
 from .source import ChainSource, scores_of
@@ -116,8 +114,8 @@ class ConfidenceSource(Source):
     def unsettled(self) -> bool:  # type: ignore[override]
         return self.way in DRAWN and self.scale is None
 
-    def settle(self, pipe: Any, examples: Sequence[Example]) -> dict[str, Any]:
-        self.scale = choose_scale(self, pipe, examples)
+    def settle(self, pipe: Any, examples: Sequence[Example], progress: Progress = iter) -> dict[str, Any]:
+        self.scale = choose_scale(self, pipe, examples, progress=progress)
         return {"scale": self.scale}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
@@ -132,7 +130,7 @@ class ConfidenceSource(Source):
     def confidences(self, pipe: Any, docs: Sequence[Doc]) -> list[Floats]:
         """The number of each label at each token, chain after chain, shape (length, K)."""
         if self.way in DRAWN:
-            return draw_shares(list(self.draws(pipe, docs).made(self.k, self.scale or _UNCHOSEN)), len(pipe.labels))
+            return self.draws(pipe, docs).shares(self.k, self.scale or _UNCHOSEN)
         chains, _ = pipe.chains(docs)
         return gaps(chains) if self.way == "delta" else k_best_shares(chains, self.k, weighted=self.way == "wkbv")
 
@@ -151,11 +149,17 @@ def _labels_tokens(pipe: Any) -> bool:
     return isinstance(pipe, ChainLabeller) or (SoftmaxSource().supports(pipe) and not isinstance(pipe, EditTreeLemmatizer))
 
 
-def choose_scale(source: ConfidenceSource, pipe: Any, examples: Sequence[Example], scales: Sequence[float] = SCALES) -> float:
+def choose_scale(
+    source: ConfidenceSource,
+    pipe: Any,
+    examples: Sequence[Example],
+    scales: Sequence[float] = SCALES,
+    progress: Progress = iter,
+) -> float:
     """The scale whose confidences find wrong labels best, by average precision, as the paper chooses it.
 
     examples (Sequence[Example]): Their predicted Docs hold what the component reads; it is asked for its labels itself. Of many, some
-        spread over all are looked at. RETURNS (float): A middle scale where all labels are right, or all are wrong.
+        spread over all are looked at. progress (Progress): Wraps the numbers of the draws. RETURNS (float): A middle scale where all labels are right, or all are wrong.
     """
     from sklearn.metrics import average_precision_score
 
@@ -171,11 +175,9 @@ def choose_scale(source: ConfidenceSource, pipe: Any, examples: Sequence[Example
     wrong = label_hashes(names)[own[judged]] != gold[judged]
     if not wrong.any() or wrong.all():
         return _UNCHOSEN
-    draws, agree = source.draws(pipe, docs), np.zeros((len(scales), len(own)))
-    for number in range(source.k):
-        move = draws.move(number)
-        for i, scale in enumerate(scales):
-            agree[i] += np.concatenate(viterbi(Chains.of(*draws.at(move, scale)))) == own
+    agree = np.zeros((len(scales), len(own)))
+    for labels in source.draws(pipe, docs).labels(source.k, scales, progress):
+        agree += labels == own
     return scales[int(np.argmax([average_precision_score(wrong, -one[judged]) for one in agree]))]
 
 

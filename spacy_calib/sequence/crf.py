@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,24 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, set_dropout_rate
 
-from ..errors import calib_error
-from ..schema import Misfit, lengths, number, record, text
-from ..sources.base import to_numpy
+from ..pipe.saved import refused_whole
+from ..schema import Misfit, number, text
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
-from .layers import add_gradient, potentials_of
+from .layers import add_gradient, fault_of_weights, potentials_of
 from .losses import Question, get_loss
-from .saved import CHAIN, unreadable_as_such
+from .saved import LABELLER, chain_settings, check_settings, taken
 from .targets import get_target
 
-_CFG = record({**CHAIN, "loss": text, "label_smoothing": number(0.0, 1.0), "neg_prefix": text})
+
+def _smoothing(value: Any, where: str) -> float:
+    held: float = number(0.0, 1.0)(value, where)
+    if held == 1:
+        raise Misfit(where, "at least 0 and less than 1")
+    return held
+
+
+_CFG = chain_settings({"loss": taken(get_loss), "label_smoothing": _smoothing, "neg_prefix": text})
 
 
 class ConditionalRandomField(ChainLabeller, TrainablePipe):
@@ -50,15 +58,14 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         neg_prefix: str = "!",
         overwrite: bool = False,
     ):
-        get_loss(loss)
-        get_target(target)
-        if not 0 <= label_smoothing < 1:
-            raise calib_error("C001", name="label_smoothing", wanted="at least 0 and less than 1", given=label_smoothing)
+        self.cfg = check_settings(
+            _CFG,
+            {
+                "labels": [], "target": target, "loss": loss, "by_sentence": by_sentence, "label_smoothing": label_smoothing,
+                "neg_prefix": neg_prefix, "overwrite": overwrite, "constraints": constraints,
+            },
+        )  # fmt: skip
         self.vocab, self.model, self.name = vocab, model, name
-        self.cfg = {
-            "labels": [], "target": target, "loss": loss, "by_sentence": by_sentence, "label_smoothing": label_smoothing,
-            "neg_prefix": neg_prefix, "overwrite": overwrite, "constraints": constraints and [list(pair) for pair in constraints],
-        }  # fmt: skip
 
     def weights(self) -> Potentials:
         return potentials_of(self.model)
@@ -142,28 +149,22 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
         """RAISES C335: the bytes are not those of such a component."""
-        with unreadable_as_such(self.name, "the bytes given"):
-            super().from_bytes(bytes_data, exclude=exclude)
-            self._check_loaded(exclude)
-        return self
+        return self._load(TrainablePipe.from_bytes, bytes_data, "the bytes given", set(exclude))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
         """RAISES C335: the folder is not that of such a component."""
-        with unreadable_as_such(self.name, str(path)):
-            super().from_disk(path, exclude=exclude)
-            self._check_loaded(exclude)
-        return self
+        return self._load(TrainablePipe.from_disk, path, str(path), set(exclude))
 
-    def _check_loaded(self, exclude: Iterable[str]) -> None:
-        """RAISES Misfit: labels and weights do not go together."""
-        held, n = _CFG(self.cfg, "cfg"), len(self.labels)
-        layer, head = self.model.get_ref("potentials"), self.model.get_ref("output_layer")
-        if {"cfg", "model"} & set(exclude) or not layer.has_param("transitions"):
-            return
-        arrays = {name: to_numpy(layer.get_param(name)) for name in layer.param_names}
-        arrays |= {name: to_numpy(head.get_param(name)) for name in head.param_names if head.has_param(name)}
-        shapes = {"transitions": (n, n), "starts": (n,), "ends": (n,), "b": (n,)}
-        wrong = lengths({name: shape for name, shape in shapes.items() if name in arrays}, arrays)
-        wrong = wrong or next((f"'{name}' holds NaN" for name, array in arrays.items() if not np.isfinite(array).all()), "")
-        if wrong:
-            raise Misfit("model", f"what these {len(held['labels'])} labels want: {wrong}")
+    def _load(self, read: Callable[..., Any], source: Any, path: str, exclude: set[str]) -> "ConditionalRandomField":
+        """Let a twin read first: what it can take, this one can, and what it cannot leaves this one as it is. read (Callable): Of spaCy."""
+        with refused_whole(self.name, path, LABELLER):
+            twin = type(self).__new__(type(self))
+            twin.vocab, twin.model, twin.cfg = Vocab(), self.model.copy(), deepcopy(self.cfg)
+            read(twin, source, exclude=exclude)
+            held = _CFG(twin.cfg, "cfg")
+            wrong = "" if {"cfg", "model"} & exclude else fault_of_weights(twin.model, len(held["labels"]), self.vocab)
+            if wrong:
+                raise Misfit("model", f"what these {len(held['labels'])} labels want: {wrong}")
+            read(self, source, exclude={*exclude, "cfg"})
+            self.cfg.update(held)
+        return self

@@ -6,7 +6,9 @@ draw is made once for all scales s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,36 +16,53 @@ import numpy as np
 from spacy.tokens import Doc
 from thinc.api import Model
 
-from ..types import Floats
+from ..types import Floats, Ints
 from .confidence import normals
 from .features.index import Sparse
-from .inference.chains import Potentials
+from .inference.best import best_labels
+from .inference.chains import Chains, Potentials
 from .online.learner import OnlineLearner
 
-# The scores of some sequences, shape (length, K) each, and the potentials.
-Draw = tuple[list[Floats], Potentials]
+# Draws that are made at the same time, at most: each holds the scores of all tokens, at every scale that is asked for.
+_THREADS = 4
+# What goes through the numbers of the draws, and may show how far it is.
+Progress = Callable[[Iterable[int]], Iterable[int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
     """The scores of some sequences, and how far each draw of the weights moves them.
 
-    learned (Draw): By the weights that were learned. move (Callable): Number of a draw -> by how much it scores otherwise at scale 1.
+    learned (Chains): By the weights that were learned. move (Callable): Number of a draw -> by how much it scores otherwise at scale 1, of the same sequences.
     """
 
-    learned: Draw
-    move: Callable[[int], Draw]
+    learned: Chains
+    move: Callable[[int], Chains]
 
-    def at(self, move: Draw, scale: float) -> Draw:
-        """The scores of a draw. move (Draw): What `move` gave. scale (float): s."""
-        by = np.sqrt(scale)
-        scores = [one + by * other for one, other in zip(self.learned[0], move[0], strict=True)]
-        own = move[1]
-        return scores, self.learned[1].only(Potentials(by * own.transitions, by * own.starts, by * own.ends))
+    def at(self, number: int, scales: Sequence[float]) -> tuple[Floats, Floats]:
+        """Scores and transitions of a draw at each scale s, packed, shapes (S, N, K) and (S, K, K)."""
+        move, by = self.move(number), np.sqrt(scales)[:, None, None]
+        return self.learned.scores + by * move.scores, self.learned.transitions + by * move.transitions
 
-    def made(self, k: int, scale: float) -> Iterator[Draw]:
-        """The first k draws at a scale."""
-        return (self.at(self.move(number), scale) for number in range(k))
+    def labels(self, k: int, scales: Sequence[float], progress: Progress = iter) -> Iterator[Ints]:
+        """The best labels by each of the first k draws, at each scale: shape (S, N), sequence after sequence. RAISES C323: none is allowed."""
+        packing = self.learned.packing
+
+        def found(number: int) -> Ints:
+            of_scales: Ints = best_labels(*self.at(number, scales), packing)
+            return of_scales[:, packing.packed]
+
+        with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+            yield from (own for _, own in zip(progress(range(k)), pool.map(found, range(k)), strict=True))
+
+    def shares(self, k: int, scale: float) -> list[Floats]:
+        """The share of the first k draws whose best labelling gives each token each label, shape (length, K) for each sequence."""
+        n, width = self.learned.scores.shape
+        counts = np.zeros((n, width))
+        for labels in self.labels(k, [scale]) if n else ():
+            counts[np.arange(n), labels[0]] += 1
+        lengths = self.learned.packing.lengths
+        return np.split(counts / k, np.cumsum(lengths)[:-1]) if n else []
 
 
 def draws_of_learner(
@@ -68,23 +87,13 @@ def draws_of_learner(
         variance[seen] = learner.sigma.reshape(-1, width)[rows[seen]]
     spread = np.sqrt(variance)
 
-    def scored(weights: Floats) -> Draw:
+    def scored(weights: Floats, only: Potentials | None = None) -> Chains:
         table, none = weights[: len(used)], np.zeros(width)
         scores = [np.add.reduceat(table[one.rows], one.starts[:-1], axis=0) for one in local]
-        return scores, Potentials(weights[len(used) :], none, none)
+        potentials = Potentials(weights[len(used) :], none, none)
+        return Chains.of(scores, potentials if only is None else potentials.only(only))
 
-    scores, potentials = scored(mean)
-    return Draws(
-        (scores, potentials if allowed is None else potentials.only(allowed)),
-        lambda number: scored(spread * normals(wanted, number, seed).reshape(-1, width)),
-    )
-
-
-def learner_draws(
-    learner: OnlineLearner, sequences: Sequence[Sparse], k: int, scale: float, learned: bool, seed: int
-) -> Iterator[Draw]:
-    """For each of k draws the scores of each sequence, and the potentials. scale (float): s. Others: see `draws_of_learner`."""
-    return draws_of_learner(learner, sequences, learned, seed).made(k, scale)
+    return Draws(scored(mean, allowed), lambda number: scored(spread * normals(wanted, number, seed).reshape(-1, width)))
 
 
 def has_head(pipe: Any) -> bool:
@@ -109,16 +118,15 @@ def draws_of_head(
     weights, bias = (ops.to_numpy(head.get_param(name)).astype(np.float64) for name in ("W", "b"))
     n = len(bias)
 
-    def move(number: int) -> Draw:
+    def move(number: int) -> Chains:
         moves = normals(np.arange(weights.size + n * (n + 2)), number, seed)
         of_weights, of_pairs, of_ends = np.split(moves, [weights.size, weights.size + n * n])
         scores = [one @ of_weights.reshape(weights.shape).T for one in parts]
-        if potentials is None:
-            return scores, Potentials.none(n)
-        return scores, Potentials(of_pairs.reshape(n, n), of_ends[:n], of_ends[n:])
+        none = potentials is None
+        return Chains.of(scores, Potentials.none(n) if none else Potentials(of_pairs.reshape(n, n), of_ends[:n], of_ends[n:]))
 
     held = Potentials.none(n) if potentials is None else _on_host(ops, potentials)
-    return Draws(([one @ weights.T + bias for one in parts], held), move)
+    return Draws(Chains.of([one @ weights.T + bias for one in parts], held), move)
 
 
 def _on_host(ops: Any, potentials: Potentials) -> Potentials:

@@ -13,26 +13,28 @@ from spacy.vocab import Vocab
 
 from ..errors import calib_error
 from ..pipe.annotating import AnnotatingPipe
-from ..schema import floats, lengths, listed, number, record, text, whole
+from ..schema import above_zero, floats, lengths, listed, record, text, whole
 from . import saved
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
-from .targets import get_target
 
 _ARRAYS = ("of_word", "follow", "first", "last")
 
 
 def _sizes(held: dict[str, Any]) -> str:
     n, n_words = len(held["cfg"]["labels"]), len(held["words"])
+    if len(set(held["words"])) < n_words:
+        return "each word stands in 'words' once"
     if not held["of_word"].size:  # nothing was learned yet
-        return "" if n_words == 0 else "there are words, and no counts of them"
+        return lengths({"of_word": (0, 0), "follow": (0, 0), "first": 0, "last": 0, "words": 0}, held)
     return lengths({"of_word": (n, n_words + 1), "follow": (n, n), "first": n, "last": n}, held)
 
 
+_SETTINGS = saved.chain_settings({"pseudocount": above_zero, "rare": whole()})
 _COUNTS, _TABLE = floats(0.0), floats(0.0, ndim=2)
 _STATE = record(
     {
-        "cfg": record({**saved.CHAIN, "pseudocount": number(0.0), "rare": whole()}),
+        "cfg": _SETTINGS,
         "words": listed(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
     },
     _sizes,
@@ -61,14 +63,14 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
         rare: int = 1,
         overwrite: bool = False,
     ):
-        get_target(target)
-        if not pseudocount > 0:
-            raise calib_error("C001", name="pseudocount", wanted="greater than 0", given=pseudocount)
+        self.cfg = saved.check_settings(
+            _SETTINGS,
+            {
+                "labels": [], "target": target, "by_sentence": by_sentence, "pseudocount": pseudocount, "rare": rare,
+                "overwrite": overwrite, "constraints": constraints,
+            },
+        )  # fmt: skip
         self.vocab, self.name = vocab, name
-        self.cfg = {
-            "labels": [], "target": target, "by_sentence": by_sentence, "pseudocount": pseudocount, "rare": rare,
-            "overwrite": overwrite, "constraints": constraints and [list(pair) for pair in constraints],
-        }  # fmt: skip
         self._follow = np.zeros((0, 0))
         self._first = self._last = np.zeros(0)
         self._words: dict[str, int] = {}

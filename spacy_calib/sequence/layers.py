@@ -4,11 +4,15 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from thinc.api import Linear, Model, chain, with_array, zero_init
 from thinc.types import Floats2d
 
 from ..errors import calib_error
+from ..schema import lengths
+from ..sources.base import to_numpy
 from .inference.chains import Potentials
 
 _PARAMS = ("transitions", "starts", "ends")
@@ -61,6 +65,33 @@ def potentials_of(model: Model[Any, Any]) -> Potentials:
     """The potentials that a chain model holds."""
     layer = model.get_ref("potentials")
     return Potentials(*(layer.attrs["rate"] * layer.get_param(name) for name in _PARAMS))
+
+
+def fault_of_weights(model: Model[Any, Any], n_labels: int, vocab: Vocab) -> str:
+    """Why a chain model that was read from a file cannot score so many labels, "" if it can, or has no weights yet.
+
+    vocab (Vocab): Whose vectors it may look up.
+    """
+    if not model.get_ref("potentials").has_param(_PARAMS[0]):
+        return ""
+    head = model.get_ref("output_layer")
+    arrays = {name: to_numpy(getattr(potentials_of(model), name)) for name in _PARAMS}
+    arrays["scores"] = to_numpy(head.predict(head.ops.alloc2f(2, head.get_dim("nI"))))
+    shapes = {"transitions": (n_labels, n_labels), "starts": (n_labels,), "ends": (n_labels,), "scores": (2, n_labels)}
+    if _is_known(model):
+        made = Vocab()
+        made.vectors = vocab.vectors
+        (arrays["scores of a text"],) = map(to_numpy, model.predict([Doc(made, words=["a", "b"])]))
+        shapes["scores of a text"] = (2, n_labels)
+    # Token vectors that are no numbers are found where the component is asked for scores: it was trained so.
+    own = [name for name in arrays if name != "scores of a text" and not np.isfinite(arrays[name]).all()]
+    return lengths(shapes, arrays) or (f"'{own[0]}' holds NaN" if own else "")
+
+
+def _is_known(model: Model[Any, Any]) -> bool:
+    """Whether a Doc of mere words is enough to try it on: no layer of it listens to another component, or comes from elsewhere."""
+    ours = {"spacy", "thinc", __name__.partition(".")[0]}
+    return all(type(node) is Model and node._func.__module__.partition(".")[0] in ours for node in model.walk())
 
 
 def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:

@@ -1,30 +1,71 @@
-"""The saved form of sequence models: plain data and arrays with a version and a checksum, checked whole before any of it is taken over."""
+"""The saved form of sequence models: what all of them keep of their settings, and whether labels, target and constraints go together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..calibration.saved import LaterVersion, Unreadable, pack, unpack
-from ..errors import CalibError, calib_error
-from ..schema import Form, Misfit, flag, listed, maybe, text
+from ..calibration.saved import Unreadable
+from ..errors import brief, calib_error
+from ..pipe.saved import Kept
+from ..pipe.saved import dump as dump_kept
+from ..pipe.saved import read as read_kept
+from ..schema import Form, Misfit, Optional, flag, listed, maybe, record, text
+from .targets import get_target
 
-FORMAT, FORMAT_VERSION = "spacy-calib-labeller", 1
+LABELLER = Kept("spacy-calib-labeller", 1, "C335", "C336")
+
+
+def taken(by: Callable[[Any], object], form: Form = text) -> Form:
+    """What a function takes without an error. by (Callable): RAISES CalibError: its argument cannot be used."""
+
+    def checked(value: Any, where: str) -> Any:
+        held = form(value, where)
+        by(held)
+        return held
+
+    return checked
+
 
 # What every labeller keeps of its settings.
-CHAIN: dict[str, Form] = {
+_CHAIN: dict[str, Form | Optional] = {
     "labels": listed(text),
-    "target": text,
+    "target": taken(get_target),
     "by_sentence": flag,
     "overwrite": flag,
     "constraints": maybe(listed(listed(text, 2, 2))),
-}  # fmt: skip
+}
+
+
+def _labels_agree(held: dict[str, Any]) -> str:
+    labels = held["labels"]
+    if len(set(labels)) < len(labels):
+        return "each label stands in 'labels' once"
+    if not all(map(get_target(held["target"]).is_label, labels)):
+        return f"'labels' are those of the target '{brief(held['target'])}'"
+    # Before it learned any, constraints may name labels to come.
+    unknown = labels and {one for pair in held["constraints"] or () for one in pair} - set(labels)
+    return "'constraints' name labels" if unknown else ""
+
+
+def chain_settings(more: Mapping[str, Form | Optional]) -> Form:
+    """The form of the settings of a labeller. more (Mapping): Those that only its kind has."""
+    return record({**_CHAIN, **more}, _labels_agree)
+
+
+def check_settings(form: Form, given: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a labeller is built with, of the form in which they are saved. RAISES C001: one is not of its form. C324: see `get_target`."""
+    try:
+        held: dict[str, Any] = form(given, "settings")
+    except Misfit as error:
+        name = error.where.partition(".")[2].partition("[")[0]
+        raise calib_error("C001", name=name, wanted=error.wanted, given=repr(given.get(name))) from None
+    return held
 
 
 def dump(kind: str, state: dict[str, Any]) -> bytes:
     """kind (str): The factory of the labeller. state (dict): Plain data and numpy arrays."""
-    return pack({"kind": kind, "state": state}, FORMAT, FORMAT_VERSION)
+    return dump_kept({"kind": kind, "state": state}, LABELLER)
 
 
 def read(data: bytes, form: Form, *, kind: str, name: str, path: str) -> dict[str, Any]:
@@ -32,26 +73,12 @@ def read(data: bytes, form: Form, *, kind: str, name: str, path: str) -> dict[st
 
     RAISES C335: not such bytes, truncated or changed, of another kind of labeller, or not of that form. C336: of a later format.
     """
-    with unreadable_as_such(name, path):
-        held = unpack(data, FORMAT, FORMAT_VERSION)
+
+    def of_kind(held: Any) -> dict[str, Any]:
         given = held.get("kind") if isinstance(held, dict) else None
         if given != kind:
-            raise Unreadable(f"it was written by a {given}, and this is a {kind}")
-        return form(held.get("state"), "state")
+            raise Unreadable(f"it was written by a {brief(given)}, and this is a {kind}")
+        found: dict[str, Any] = form(held.get("state"), "state")
+        return found
 
-
-@contextmanager
-def unreadable_as_such(name: str, path: str) -> Iterator[None]:
-    """Say of any fault in here that the component cannot be loaded. RAISES C335, C336."""
-    try:
-        yield
-    except CalibError:
-        raise
-    except LaterVersion as error:
-        raise calib_error("C336", name=name, given=error.given, wanted=FORMAT_VERSION) from None
-    except (Unreadable, Misfit) as error:
-        raise calib_error("C335", name=name, path=path, why=error) from None
-    except Exception as error:  # whatever spaCy, thinc or json say of a file that is not whole
-        raise calib_error(
-            "C335", name=name, path=path, why=" ".join(f"{type(error).__name__}: {error}".split())[:200]
-        ) from None
+    return read_kept(data, of_kind, name=name, path=path, kept=LABELLER)

@@ -35,6 +35,10 @@ class Target(ABC):
     def labels(self, example: Example) -> Iterable[str]:
         """The labels that the gold Doc uses."""
 
+    def is_label(self, label: str) -> bool:
+        """Whether tokens can carry it."""
+        return bool(label)
+
     @abstractmethod
     def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
         """Let the tokens carry these labels. overwrite (bool): Also those that carry one already."""
@@ -79,6 +83,9 @@ class Entities(Target):
     def labels(self, example: Example) -> Iterable[str]:
         kinds = {span.label_ for span in example.reference.ents}
         return {"O", *(f"{letter}-{kind}" for kind in kinds for letter in "BILU")} if kinds else ()
+
+    def is_label(self, label: str) -> bool:
+        return label == "O" or (label[:1] in set("BILU") and label[1:2] == "-" and len(label) > 2)
 
     def write(self, doc: Doc, labels: Sequence[str], overwrite: bool) -> None:
         if overwrite or not doc.ents:

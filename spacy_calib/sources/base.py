@@ -134,10 +134,12 @@ class Source(ABC):
         """The label whose frequency puts this one into a group: that of the type for a BILUO tag."""
         return label
 
-    def settle(self, pipe: Any, examples: Sequence[Example]) -> dict[str, Any]:
+    def settle(
+        self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
+    ) -> dict[str, Any]:
         """Choose the settings that were left to the fit (`unsettled`) from its examples, whose predicted Docs hold what `read` reads.
 
-        RETURNS (dict): Setting -> value, which the config of the pipe then says.
+        progress (Callable): Wraps the numbers of the steps, where there are many. RETURNS (dict): Setting -> value, which the config of the pipe then says.
         """
         return {}
 

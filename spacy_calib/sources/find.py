@@ -8,8 +8,8 @@ from typing import Any
 from spacy.language import Language
 from spacy.vocab import Vocab
 
+from ..calibration.registered import prototypes
 from ..errors import CalibError, calib_error
-from ..registry import prototypes
 from .base import Source
 from .home import Home
 

@@ -20,7 +20,6 @@ EXTENSION = "_."
 # A probability that was computed in single precision may pass 1 by this.
 _SINGLE = 1e-6
 # Of what is no score a message shows so many characters.
-_SHOWN = 40
 
 
 class LeftScoresSource(Source):
@@ -67,7 +66,7 @@ class LeftScoresSource(Source):
         RAISES C281 to C283, C286: what is read there. C284: none of the labels with a score is known. C285: nothing has a score.
         """
         readable = [doc for doc, why in zip(docs, self.missing_input(docs), strict=True) if not why]
-        if not readable:
+        if not readable and self.own_labels(pipe):
             return ()  # why, says the fit
         found = sorted(self.scored_labels(pipe, readable))
         known = self.own_labels(pipe) if self._given or _labels_of(pipe) else tuple(found)
@@ -139,5 +138,5 @@ def as_score(value: Any, where: str, what: str) -> float:
         with contextlib.suppress(Exception):  # an array of several numbers is none
             number = value.item()
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not -_SINGLE <= number <= 1 + _SINGLE:
-        raise calib_error("C282", where=where, given=repr(number)[:_SHOWN], what=what)
+        raise calib_error("C282", where=where, given=repr(number), what=what)
     return min(1.0, max(0.0, float(number)))

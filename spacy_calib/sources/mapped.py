@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..doc.annotations import MappedAnnotation
@@ -33,17 +31,17 @@ def biluo_prefixes(n_tokens: int) -> list[str]:
 class MappedScores:
     """The scores of another source with columns merged.
 
-    column (Ints): The new column of each old one, -1 for one that is left out. highest (bool): Whether the highest of merged entries
-        counts, not their sum: scores of spans that do not exclude one another. spans (Spans | None): See Scores.
+    inner (Scores): The other ones. column (Ints): The new column of each old one, -1 for one that is left out. highest (bool): Whether the
+        highest of merged entries counts, not their sum: scores of spans that do not exclude one another. spans (Spans | None): See Scores.
     """
 
-    def __init__(self, scores: Scores, column: Ints, highest: bool, spans: Spans | None):
-        self._scores, self._column, self._highest = scores, column, highest
-        self.n_tokens, self.spans = scores.n_tokens, spans
-        self.hints = hints_of(scores)
+    def __init__(self, inner: Scores, column: Ints, highest: bool, spans: Spans | None):
+        self.inner, self._column, self._highest = inner, column, highest
+        self.n_tokens, self.spans = inner.n_tokens, spans
+        self.hints = hints_of(inner)
 
     def above(self, threshold: float) -> Marginals:
-        every = self._scores.above(min(threshold, _SMALLEST))
+        every = self.inner.above(min(threshold, _SMALLEST))
         columns = self._column[every.tags]
         kept = np.flatnonzero(columns >= 0)
         width = int(self._column.max(initial=-1)) + 1
@@ -60,14 +58,16 @@ class MappedScores:
         for new in np.unique(columns).tolist():
             own = np.flatnonzero(columns == new)
             for old in np.flatnonzero(self._column == new).tolist():
-                found = self._scores.at(rows[own], np.full(len(own), old))
+                found = self.inner.at(rows[own], np.full(len(own), old))
                 with_known = np.fmax(merged[own], found) if self._highest else merged[own] + np.nan_to_num(found)
                 merged[own] = np.where(np.isnan(merged[own]), found, with_known)
         return np.minimum(merged, 1.0)
 
 
-class MappedSource(Source):
-    """What another source reads, by the labels of another scheme. Spans (entities) keep their labels: their counterpart is judged.
+@Source.register
+class MappedSource:
+    """What another source reads, by the labels of another scheme. Spans (entities) keep their labels: their counterpart is judged. All that
+    does not stand here is as the other source has it.
 
     inner (Source): The other source. table (LabelMap): Its label -> the gold's, "" for one without counterpart, which for entities is O.
     RAISES C163: its labels are lemmas or sentence starts (when it is read).
@@ -76,23 +76,11 @@ class MappedSource(Source):
     def __init__(self, inner: Source, table: LabelMap):
         self.inner = inner
         self.table = dict(table)
-        self.alone = inner.alone
-        self.keeps_span_scores = inner.keeps_span_scores
-        self.user_data_key = inner.user_data_key
 
-    @property
-    def component(self) -> str:  # type: ignore[override]
-        return self.inner.component
-
-    @property
-    def distributions(self) -> bool:  # type: ignore[override]
-        return self.inner.distributions
-
-    def supports(self, pipe: Any) -> bool:
-        return self.inner.supports(pipe)
-
-    def kind(self, pipe: Any) -> str:
-        return self.inner.kind(pipe)
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
     def annotation(self, pipe: Any) -> MappedAnnotation:
         annotation = self.inner.annotation(pipe)
@@ -107,15 +95,6 @@ class MappedSource(Source):
         labels, annotation = self.inner.labels(pipe), self.annotation(pipe)
         return merge_labels(labels, [annotation.counterpart(label) for label in labels])
 
-    def is_trained(self, pipe: Any) -> bool:
-        return self.inner.is_trained(pipe)
-
-    def has_finite_weights(self, pipe: Any) -> bool:
-        return self.inner.has_finite_weights(pipe)
-
-    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        return self.inner.missing(pipe, docs)
-
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
         scores = self.inner.read(pipe, docs)
         annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
@@ -125,30 +104,6 @@ class MappedSource(Source):
         if spans is not None and len(spans) and not annotation.overlapping:
             mapped.spans = replace(spans, token_scores=_token_scores(mapped, spans, labels, names, annotation))
         return mapped
-
-    def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        return self.inner.obstacle(nlp, name, pipe)
-
-    def reads_output(self, pipe: Any) -> bool:
-        return self.inner.reads_output(pipe)
-
-    def holds_preset(self, pipe: Any, doc: Doc) -> bool:
-        return self.inner.holds_preset(pipe, doc)
-
-    def frequency_label(self, label: str) -> str:
-        return self.inner.frequency_label(label)
-
-    def span_labels(self, pipe: Any) -> tuple[str, ...]:
-        return self.inner.span_labels(pipe)
-
-    def raw_span_scores(self, spans: Spans) -> Floats:
-        return self.inner.raw_span_scores(spans)
-
-    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        self.inner.write_span_scores(pipe, doc, attr, scores)
-
-    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        return self.inner.count(pipe, docs)
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
@@ -178,7 +133,7 @@ def _token_scores(
 def with_map(source: Source, table: LabelMap | None) -> Source:
     """The source by the labels of this map, in place of another map; by its own labels without one."""
     inner = source.inner if isinstance(source, MappedSource) else source
-    return MappedSource(inner, table) if table else inner
+    return cast(Source, MappedSource(inner, table)) if table else inner
 
 
 def map_of(source: Source) -> dict[str, str] | None:

@@ -130,9 +130,9 @@ class SpanScoresSource(LeftScoresSource):
         spans, values = self.annotation().spans_on(doc), doc.spans[self.spans_key].attrs.get(str(self.score), ())
         if not isinstance(values, (list, tuple)) and hasattr(values, "tolist"):
             values = to_numpy(values).reshape(-1).tolist()
-        n_values = len(values) if isinstance(values, (list, tuple)) else 1
-        if n_values != len(spans):
-            raise calib_error("C283", where=self.where, given=n_values, wanted=len(spans), text=doc.text[:40])
+        values = values if isinstance(values, (list, tuple)) else [values]
+        if len(values) != len(spans):
+            raise calib_error("C283", where=self.where, given=len(values), wanted=len(spans), text=doc.text[:40])
         return list(zip(spans, values, strict=True))
 
     def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
@@ -171,10 +171,10 @@ def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]
     try:
         pairs = [(span, score) for span, score in given]
     except (TypeError, ValueError):
-        raise calib_error("C286", where=where, given=repr(given)[:40]) from None
+        raise calib_error("C286", where=where, given=repr(given)) from None
     for span, _ in pairs:
         if not isinstance(span, Span) or span.doc is not doc or not len(span):
-            raise calib_error("C286", where=where, given=repr(span)[:40])
+            raise calib_error("C286", where=where, given=repr(span))
     return pairs
 
 

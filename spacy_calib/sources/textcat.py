@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from ..errors import calib_error
 from ..pairs.marginals import DenseScores
 from ..types import ROUNDING
 from .output import OutputSource
+
+# Of a value, and of a text, a message shows so many characters.
+_SHOWN = 40
 
 
 class TextcatSource(OutputSource):
@@ -55,13 +59,14 @@ class TextcatSource(OutputSource):
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
         """RAISES C262: values that are no probabilities."""
         units = [doc for doc in docs if len(doc)]
-        table = np.array([[doc.cats[label] for label in pipe.labels] for doc in units], dtype=np.float64)
+        held = [[doc.cats[label] for label in pipe.labels] for doc in units]
+        table = np.array([[value if isinstance(value, Real) else np.nan for value in row] for row in held], dtype=np.float64)
         table = table.reshape(-1, len(pipe.labels))
         bad = ~((table >= -ROUNDING) & (table <= 1 + ROUNDING))  # NaN is bad too
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
-            given = f"{pipe.labels[column]} = {table[row, column]:g}"
-            raise calib_error("C262", component=self.component, given=given, text=units[row].text[:40])
+            given = f"{pipe.labels[column]} = {repr(held[row][column])[:_SHOWN]}"
+            raise calib_error("C262", component=self.component, given=given, text=units[row].text[:_SHOWN])
         return DenseScores(np.clip(table, 0.0, 1.0))
 
 

@@ -19,6 +19,7 @@ from spacy.vocab import Vocab
 
 from ..doc.reading import GoldReader, gold_docs, gold_files
 from ..errors import CalibError, calib_error
+from ..pairs.keyed import Key, hasher
 from ..pairs.label_map import check_map
 from ..pipe.collecting import collect_statistics
 from ..pipe.component import Calibrator
@@ -45,28 +46,33 @@ def collect(
     doc_key: str | None = None,
     bounded: bool = False,
     mergers: int = 16,
+    key: Key | str | Path | None = None,
     code: str | Path | None = None,
     check: bool = True,
 ) -> FitStatistics:
     """What a fit needs of the gold documents of a DataFrame: what `calib collect` writes of files, for `calib fit --from`.
 
-    Each partition is a shard; shards are merged by some workers, and what these have by the driver. The result is the same, bit for bit, for any
-    partitions, and whatever workers are lost and tasks repeated: a shard is called by its content, and one that is there twice counts once.
+    Each partition is a shard; shards are merged by some workers, and what these have by the driver. With one key the result is the same, bit for bit, for
+    any partitions, and whatever workers are lost and tasks repeated: a shard is called by its content, and one that is there twice counts once.
     model (str | Path): Package, or path, there on every worker. gold (str): Column of binary DocBins, of one Doc or many, with gold: what .spacy files hold,
         so that `spark.read.format("binaryFile")` reads them (column `content`); or see `gold_frame`. A null is passed over.
     component (str | None): That is to be calibrated. None takes the pipeline's first calib pipe, fitted or not, else the tagger.
     settings (Mapping | None): Of a new calib pipe, as in a config, such as {"threshold": 0.02}; None takes the pipeline's own for the component.
     labels (Mapping | None): Label of the component -> that of the gold, as --map: {"PERSON": "PER", "DATE": ""}; None takes that of the pipeline's own pipe.
     gold_preproc (bool), doc_key (str | None): As for `calib fit`. bounded (bool): As for `calib collect`. mergers (int): Partitions that merge shards.
+    key (Key | str | Path | None): Of all digests, as for `calib collect`, or the driver's file of it. None draws one for this call and forgets it, so that
+        the fit does not know its texts again, and its context does not look at how often forms were met.
     code (str | Path | None): Python file with registered functions, there on every worker, or the name of a module: imported before the pipeline.
     check (bool): Let a worker load the pipeline before anything else.
     RAISES C452, C453: the column is missing, or not binary. C454: workers do not find the pipeline. C456: there are no documents. C457: no DocBin.
-        C162: labels is no map. C062: the code cannot be imported. Others: see `collect_statistics` and `Model.to_fit`.
+        C162: labels is no map. C480: there is no key. C062: the code cannot be imported. Others: see `collect_statistics` and `Model.to_fit`.
     """
     check_columns(df, [gold])
     check_type(df, gold, BinaryType())
     table = None if labels is None else check_map(labels.items(), labels)
-    task = _Collecting(Model.named(model, code), gold, component, settings, table, GoldReader(gold_preproc, doc_key), bounded)
+    known = Key.draw() if key is None else key if isinstance(key, Key) else Key.read(key)
+    reader = GoldReader(gold_preproc, doc_key)
+    task = _Collecting(Model.named(model, code), gold, component, settings, table, reader, bounded, known)
     if check:
         ask_a_worker(df.sparkSession, task.loaded)
     shards = df.select(gold).mapInArrow(task.batches, _PARTS)
@@ -113,6 +119,7 @@ class _Collecting:
     labels: Mapping[str, str] | None
     reader: GoldReader
     bounded: bool
+    key: Key
 
     def loaded(self) -> tuple[Language, Calibrator]:
         return self.model.to_fit(self.component, self.settings, self.labels)
@@ -129,7 +136,9 @@ class _Collecting:
             yield _part(code=error.code, why=error.message)
             return
         if rows:
-            content = blake2b(b"".join(sorted(rows)), digest_size=16).hexdigest()
+            name = hasher(self.key)
+            name.update(b"".join(sorted(rows)))
+            content = name.hexdigest()
             shard = Shard(f"rows {content}", content, found.n_documents)
             yield _part(shard.name, replace(found, shards=(shard,)).to_bytes())
 
@@ -150,7 +159,7 @@ class _Collecting:
         to_run, kept = itertools.tee(examples())
         with nlp.select_pipes(enable=upstream):
             ready = _with_docs(kept, nlp.pipe(example.predicted for example in to_run))
-            return collect_statistics(calib, without_presets(calib, ready), "", bounded=self.bounded)
+            return collect_statistics(calib, without_presets(calib, ready), "", bounded=self.bounded, key=self.key)
 
     def _docs(self, vocab: Vocab, data: bytes) -> Iterator[Doc]:
         """RAISES C457: it is no DocBin."""

@@ -41,11 +41,11 @@ def check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:
-        raise calib_error("C451", given="there is none on the path, and JAVA_HOME is not set")
+        raise calib_error("C451", why="there is none on the path, and JAVA_HOME is not set")
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, errors="replace").stderr
     except OSError:
-        raise calib_error("C451", given=f"there is none at {java}, where JAVA_HOME points") from None
+        raise calib_error("C451", why=f"there is none at {java}, where JAVA_HOME points") from None
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is None or int(version[1]) < _JAVA:
-        raise calib_error("C451", given=f"{java} is " + (f"Java {version[1]}" if version else "none that works"))
+        raise calib_error("C451", why=f"{java} is " + (f"Java {version[1]}" if version else "none that works"))

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..expect.seen import SeenTexts
+from ..errors import calib_error
+from ..expect.seen import MOST as MOST_TEXTS
+from ..pairs.keyed import Key
 from ..schema import Misfit, choice, digests, listed, record, whole
 from ..types import Ints
 from .cells import PairCells
@@ -38,7 +40,7 @@ class FitStatistics:
     """identity (Identity): Whose they are. shards (tuple[Shard, ...]): What was added up. totals (Totals): Counts of gold.
     pairs (PairCounts | PairCells): The pairs with gold that reach the threshold. gold (Counts): Rows of each gold label, shape (n_labels + 1,), the
         last one of gold labels that the component does not know. documents (Digests): The lowest digests of documents, see `distinct`.
-    seen (SeenTexts): Digests of texts. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the sample has `sample.n_pairs`.
+    texts (Digests): See SeenTexts; none without a key. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the sample has `sample.n_pairs`.
     """
 
     identity: Identity
@@ -47,13 +49,13 @@ class FitStatistics:
     pairs: PairCounts | PairCells
     gold: Counts
     documents: Digests
-    seen: SeenTexts
+    texts: Digests
     sample: Sample
     size: int
 
     @classmethod
-    def of(cls, identity: Identity, readings: Readings, seen: SeenTexts) -> FitStatistics:
-        """Those of documents that were read, of no shard yet and without the totals."""
+    def of(cls, identity: Identity, readings: Readings, texts: Digests) -> FitStatistics:
+        """Those of documents that were read and hidden (see `Readings.hidden`), of no shard yet and without the totals."""
         pairs = readings.pairs(0)
         kept = np.flatnonzero(pairs.scores >= identity.threshold)
         given = pairs.tags[kept], pairs.scores[kept], pairs.hits[kept]
@@ -69,7 +71,7 @@ class FitStatistics:
             table,
             _count_gold(readings.gold, len(identity.labels)),
             lowest([readings.digests]),
-            seen,
+            texts,
             Sample.of(readings, identity.sample),
             int(readings.sizes.sum()),
         )
@@ -90,7 +92,7 @@ class FitStatistics:
             _kind(first.identity).merged([part.pairs for part in parts]),
             np.sum([part.gold for part in parts], axis=0, dtype=np.uint64),
             lowest(part.documents for part in parts),
-            SeenTexts.of(np.concatenate([part.seen.digests for part in parts])),
+            lowest((part.texts for part in parts), MOST_TEXTS),
             Sample.merged([part.sample for part in parts]),
             sum(part.size for part in parts),
         )
@@ -122,6 +124,12 @@ class FitStatistics:
         """RAISES C428: shards are missing, by the names of the others."""
         check_complete(self.shards)
 
+    def check_key(self, key: Key | None) -> None:
+        """RAISES C481: it is not the one that they were collected with."""
+        if key is not None and key.fingerprint != self.identity.key:
+            wanted = self.identity.key or "no key"
+            raise calib_error("C481", name=self.name, given=key.fingerprint, wanted=wanted)
+
     # Files
 
     def to_bytes(self) -> bytes:
@@ -134,7 +142,7 @@ class FitStatistics:
             "pairs_sampled_from": self.size,
         }
         arrays = with_prefix("pairs", self.pairs.arrays()) | with_prefix("sample", self.sample.readings.arrays())
-        return pack(header, {**arrays, "gold": self.gold, "documents": self.documents, "texts": self.seen.digests})
+        return pack(header, {**arrays, "gold": self.gold, "documents": self.documents, "texts": self.texts})
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object = "these bytes") -> FitStatistics:
@@ -157,7 +165,7 @@ class FitStatistics:
             made_of("pairs", arrays, _kind(identity).from_arrays),
             gold,
             digests(column_of(arrays, "documents", "u"), "documents"),
-            SeenTexts(digests(column_of(arrays, "texts", "u"), "texts")),
+            digests(column_of(arrays, "texts", "u"), "texts"),
             Sample(made_of("sample", arrays, Readings.of_arrays), identity.sample),
             held["pairs_sampled_from"],
         )
@@ -175,6 +183,9 @@ class FitStatistics:
         if (documents[1:] < documents[:-1]).any():
             raise Misfit("sample.digests", "an array that never falls")
         self.sample.readings.check_labels(n_labels, len(identity.span_labels))
+        words = self.sample.readings.words
+        if words is not None and (words.seals is None) == bool(identity.key):
+            raise Misfit("sample.words.seals", "there where the header names a key, and only there")
         if max(pairs.total, self.sample.n_pairs) > self.size:
             raise Misfit("header.pairs_sampled_from", "as great as the pairs of the tables and of the sample")
 

@@ -26,6 +26,7 @@ IDENTITY = record(
         "weights": text, "component": text, "kind": text, "layer": text, "labels": listed(text), "span_labels": listed(text),
         "threshold": number(0.0, 1.0), "lowest": number(0.0, 1.0), "event": text, "source": text, "label_map": text,
         "features": listed(text), "cells": whole(), "sample": whole(1), "reading": choice(WHOLE, SENTENCES), "fit": text,
+        "key": text,
     }
 )  # fmt: skip
 SHARD = record({"name": text, "digest": text, "documents": whole()})
@@ -48,6 +49,7 @@ _CALLED = {
     "sample": "the size of the sample (--sample)",
     "reading": "what is read (--gold-preproc)",
     "fit": "the fit of the calib pipe",
+    "key": "the key of their digests (--key)",
 }
 
 
@@ -58,6 +60,7 @@ class Identity:
     threshold (float): Scores below it are in no table. lowest (float): Scores below it are not in the sample either. event (str): When a span is right.
     source, label_map (str): Settings, as JSON. features (tuple[str, ...]): Users' features of the context that were asked. cells (int): Cells of the bounded form, 0 for exact tables. sample (int): Pairs, see `Sample`.
     reading (str): What examples are, WHOLE or SENTENCES. fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
+    key (str): Fingerprint of the key of all digests, see `Key`; "" without one.
     """
 
     weights: str
@@ -76,6 +79,7 @@ class Identity:
     sample: int
     reading: str = WHOLE
     fit: str = ""
+    key: str = ""
 
     def check_same(self, other: Identity, one: str, another: str) -> None:
         """RAISES C425: they differ. one, another (str): What the two belong to, for the message."""

@@ -41,10 +41,11 @@ _SEEN = record(
     lambda held: _falls(held, "compared", "known"),
 )
 _ACCEPTED = record({"judged": whole(), "kept": whole(), "right": whole()}, lambda held: _falls(held, "judged", "kept", "right"))
+_MISALIGNED = record({"tokens": whole(), "left_out": whole()}, lambda held: _falls(held, "tokens", "left_out"))
 _HEADER = record(
     {
         "statistics_for": choice(FOR_EVALUATE), "identity": IDENTITY, "about": ABOUT, "shards": listed(SHARD), "units": listed(text),
-        "documents": whole(), "seen": optional(maybe(_SEEN)), "accepted": _ACCEPTED,
+        "documents": whole(), "seen": optional(maybe(_SEEN)), "accepted": _ACCEPTED, "misaligned": optional(maybe(_MISALIGNED)),
     }
 )  # fmt: skip
 # The arrays of a record of groups.
@@ -78,7 +79,8 @@ class JudgedStatistics:
     units (frozenset): What documents are. documents (Digests): Their lowest digests, see `distinct`. seen (SeenSums | None): How much of it the fit saw; None where that is not known.
     accepted (dict): Entities with gold that are "judged", those "kept" by the cut-offs, and the "right" ones of these.
     events (tuple[EventCounts, ...]): What event pipes say of whole units, one for each of about["events"].
-    flags (FlagCounts | None): What cut-offs that bound misses find; None where about["recall"] is.
+    flags (FlagCounts | None): What cut-offs that bound misses find; None where about["recall"] is. misaligned (dict | None): See
+    `doc.annotations.count_misaligned`; None where that is not known, or documents have the labels.
     """
 
     identity: Identity
@@ -92,6 +94,7 @@ class JudgedStatistics:
     accepted: dict[str, int]
     events: tuple[EventCounts, ...] = ()
     flags: FlagCounts | None = None
+    misaligned: dict[str, int] | None = None
 
     @property
     def n_documents(self) -> int:
@@ -120,6 +123,7 @@ class JudgedStatistics:
         spans = [part.spans for part in parts if part.spans is not None]
         flags = [part.flags for part in parts if part.flags is not None]
         seen = [part.seen for part in parts if part.seen is not None]
+        misaligned = [part.misaligned for part in parts if part.misaligned is not None]
         return replace(
             first,
             shards=joined_shards([part.shards for part in parts]),
@@ -131,6 +135,7 @@ class JudgedStatistics:
             accepted={key: sum(part.accepted[key] for part in parts) for key in NOTHING_ACCEPTED},
             events=tuple(map(EventCounts.merged, zip(*(part.events for part in parts), strict=True))),
             flags=FlagCounts.merged(flags) if flags else None,
+            misaligned={key: sum(one[key] for one in misaligned) for key in misaligned[0]} if misaligned else None,
         )
 
     def check_complete(self) -> None:
@@ -155,6 +160,7 @@ class JudgedStatistics:
             "documents": self.n_documents,
             "seen": None if self.seen is None else vars(self.seen),
             "accepted": self.accepted,
+            "misaligned": self.misaligned,
         }
         arrays = {**self.arrays(), "documents": self.documents}
         for name in ("groups", "span_groups"):
@@ -188,6 +194,7 @@ class JudgedStatistics:
             None
             if keys is None
             else _table("flags", arrays, FlagCounts, len(keys) * PARTS, f"the {PARTS} parts of {len(keys)} cut-offs"),
+            held["misaligned"],
         )
 
 

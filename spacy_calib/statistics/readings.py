@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..context.words import SHAPES, Words
+from ..pairs.keyed import Key, keyed
 from ..pairs.mixing import STEP, splitmix64
 from ..schema import FAR, MOST, Misfit
 from ..types import ROUNDING, Floats, Ints, Pairs, Spans, stack_spans
@@ -144,6 +145,11 @@ class Readings:
         shifted = Spans(spans.starts + moved, spans.ends + moved, spans.labels, spans.token_scores, spans.own, spans.chosen)
         return FoundSpans(shifted, found.hits[index], found.gold[docs])
 
+    def hidden(self, key: Key | None, shard: str) -> Readings:
+        """The same for a file: documents are told apart by digests with the key, without one by the name of the shard and their number in it."""
+        digests = keyed(self.documents.astype(np.uint64), shard) if key is None else keyed(self.digests, key.of_documents)
+        return replace(self, digests=digests, words=None if self.words is None else self.words.hidden(key))
+
     def with_spans_in_order(self) -> Readings:
         """The same with the spans of each Doc in an order of their own, those on the Doc first: batches may hold candidates in any order."""
         if self.spans is None:
@@ -184,7 +190,8 @@ class Readings:
             made |= {f"spans.{key}": getattr(self.spans.spans, key) for key in _OF_SPANS}
             made |= {"spans.hits": self.spans.hits, "spans.gold": self.spans.gold}
         if self.words is not None:
-            made |= {f"words.{key}": getattr(self.words, key) for key in ("starts", *_OF_WORDS)}
+            kept = _NOT_HIDDEN if self.words.seals is None else {**_NOT_HIDDEN, **_HIDDEN}
+            made |= {f"words.{key}": getattr(self.words, key) for key in kept}
             for held in _OF_WORDS_BY_NAME:
                 made |= {f"words.{held}.{name}": column for name, column in sorted(getattr(self.words, held).items())}
         return made
@@ -201,10 +208,10 @@ class Readings:
                 part: {key.split(".", 2)[2]: column for key, column in held.items() if key.startswith(f"words.{part}.")}
                 for part in _OF_WORDS_BY_NAME
             }
-            fixed: dict[str, Any] = {
-                key: _held(held, f"words.{key}", kind) for key, kind in {"starts": np.intp, **_OF_WORDS}.items()
-            }
-            words = Words(**fixed, **more)
+            kinds = {**_NOT_HIDDEN, **_HIDDEN} if "words.seals" in held else _NOT_HIDDEN
+            fixed: dict[str, Any] = {key: _held(held, f"words.{key}", kind) for key, kind in kinds.items()}
+            nothing = np.zeros(len(fixed["counts"]), dtype=np.uint64)
+            words = Words(**{"forms": nothing, "endings": nothing, **fixed, **more})
         made = cls(documents=numbered(plain["digests"]), spans=spans, words=words, **plain)
         _check(made)
         return made
@@ -230,7 +237,10 @@ _PLAIN = {"digests": np.uint64, **_OF_DOCS, **_OF_ROWS, "rows": np.intp, **_OF_E
 _OF_SPANS = {
     "starts": np.intp, "ends": np.intp, "labels": np.intp, "token_scores": np.float64, "own": np.float64, "chosen": np.bool_,
 }  # fmt: skip
-_OF_WORDS = {"forms": np.uint64, "endings": np.uint64, "counts": np.bool_}
+_NOT_HIDDEN = {"starts": np.intp, "counts": np.bool_}
+# In no file without a key.
+_HIDDEN = {"forms": np.uint64, "endings": np.uint64, "seals": np.uint64}
+_OF_WORDS = ("forms", "endings", "counts")
 _OF_WORDS_BY_NAME = ("shapes", "columns", "hints")
 
 
@@ -278,6 +288,8 @@ def _check_words(words: Words, n_docs: int) -> None:
     """RAISES Misfit: see `_check`."""
     named = {name: array for part in _OF_WORDS_BY_NAME for name, array in getattr(words, part).items()}
     check_length({"words.starts": words.starts}, n_docs + 1)
+    if words.seals is not None:
+        check_length({"words.seals": words.seals}, n_docs)
     check_length({f"words.{key}": getattr(words, key) for key in _OF_WORDS} | named, len(words))
     if words.starts[0] != 0 or words.starts[-1] != len(words) or (np.diff(words.starts) < 0).any():
         raise Misfit("words.starts", "an array that never falls, from 0 to the number of words")
@@ -310,8 +322,8 @@ def _ranges(starts: Ints, parts: Ints) -> Ints:
 def _words_at(words: Words, docs: Ints, tokens: Ints) -> Words:
     by_name = ({name: column[tokens] for name, column in getattr(words, held).items()} for held in _OF_WORDS_BY_NAME)
     shapes, columns, hints = by_name
-    starts = _starts_of(np.diff(words.starts)[docs])
-    return Words(starts, words.forms[tokens], words.endings[tokens], shapes, words.counts[tokens], columns, hints)
+    starts, seals = _starts_of(np.diff(words.starts)[docs]), None if words.seals is None else words.seals[docs]
+    return Words(starts, words.forms[tokens], words.endings[tokens], shapes, words.counts[tokens], columns, hints, seals)
 
 
 def _digests_of_parts(lengths: Ints, columns: Sequence[NDArray[Any]]) -> Digests:

@@ -68,6 +68,17 @@ def test_labels_may_be_numbers_and_columns_have_names(made):
     assert named.feature_names_in_.tolist() == list("ABCDE")
 
 
+def test_a_sentence_does_not_pour_out_what_the_file_holds(made):
+    state = unpack(TagCalibrator("platt").fit(made.P, made.y).to_bytes(), "spacy-calib-arrays", 1)
+    for damage in (
+        {"maps": {**state["maps"], "pooled": {**state["maps"]["pooled"], "@calib_recalibrators": "a" * 5000}}},
+        {"unknown_gold": {"a" * 5000: "b"}},
+    ):
+        with pytest.raises(CalibError) as caught:
+            TagCalibrator.from_bytes(pack({**state, **damage}, "spacy-calib-arrays", 1))
+        assert len(str(caught.value)) < 400
+
+
 def test_a_part_of_another_package_needs_what_makes_it(made):
     data = TagCalibrator(Elsewhere()).fit(made.P, made.y).to_bytes()
     with pytest.raises(CalibError, match=r"\[C299\] .* it names 'Elsewhere.v1', which is not installed"):

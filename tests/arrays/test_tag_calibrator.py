@@ -9,6 +9,7 @@ import spacy
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -22,6 +23,7 @@ from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.registered import make_selector
+from tests.pipe.test_registered import Halved
 from tests.scores import LABELS, Made
 
 
@@ -81,7 +83,7 @@ def test_it_gives_what_the_pipe_gives(made, parameters, config):
     by_pipe = np.concatenate([doc._.calib.to_dense(LABELS) for doc in docs])
 
     calibrator = TagCalibrator(**parameters).fit(made.P, made.y, groups=made.documents)
-    assert_allclose(calibrator.predict_proba(made.P), by_pipe, rtol=0, atol=1e-12)
+    assert_allclose(calibrator.transform(made.P), by_pipe, rtol=0, atol=1e-12)
     assert calibrator.selection_.get("chosen") == (pipe.fit_info.selection or {}).get("chosen")
     tokens = [token for doc in docs for token in doc]
     if calibrator.intervals:
@@ -99,9 +101,23 @@ def test_a_map_worked_out_by_hand():
     # One bin, one group: of four scores two hit, so that each becomes .5.
     P, y = [[0.9, 0.0], [0.8, 0.0], [0.0, 0.7], [0.0, 0.6]], ["a", "b", "b", "a"]
     calibrator = TagCalibrator(HistogramBinning(1), n_groups=1).fit(P, y)
-    assert calibrator.predict_proba(P).tolist() == [[0.5, 0.0], [0.5, 0.0], [0.0, 0.5], [0.0, 0.5]]
+    assert calibrator.transform(P).tolist() == [[0.5, 0.0], [0.5, 0.0], [0.0, 0.5], [0.0, 0.5]]
     assert calibrator.score(P, y) == pytest.approx(np.log(0.5))
     assert calibrator.classes_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("normalize", [False, True, "other"])
+def test_rows_of_predict_proba_sum_to_one(made, normalize):
+    """As scikit-learn expects of them: its log_loss warns of others."""
+    calibrator = TagCalibrator("isotonic", normalize=normalize).fit(made.P, made.y, made.documents)
+    given = calibrator.predict_proba(made.P)
+    assert_allclose(given.sum(axis=1), 1, atol=1e-12)
+    assert log_loss(made.y, given, labels=LABELS) > 0  # warnings are errors here
+    plain = calibrator.predict_proba(made.P, normalize=False)
+    assert_array_equal(plain, calibrator.transform(made.P))
+    assert_allclose(given, plain / plain.sum(axis=1, keepdims=True))
+    assert normalize is True or abs(plain.sum(axis=1) - 1).max() > 0.01
+    assert_array_equal(calibrator.classes_[given.argmax(axis=1)], calibrator.predict(made.P))
 
 
 def test_forms_of_scores_are_one(made):
@@ -128,6 +144,17 @@ def test_auto_tries_what_the_pipe_tries():
     assert (ours.numbers, ours.n_folds) == (theirs.numbers, theirs.n_folds)
 
 
+def test_what_another_package_registers_is_found_tried_and_read_again(made, register):
+    register("calib_recalibrators", "elsewhere.Halved.v1", Halved)
+    calibrator = TagCalibrator("halved").fit(made.P, made.y, made.documents)
+    halves = np.where(made.P >= 0.01, made.P / 2, 0)
+    assert_allclose(calibrator.transform(made.P), halves)
+    assert_allclose(TagCalibrator.from_bytes(calibrator.to_bytes()).transform(made.P), halves)
+    assert list(_steps_of(TagCalibrator()).selection.methods) == ["halved", "temperature", "platt", "beta", "isotonic"]
+    with pytest.raises(CalibError, match=r"\[C001\] method must be one of auto, halved, identity"):
+        TagCalibrator("nope").fit(made.P, made.y)
+
+
 def test_documents_need_not_follow_one_another(made):
     # Scalings and sets are judged by folds of documents, so that they tell whether these were put together again.
     turned = np.argsort(np.arange(600) % 50, kind="stable")  # the first unit of each document, the second of each ...
@@ -148,6 +175,35 @@ def test_gold_may_be_missing_or_unknown(made):
     report = calibrator.calibration_report(made.P, y, made.documents)
     assert report["tokens"] == 525
     assert TagCalibrator("platt", classes=LABELS).fit(made.P[100:], made.y[100:]).unknown_gold_ == {}
+
+
+@pytest.mark.parametrize("none", [-100, -1, -100.0])
+@pytest.mark.parametrize("classes", [LABELS, None])
+def test_a_negative_number_is_no_gold(made, none, classes):
+    """-100, as Hugging Face writes it; also where the labels that are left would be too few to name the columns."""
+    y = np.array([LABELS.index(label) for label in made.y])
+    met = y < 4
+    wanted = TagCalibrator("platt", classes=classes or range(5)).fit(made.P[met], y[met], made.documents[met])
+    given = np.where(met, y, none)
+    calibrator = TagCalibrator("platt", classes=classes).fit(made.P, given, made.documents)
+    assert calibrator.unknown_gold_ == {}
+    assert calibrator.classes_.tolist() == (classes or list(range(5)))
+    assert_allclose(calibrator.transform(made.P), wanted.transform(made.P))
+    assert calibrator.score(made.P, given) == pytest.approx(wanted.score(made.P[met], y[met]))
+    report = calibrator.calibration_report(made.P, given, made.documents)
+    assert report["tokens"] == met.sum()
+    assert report["errors"][0] == wanted.calibration_report(made.P[met], y[met], made.documents[met])["errors"][0]
+    with pytest.raises(CalibError, match=r"\[C071\]"):
+        TagCalibrator("platt").fit(made.P, np.full(600, none))
+
+
+def test_a_negative_number_may_be_the_name_of_a_class():
+    P, y = [[0.9, 0.1], [0.2, 0.8]] * 20, [-1, 1] * 20
+    for classes in ([-1, 1], None):  # two columns for -1 and 1: nobody leaves out one of two classes
+        calibrator = TagCalibrator("identity", classes=classes).fit(P, y)
+        assert calibrator.predict(P[:2]).tolist() == [-1, 1]
+        assert calibrator.score(P, y) == pytest.approx((np.log([0.9, 0.8, 0.9, 0.8]) / 4).sum())
+    assert TagCalibrator("identity", classes=["-1", "1"]).fit(P, np.array(["-1", "1"] * 20)).unknown_gold_ == {}
 
 
 def test_labels_may_be_columns_or_numbers(made):
@@ -212,7 +268,9 @@ def test_where_no_score_reaches_the_threshold_the_likeliest_one_counts():
     calibrator = TagCalibrator("platt", classes=range(200)).fit(P, y)
     P[0, 5] = 0.0
     assert calibrator.predict(P[:2]).tolist() == [3, 5]
-    assert calibrator.predict_proba(P[:1]).sum() == 0
+    assert calibrator.transform(P[:1]).sum() == 0
+    assert_allclose(calibrator.predict_proba(P[:1]), P[:1] / P[0].sum())
+    assert calibrator.predict_proba(np.zeros((1, 200))).tolist() == [[1 / 200] * 200]
 
 
 @pytest.mark.parametrize(

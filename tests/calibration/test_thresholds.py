@@ -16,6 +16,7 @@ from spacy_calib.calibration.thresholds import (
     chance_of_more,
     find_threshold,
     find_thresholds,
+    highest_reached,
     prediction_interval,
 )
 from spacy_calib.errors import CalibError
@@ -343,3 +344,14 @@ def test_a_cut_off_that_does_not_exist_is_rarely_found():
     )
     assert found > 0
     assert often_enough(400 - found, 400, 0.95)
+
+
+def test_the_highest_precision_that_is_reached():
+    """Of 100 right spans with one score a cut-off is sure of p where p^100 <= .05: of .970 (.0475), not of .971 (.0527)."""
+    scores, hits, documents = np.full(100, 0.5), np.ones(100, bool), np.arange(100)
+    precision, reached = highest_reached(scores, hits, documents, 0.99)
+    assert precision == 0.970
+    assert (reached.kept, reached.right) == (100, 100)
+    assert highest_reached(scores, hits, documents, 0.9)[0] == 0.899
+    assert highest_reached(scores, ~hits, documents, 0.9) is None
+    assert highest_reached(scores[:0], hits[:0], documents[:0], 0.9) is None

@@ -103,13 +103,20 @@ def ok(outcome: Outcome) -> Outcome:
     return outcome
 
 
+def save_key(path: Path) -> Path:
+    """A key for `calib collect`, always the same one."""
+    path.write_text(bytes(range(32)).hex())
+    return path
+
+
 def in_shards(folder: Path, model: Path, docs: list[Doc], *options: object) -> dict[int, list[Path]]:
-    """n -> files with the statistics of n shards of some docs, for 1, 2 and 7."""
+    """n -> files with the statistics of n shards of some docs, for 1, 2 and 7; the key of all is `folder / "key"`."""
     found = {}
+    save_key(folder / "key")
     for n in (1, 2, 7):
         for i in range(n):
             gold, stats = save_docs(folder / f"{n}-{i}.spacy", docs[i::n]), folder / f"of{n}" / f"{i}.npz"
-            ok(calib("collect", model, gold, stats, *options, "--shard", f"{i + 1}/{n}", "--silent"))
+            ok(calib("collect", model, gold, stats, *options, "--shard", f"{i + 1}/{n}", "--key", folder / "key", "--silent"))
         found[n] = sorted((folder / f"of{n}").glob("*.npz"))
     return found
 

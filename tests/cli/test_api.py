@@ -14,10 +14,12 @@ def test_fit_evaluate_and_report_from_python(trained_bytes, tmp_path, capsys):
     from tests.conftest import revive
 
     revive(trained_bytes).to_disk(tmp_path / "model")
-    dev, test = (save_gold(tmp_path / f"{name}.spacy", 120, seed) for name, seed in (("dev", 12), ("test", 13)))
-    pipe = spacy_calib.fit(tmp_path / "model", str(dev), tmp_path / "out", method="isotonic", groups=2, train_data=str(dev))
+    dev, test, train = (
+        save_gold(tmp_path / f"{name}.spacy", 120, seed) for name, seed in (("dev", 12), ("test", 13), ("train", 14))
+    )
+    pipe = spacy_calib.fit(tmp_path / "model", str(dev), tmp_path / "out", method="isotonic", groups=2, train_data=str(train))
     assert isinstance(pipe, Calibrator)
-    assert pipe.fit_info.counted_on == "dev.spacy"
+    assert pipe.fit_info.counted_on == "train.spacy"
     assert spacy_calib.evaluate(str(tmp_path / "out"), test)["calib"]["tokens"] > 100
     shown = spacy_calib.report(tmp_path / "out", test, str(tmp_path / "page.html"), title="Mine")
     assert shown["title"] == "Mine"

@@ -339,6 +339,17 @@ def test_one_file_without_any_row_has_its_columns(calibrated_ner, tmp_path):
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 1
 
 
+def test_force_writes_finished_shards_of_a_folder_again(calibrated, texts, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["apply", calibrated, texts, out, "--format", "jsonl", "--shard-size", 10]
+    assert calib(*arguments).code == 0
+    whole = files_of(out)
+    (out / "part-00000001.jsonl").write_text("old")
+    assert "Nothing to do: " in calib(*arguments).text
+    assert "in 3 shards" in calib(*arguments, "--force").text
+    assert files_of(out) == whole
+
+
 def test_force_starts_anew_with_other_settings(calibrated, texts, tmp_path):
     out = tmp_path / "out"
     assert calib("apply", calibrated, texts, out, "--format", "jsonl", "--shard-size", 5).code == 0

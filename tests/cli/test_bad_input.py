@@ -50,6 +50,13 @@ def test_the_model_is_not_there(command, dev, tmp_path):
     refuses(calib(command, tmp_path / "nowhere", *arguments), "Cannot load the pipeline")
 
 
+def test_a_model_of_spacy_that_is_not_installed_can_be_downloaded(dev, out):
+    hint = "install it (`python -m spacy download xx_sent_ud_sm`), or give the path of a pipeline."
+    refuses(calib("fit", "xx_sent_ud_sm", dev, out), hint)
+    refuses(calib("info", "xx_sent_ud_sm"), hint)
+    assert "download" not in calib("info", "my_model_sm").text  # which is nobody's that `spacy download` knows
+
+
 def test_the_model_is_a_folder_without_a_pipeline(dev, tmp_path, out):
     (tmp_path / "empty").mkdir()
     refuses(calib("fit", tmp_path / "empty", dev, out), "Cannot load the pipeline")
@@ -411,9 +418,7 @@ def write_something_else(file, monkeypatch):
 
 def write_next_version(file, monkeypatch):
     state = saved.load(file.read_bytes(), name="calib", path=str(file))
-    with monkeypatch.context() as patch:
-        patch.setattr(saved, "FORMAT_VERSION", saved.FORMAT_VERSION + 1)
-        file.write_bytes(saved.dump(state))
+    file.write_bytes(saved.dump(state, saved.FITTED._replace(version=2)))
 
 
 def drop_a_part(file, monkeypatch):

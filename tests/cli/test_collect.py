@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import calib, in_shards, ok, refuses, save_docs
+from tests.cli.conftest import calib, in_shards, ok, refuses, save_docs, save_key
 
 STATE = Path("calib") / "calibration.msgpack"
 
@@ -56,7 +56,8 @@ def test_sets_are_cut_by_all_pairs(model, dev, shards, tmp_path, coverage):
     n_tokens = sum(len(doc) for doc in DocBin().from_disk(dev).get_docs(Vocab()))
     assert told["sets"]["tokens"] == told["tokens"] == n_tokens
     assert "; maps, sets of all pairs" in ok(calib("info", tmp_path / "of7")).text
-    whole = ok(calib("collect", model, dev, tmp_path / "whole.npz", "--silent"))
+    key = shards[1][0].parent.parent / "key"
+    whole = ok(calib("collect", model, dev, tmp_path / "whole.npz", "--key", key, "--silent"))
     assert whole.code == 0
     everything = json.loads(
         ok(calib("fit", model, "--from", tmp_path / "whole.npz", tmp_path / "all", *options, "--format", "json")).printed
@@ -259,13 +260,28 @@ def test_entities_go_the_same_way(ner_model, entity_dev, calibrated_ner, entity_
     docs = {
         name: list(DocBin().from_disk(path).get_docs(Vocab())) for name, path in (("dev", entity_dev), ("test", entity_test))
     }
-    made = {}
+    made, key = {}, save_key(tmp_path / "key")
     for n in (1, 3):
         for i in range(n):
             for name, model, option in (("dev", ner_model, "--component=ner"), ("test", calibrated_ner, "--judge")):
                 gold = save_docs(tmp_path / f"{name}{n}-{i}.spacy", docs[name][i::n])
                 stats = tmp_path / f"{name}{n}" / f"{i}.npz"
-                ok(calib("collect", model, gold, stats, option, "--shard", f"{i + 1}/{n}", "--sample", 900, "--silent"))
+                ok(
+                    calib(
+                        "collect",
+                        model,
+                        gold,
+                        stats,
+                        option,
+                        "--shard",
+                        f"{i + 1}/{n}",
+                        "--key",
+                        key,
+                        "--sample",
+                        900,
+                        "--silent",
+                    )
+                )
         fitted = tmp_path / f"fitted{n}"
         ok(calib("fit", ner_model, "--from", tmp_path / f"dev{n}", fitted, "--method", "platt", "--silent"))
         figures = json.loads(ok(calib("evaluate", "--from", tmp_path / f"test{n}", "--format", "json")).printed)

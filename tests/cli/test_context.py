@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin, Span
 
-from spacy_calib.cli.fitting.context import in_words
+from spacy_calib.cli.fitting.context import context_line, in_words
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
 from tests.cli.conftest import bare_docs, calib, refuses
 
@@ -51,7 +51,15 @@ def test_what_a_pipe_has_already_stays_unless_an_option_says_otherwise(held, opt
 def with_lengths(registered_until_the_end, model, dev, gold, tmp_path_factory) -> Path:
     """A pipeline whose context looks at a feature of a user's own, forms counted in other gold."""
     path = tmp_path_factory.mktemp("context") / "lengths"
-    given = ["--context", "--components.calib.context.features", '["*","lengths.v1"]', "--train-data", dev, "--code", LENGTHS]
+    given = [
+        "--context",
+        "--components.calib.context.features",
+        '["*","lengths.v1"]',
+        "--train-data",
+        gold / "train.spacy",
+        "--code",
+        LENGTHS,
+    ]
     outcome = calib("fit", model, dev, path, "--method", "isotonic", *given)
     assert outcome.code == 0, outcome.text
     return path
@@ -60,11 +68,11 @@ def with_lengths(registered_until_the_end, model, dev, gold, tmp_path_factory) -
 def test_info_tells_each_feature_in_words(with_lengths, tmp_path):
     outcome = calib("info", with_lengths, "--code", LENGTHS, "-o", tmp_path / "info.json")
     for part in (
-        "Context kept: held-out log loss",
+        "log loss of held-out documents from",
         "the document's mean confidence",
         "lengths.v1",
         "Most telling:",
-        "counted on dev.spacy",
+        "counted on train.spacy",
     ):
         assert part in outcome.text
     held = json.loads((tmp_path / "info.json").read_text())["calib"]["context"]
@@ -95,6 +103,34 @@ def test_auto_says_whether_it_took_context(model, dev, tmp_path):
     assert (about["when"], "Context kept" in outcome.text) == ("no_worse", about["kept"])
     assert calib("fit", tmp_path / "out", dev, tmp_path / "without", *few, "--no-context", "--silent").code == 0
     assert spacy.load(tmp_path / "without").get_pipe("calib").fit_info.context is None
+
+
+@pytest.mark.parametrize(
+    ("when", "without", "with_context", "kept", "said"),
+    [
+        ("no_worse", 0.1946, 0.1932, True, "kept: it lowers the log loss of held-out documents from 0.1946 to 0.1932"),
+        (
+            "no_worse",
+            0.1967,
+            0.1970,
+            True,
+            "kept: it makes no clear difference: the log loss of held-out documents is 0.1967 without",
+        ),
+        ("no_worse", 0.3897, 0.3951, False, "not kept: it raises the log loss of held-out documents from 0.3897 to 0.3951"),
+        (
+            "always",
+            0.3897,
+            0.3951,
+            True,
+            "kept as asked, though it raises the log loss of held-out documents from 0.3897 to 0.3951",
+        ),
+    ],
+)
+def test_what_context_gains_is_told_from_without_to_with(when, without, with_context, kept, said):
+    comparison = {"without": without, "with_context": with_context, "error": 0.0009}
+    line = context_line({"when": when, "kept": kept, "why": "", "comparison": comparison})
+    assert line.startswith(said)
+    assert line.endswith("(standard error of the difference 0.00090)")
 
 
 def test_weights_in_words():

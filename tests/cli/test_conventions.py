@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import spacy.cli  # noqa: F401  (adds spaCy's commands to its app)
@@ -16,7 +18,7 @@ from typer.main import get_command
 from spacy_calib.about import __url__
 from spacy_calib.cli import COMMANDS, calib_cli
 from spacy_calib.sources.ner.source import GRANULARITIES
-from tests.cli.conftest import calib
+from tests.cli.conftest import calib, refuses
 
 OURS = get_command(calib_cli).commands
 # spaCy's commands that run a pipeline over data, as ours do.
@@ -120,7 +122,7 @@ def test_choices_are_shown_as_choices_and_completed():
         if "|" in (option.metavar or "")
     }
     assert {option for _, option in shown} == {
-        "--format", "--unit", "--by", "--for", "--signal", "--kind", "--of", "--image", "--per", "--normalize", "--coverage", "--event", "--granularity",
+        "--source", "--format", "--unit", "--by", "--for", "--signal", "--kind", "--of", "--image", "--per", "--normalize", "--coverage", "--event", "--granularity",
         "--every", "--way",
     }  # fmt: skip
     assert set(shown["fit", "--granularity"].metavar.strip("[]").split("|")) == set(GRANULARITIES)
@@ -128,3 +130,36 @@ def test_choices_are_shown_as_choices_and_completed():
     command = OURS["rank"]
     words = shown["rank", "--by"].shell_complete(command.make_context("rank", ["model", "data"]), "raw")
     assert [getattr(word, "value", word) for word in words] == ["raw", "raw_margin", "raw_entropy"]
+
+
+def places(name: str) -> list[Any]:
+    """What a command reads and writes: the arguments and options that are files or folders, and the pipeline, which may be one."""
+    kinds = get_type_hints(COMMANDS[name].options)
+    paths = {field for field, kind in kinds.items() if {Path, list[Path]} & {kind, *get_args(kind)}}
+    return [param for param in OURS[name].params if param.name in {"model", *paths}]
+
+
+# What else a command wants on its command line.
+ALSO = {"count": ["--query", "X"]}
+# Which arguments it wants where statistics take the place of others.
+BESIDE_STATISTICS = {"fit": ("model", "output"), "collect": ("stats",), "evaluate": ("model",)}
+
+
+@pytest.mark.parametrize("command", OURS)
+def test_a_name_that_the_system_refuses_is_one_sentence_wherever_it_is_given(command, calibrated, test_file, tmp_path):
+    """A name has 255 bytes at most on every usual file system."""
+    usual = {"model": calibrated, "data": test_file}
+    arguments = [param for param in OURS[command].params if param.param_type_name == "argument"]
+    assert places(command)
+    for place, suffix in itertools.product(places(command), ("", ".csv", ".jsonl", ".npz")):
+        long, of_statistics = tmp_path / ("n" * 300 + suffix), place.metavar == "STATS..."
+        wanted = [param for param in arguments if not of_statistics or param.name in BESIDE_STATISTICS[command]]
+        words = [long if param is place else usual.get(param.name, tmp_path / f"out{suffix}") for param in wanted]
+        outcome = calib(command, *words, *ALSO.get(command, []), *([] if place in arguments else [place.opts[0], long]))
+        refuses(outcome, "File name too long")
+        assert outcome.text.count(str(long)) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_the_system_refuses_may_stand_behind_statistics(calibrated, tmp_path):
+    refuses(calib("fit", calibrated, "--from", "a.npz", tmp_path / ("n" * 300)), "File name too long")

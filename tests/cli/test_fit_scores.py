@@ -28,7 +28,7 @@ def test_a_file_is_calibrated_as_arrays_are(score_file, score_calibrator, tmp_pa
     assert f"Calibrated {reaching:,} scores of 600 units" in outcome.text
     assert "below the threshold 0.01 have none" in outcome.text
     y = np.where(np.arange(600) % 50 == 2, "", made.y)
-    wanted = TagCalibrator("isotonic", classes=LABELS).fit(made.P, y, made.documents).predict_proba(made.P)
+    wanted = TagCalibrator("isotonic", classes=LABELS).fit(made.P, y, made.documents).transform(made.P)
     given, before = rows_in(tmp_path / "out.csv"), rows_in(score_file)
     assert [{name: row[name] for name in row if name != "calibrated"} for row in given] == before
     for row in given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.util import import_file
 
-from tests.cli.conftest import calib, refuses, save_docs
+from tests.cli.conftest import calib, refuses, save_docs, save_key
 
 pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 CODE = Path(__file__).with_name("plugin_scores.py")
@@ -58,7 +59,7 @@ def fit(place: Path, kind: str, output: Path, *more: object, score: str = ""):
 @pytest.fixture(scope="module")
 def calibrated(place) -> dict[str, Path]:
     for kind in KINDS:
-        outcome = fit(place, kind, place / kind, "--method", "isotonic")
+        outcome = fit(place, kind, place / kind, "--method", "isotonic", "--key", save_key(place / "key"))
         assert outcome.code == 0, outcome.text
     return {kind: place / kind for kind in KINDS}
 
@@ -105,6 +106,76 @@ def test_a_function_by_a_dotted_setting(place, tmp_path):
     assert outcome.code == 0, outcome.text
     doc = spacy.load(tmp_path / "m")("Ann saw Rome")
     assert [ent._.calib_raw for ent in doc.ents] == [0.5 * ent._.trust for ent in doc.ents]
+
+
+def fit_shortly(place: Path, output: Path, *options: object):
+    return calib("fit", place / "model", place / "dev.spacy", output, "--method", "isotonic", "--code", CODE, *options)
+
+
+@pytest.mark.parametrize(("kind", "source"), zip(KINDS, ("spans", "tokens", "docs"), strict=True))
+def test_two_options_stand_for_three_dotted_settings(calibrated, place, tmp_path, kind, source):
+    outcome = fit_shortly(
+        place, tmp_path / "m", "-C", "guess", "--source", source, "--score", "_.trust", "--key", place / "key"
+    )
+    assert outcome.code == 0, outcome.text
+    short, dotted = (spacy.load(path) for path in (tmp_path / "m", calibrated[kind]))
+    assert short.config["components"]["calib"] == dotted.config["components"]["calib"]
+    assert short.get_pipe("calib").to_bytes() == dotted.get_pipe("calib").to_bytes()
+
+
+def test_the_score_may_be_a_registered_function_and_dotted_settings_say_the_rest(place, tmp_path):
+    more = ("--source", "spans", "--score", "plugin.Percent.v1", f"{SOURCE}outside", "true")
+    outcome = fit_shortly(place, tmp_path / "m", *more)
+    assert outcome.code == 0, outcome.text
+    nlp = spacy.load(tmp_path / "m")
+    assert nlp.pipe_names[-1] == "calib"  # without --component it reads what it finds
+    block = nlp.config["components"]["calib"]["source"]
+    assert (block["component"], block["outside"], block["score"]) == ("", True, {"@calib_scores": "plugin.Percent.v1"})
+    again = calib("fit", tmp_path / "m", place / "dev.spacy", tmp_path / "n", "--score", "_.trust", "--code", CODE)
+    assert again.code == 0, again.text
+    assert spacy.load(tmp_path / "n").config["components"]["calib"]["source"] == {**block, "score": "_.trust"}
+
+
+def test_statistics_of_such_scores_are_collected_by_the_same_options(place, tmp_path):
+    options = ("-C", "guess", "--source", "tokens", "--score", "_.trust", "--code", CODE)
+    collected = calib("collect", place / "model", place / "dev.spacy", tmp_path / "s.npz", *options)
+    assert collected.code == 0, collected.text
+    fitted = calib("fit", place / "model", "--from", tmp_path / "s.npz", tmp_path / "m", *options, "--method", "isotonic")
+    assert fitted.code == 0, fitted.text
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--source", "cats"), "Option --source must be one of spans, tokens, docs, but 'cats' was given."),
+        (("--score", "_.trust"), "Option --score must be given beside --source, but '_.trust' was given."),
+        (("--source", "spans", "--way", "kbv"), "Option --way must be left out beside --source"),
+        (("--source", "spans", "--score", "trust"), "score must be '_.NAME' (an extension of spans)"),
+        (("--source", "tokens", "--score", "_.nothing"), "The extension Token._.nothing does not exist"),
+        (("--source", "tokens", "--score", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
+        (("--source", "tokens", "--score", ""), "Option --score must be the name of an extension, of data or of a function"),
+        (("--source", "spans", "-C", "other"), "The pipeline has no component 'other'"),
+    ],
+)
+def test_short_options_that_make_no_sense(place, tmp_path, options, sentence):
+    refuses(fit_shortly(place, tmp_path / "m", *options), sentence)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_component_that_none_reads_by_itself_says_how_its_scores_are_read(place, tmp_path):
+    outcome = fit_shortly(place, tmp_path / "m", "-C", "guess")
+    refuses(outcome, "Component 'guess' (function) cannot be calibrated")
+    refuses(outcome, "--source spans, tokens or docs (SpanScores.v1, TokenScores.v1, DocScores.v1)")
+
+
+def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path):
+    config = (place / "model" / "config.cfg").read_text()
+    copied = Path(shutil.copytree(place / "model", tmp_path / "model"))
+    (copied / "config.cfg").write_text(config.replace('factory = "guess"', 'factory = "llm_ner"'))
+    outcome = calib("fit", copied, place / "dev.spacy", tmp_path / "m")
+    refuses(
+        outcome, "nothing here registers its component 'llm_ner'; install the package that does, or give the file (--code)."
+    )
 
 
 @pytest.mark.parametrize(

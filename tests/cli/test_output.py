@@ -11,7 +11,7 @@ from spacy.cli._util import app
 from typer.testing import CliRunner
 
 from spacy_calib.cli import calib_cli
-from tests.cli.conftest import calib, files_of, refuses
+from tests.cli.conftest import calib, files_of, refuses, save_key
 
 
 @pytest.fixture
@@ -90,9 +90,12 @@ def test_workers_must_be_at_least_one(commands, command):
 
 
 def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, test_file, tmp_path):
-    assert calib("fit", model, dev, tmp_path / "two", "--method", "isotonic", "--n-process", 2, "--silent").code == 0
-    path = tmp_path / "two" / "calib" / "calibration.msgpack"
-    assert path.read_bytes() == (calibrated / "calib" / "calibration.msgpack").read_bytes()
+    key, states = save_key(tmp_path / "key"), set()
+    for n in (1, 2):
+        options = ("--method", "isotonic", "--key", key, "--n-process", n, "--silent")
+        assert calib("fit", model, dev, tmp_path / f"{n}", *options).code == 0
+        states.add((tmp_path / f"{n}" / "calib" / "calibration.msgpack").read_bytes())
+    assert len(states) == 1
     figures = []
     for workers in (1, 2):
         out = tmp_path / f"{workers}.json"

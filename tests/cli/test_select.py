@@ -17,7 +17,6 @@ from spacy.tokens import Doc, DocBin
 from spacy_calib.cli.select import select as select_command
 from spacy_calib.corpus.active.priority import BY
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.rows import held_spans
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 
@@ -351,7 +350,7 @@ def test_entities_of_a_part_keep_their_scores(calibrated_ner, entity_test):
     (entity,) = part.ents
     assert (entity.text, entity._.calib_score) == (second.text, second._.calib_score)
     assert entity._.calib_score is not None
-    assert len(held_spans(part.user_data, "calib", "ner")) == 1
+    assert len(part._.calib.ents) == 1
     both = cut(doc, first.start, second.end)
     assert [entity._.calib_score for entity in both.ents] == [first._.calib_score, second._.calib_score]
 

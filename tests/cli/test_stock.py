@@ -10,7 +10,7 @@ from spacy.pipeline import EntityRecognizer
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses, save_docs, save_recognizer
+from tests.cli.conftest import bare_docs, calib, entity_docs, files_of, refuses, save_docs, save_key, save_recognizer
 
 
 def docs_of(path, data):
@@ -92,11 +92,12 @@ def test_keep_calib_leaves_a_pipe_that_decodes_again(calibrated_ner, ner_model, 
     same_but_for_strings(ner_model, tmp_path / "stock")
 
 
-def test_a_calibrated_pipeline_can_be_made_stock_and_fitted_again(calibrated_ner, entity_dev, tmp_path):
-    assert calib("stock", calibrated_ner, tmp_path / "stock", "--silent").code == 0
-    options = ["-C", "ner", "--method", "isotonic", "--silent"]
+def test_a_calibrated_pipeline_can_be_made_stock_and_fitted_again(ner_model, entity_dev, tmp_path):
+    options = ["-C", "ner", "--method", "isotonic", "--key", save_key(tmp_path / "key"), "--silent"]
+    assert calib("fit", ner_model, entity_dev, tmp_path / "once", *options).code == 0
+    assert calib("stock", tmp_path / "once", tmp_path / "stock", "--silent").code == 0
     assert calib("fit", tmp_path / "stock", entity_dev, tmp_path / "again", *options).code == 0
-    same_but_for_strings(calibrated_ner, tmp_path / "again")
+    same_but_for_strings(tmp_path / "once", tmp_path / "again")
 
 
 def test_silent_prints_nothing_and_the_help_names_every_option(calibrated_ner, tmp_path):

@@ -17,7 +17,7 @@ from spacy_calib.calibration.thresholds import find_threshold
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, bare_docs, calib, entity_docs, files_of, refuses, save_docs
 
-KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high"}
+KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high", "highest"}
 
 
 def run_threshold(model, data, tmp_path, *options, precision=0.8):
@@ -125,17 +125,51 @@ def test_more_confidence_keeps_fewer(calibrated_ner, entity_test, tmp_path):
     assert kept[0] > kept[-1]
 
 
-def test_a_precision_that_cannot_be_reached(calibrated_ner, entity_test, tmp_path):
-    applied = tmp_path / "applied"
-    outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", applied, precision=0.9999)
+def test_a_precision_that_cannot_be_reached_is_told_with_the_highest_that_can(calibrated_ner, entity_test, tmp_path):
+    outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, precision=0.9999)
     assert result["cutoffs"] == {"all": None}
     assert "all not reached" in outcome.text
     assert "No cut-off reaches 99.99 % with this confidence" in outcome.text
-    assert "accepts nothing" in outcome.text
     assert "entities kept are right" not in outcome.text
-    spans = [ent for doc in annotated(applied, entity_test) for ent in doc.ents]
-    assert spans
-    assert {ent._.calib_accept for ent in spans} == {False}
+    highest = result["rows"][0]["highest"]
+    _, _, found = judged(calibrated_ner, entity_test)
+    reached, missed = (
+        find_threshold(found.calibrated, found.pairs.hits, found.documents, precision)
+        for precision in (highest["precision"], highest["precision"] + 0.001)
+    )
+    assert missed.cutoff is None
+    assert (highest["kept"], highest["share"]) == (reached.kept, pytest.approx(reached.share))
+    told = f"{100 * highest['precision']:.1f} %, and keeps {reached.kept:,} of {reached.spans:,} ({100 * reached.share:.1f} %)"
+    assert f"The highest precision that is reached: {told}" in outcome.text
+
+
+def test_no_pipeline_is_written_that_would_accept_nothing(calibrated_ner, entity_test, tmp_path):
+    applied, path = tmp_path / "applied", tmp_path / "cutoffs.json"
+    given = ("--precision", 0.9999, "--recall", 0.5)
+    refuses(
+        calib("threshold", calibrated_ner, entity_test, *given, "--apply", applied, "--output", path),
+        "would accept nothing, so it is not written; ask for less",
+    )
+    assert not applied.exists()
+    assert json.loads(path.read_text())["cutoffs"] == {"all": None}
+    assert calib("threshold", calibrated_ner, entity_test, *given, "--apply", applied, "--allow-empty").code == 0
+    assert applied.exists()
+
+
+def test_labels_without_a_cut_off_are_named_and_do_not_stop_the_others(calibrated_ner, entity_test, tmp_path):
+    applied = tmp_path / "applied"
+    outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", applied, "--per", "label", precision=0.74)
+    rows = {row["key"]: row for row in result["rows"]}
+    missed = [key for key, row in rows.items() if row["cutoff"] is None]
+    assert 0 < len(missed) < len(rows)
+    for key in missed:
+        assert (
+            f"{key} {100 * rows[key]['highest']['precision']:.1f} %, and keeps {rows[key]['highest']['kept']:,} of"
+            in outcome.text
+        )
+    assert all(rows[key]["highest"] is None for key in set(rows) - set(missed))
+    accepted = {ent.label_ for doc in annotated(applied, entity_test) for ent in doc.ents if ent._.calib_accept}
+    assert accepted == set(rows) - set(missed)
 
 
 @pytest.mark.parametrize("per", ["all", "label", "group"])

@@ -71,7 +71,8 @@ def test_commands_of_the_project_run(tmp_path, monkeypatch, event):
     for line in lines:
         words = shlex.split(line)
         if words[3] == "calib" and f"calibrated/{event}" in words:
-            outcome = calib(*words[4:])
+            few_words = ["--allow-seen"] if words[4] == "fit" else []  # made-up trees recur
+            outcome = calib(*words[4:], *few_words)
             assert outcome.code == 0, outcome.text
     (table,) = json.loads(Path(f"metrics/{event}.calib.json").read_text()).values()
     assert table["accuracy_is"] == ("UAS" if event == "head" else "LAS") + " with punctuation"

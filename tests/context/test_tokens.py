@@ -15,6 +15,7 @@ from spacy_calib.context.surroundings import Entries, Surroundings
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.context.words import SHAPES, Words
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.keyed import keyed
 from spacy_calib.schema import Misfit
 from spacy_calib.types import Pairs
 
@@ -87,15 +88,18 @@ def test_the_rival_is_the_second_likeliest_entry():
 
 
 def test_a_document_does_not_make_its_own_words_familiar():
-    words = words_of([[1, 1, 2], [1], [2, 3]])
-    # Docs 0 and 1 are one document: form 1 is met nowhere else, form 2 once.
+    words = words_of([[1, 1, 2], [1], [2, 2, 2, 3]])
+    # Docs 0 and 1 are one document: form 1 is met nowhere else, form 2 three times for it, once for Doc 2, which counts as never.
     met = met_elsewhere(words, np.array([0, 0, 1])[words.docs])
-    assert met.forms.tolist() == [0, 0, 1, 0, 1, 0]
+    assert met.forms.tolist() == [0, 0, 3, 0, 0, 0, 0, 0]
 
 
-def test_the_most_frequent_forms_are_kept():
-    counts = Counts.of(np.array([5, 5, 3, 9, 9, 9, 1], dtype=np.uint64)).most_frequent(2)
-    assert counts.look_up(np.array([1, 3, 5, 9], dtype=np.uint64)).tolist() == [0, 0, 2, 3]
+@pytest.mark.parametrize("salt", ["", "a salt"])
+def test_the_most_frequent_forms_are_kept_and_what_was_met_twice_is_not(salt):
+    counts = Counts.of(np.repeat([5, 3, 9, 1], [2, 3, 4, 3]).astype(np.uint64))
+    asked = np.array([1, 3, 5, 9], dtype=np.uint64)
+    assert counts.frequent().salted(salt).look_up(keyed(asked, salt)).tolist() == [3, 3, 0, 4]
+    assert counts.frequent(2).salted(salt).look_up(keyed(asked, salt)).tolist() == [3, 0, 0, 4]
 
 
 def test_context_tells_documents_apart_where_the_maps_cannot():
@@ -190,6 +194,17 @@ def test_what_was_learned_survives_saving():
         found.context.calibrate(found.context.view(words, pairs.rows, pairs.scores)),
     )
     assert state["settings"]["features"][0] == "spacy-calib.Document.v1"
+
+
+def test_what_was_saved_without_a_salt_says_what_it_said():
+    """Forms were kept as they are then, those that were met once too."""
+    found, words, pairs = fitted()
+    state, every = found.context.state()["learned"], WordCounts.of(words)
+    older = {name: getattr(every, name).state() for name in ("forms", "endings")}
+    again = TokenContext(EVERY).load_learned({**state, "known": older})
+    assert again.known_.look_up(words_of([[1, 1000]])).forms.tolist() == [every.look_up(words_of([[1]])).forms[0], 0]
+    one, other = (context.calibrate(context.view(words, pairs.rows, pairs.scores)) for context in (found.context, again))
+    assert np.array_equal(one, other)  # all forms here are frequent
 
 
 @pytest.mark.parametrize("change", [{"averages": {}}, {"columns": [["entropy", "x"]]}, {"models": 3}])

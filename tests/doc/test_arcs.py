@@ -9,6 +9,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.doc.annotations import get_annotation, label_hashes
+from spacy_calib.doc.events import span_hits
 
 HEAD, ARC = get_annotation("head"), get_annotation("arc")
 
@@ -70,6 +71,12 @@ def test_sentences(annotation, wanted):
     example.reference[4].dep_ = ""
     spans = [(0, 2, 0), (2, 4, 0), (4, 6, 0), (6, 7, 0)]
     assert annotation.judge_spans(example, spans).tolist() == wanted
+
+
+def test_sentences_by_the_labels_of_a_map():
+    example = example_of(("a b c d", [1, 1, 3, 3], "x ROOT z ROOT"), ("a b c d", [1, 1, 3, 3], "y root y root"))
+    mapped = get_annotation('arc {"x": "y"}')
+    assert span_hits(example, mapped, [(0, 2, 0), (2, 4, 0)], "exact").tolist() == [1, 0]
 
 
 def test_sentences_of_a_doc():

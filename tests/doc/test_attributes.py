@@ -152,6 +152,17 @@ def test_plain_chain_loses_nothing(annotate):
         assert check(doc, truth) == (len(doc), 0)
 
 
+def test_a_part_of_the_last_token_is_never_taken_for_it(annotate):
+    """It begins where the whole did, no token follows that would tell its width, and eight bits of the word agree once in 256 times."""
+    run, _ = annotate
+    for n in range(600):
+        doc = run([f"w{n:03}"], [False])
+        with doc.retokenize() as retokenizer:
+            retokenizer.split(doc[0], ["w", f"{n:03}"], heads=[(doc[0], 1), doc[0]], attrs={"TAG": ["NOUN", "NOUN"]})
+        assert [token._.calib_raw for token in doc] == [None, None], doc
+        assert doc._.calib.raw.tolist() == [], doc
+
+
 def test_merging_keeps_the_neighbours(annotate):
     run, truth = annotate
     doc = run(["the", "dog", "saw", "a", "cat"], [True] * 5)

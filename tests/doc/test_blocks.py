@@ -156,14 +156,19 @@ def same_block(one: dict, other: dict) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def test_blocks_of_the_first_version_are_read(nlp):
+@pytest.mark.parametrize("version", [1, 2])
+def test_blocks_of_older_versions_are_read(nlp, version):
+    """They hold hashes of the words, and the first one no labels."""
     doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], np.full((3, 5), 0.2))
     key, block = block_of(doc)
-    older = {name: value for name, value in {**block, "version": 1}.items() if name != "carried"}
+    gone = {"word"} if version == 2 else {"word", "carried"}
+    older = {name: value for name, value in block.items() if name not in gone}
+    older |= {"version": version, "orth": doc.to_array("ORTH")}
     expected = [token._.calib_scores for token in doc]
     doc.user_data = {(*key[:3], print_of(older)): older}
     assert [token._.calib_scores for token in doc] == expected
     assert doc._.calib.scored.all()
+    assert [token._.calib_scores for token in doc[1:].as_doc(copy_user_data=True)] == expected[1:]
 
 
 def test_reading_while_another_thread_writes(nlp):

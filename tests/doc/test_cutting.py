@@ -8,6 +8,7 @@ import spacy
 from spacy.tokens import DocBin, Token
 
 from spacy_calib.doc.attributes import doc_view
+from spacy_calib.doc.blocks import add_block, delete_blocks
 from spacy_calib.doc.cutting import cut, cut_block
 from tests.pipe.test_guarantees import EVERYTHING, FRESH, pipeline, run, values
 
@@ -50,6 +51,18 @@ def test_lists_that_a_file_gave_back_as_tuples_are_cut_too(whole):
     wanted = cut_block({**of_tokens, "spans": spans}, -7, 20)["spans"]
     given = cut_block({**of_tokens, "spans": {**spans, "labels": ("A", "B")}}, -7, 20)["spans"]
     assert list(given["labels"]) == wanted["labels"] == ["B"]
+
+
+def test_flags_are_cut_with_their_tokens(whole):
+    """They stayed as many as those of the whole, so that the part said nothing at all."""
+    nlp, _ = whole
+    (doc,) = nlp.pipe([run(nlp, FRESH)[0]])
+    (block,) = doc.user_data.values()
+    delete_blocks(doc.user_data, "calib")
+    add_block(doc.user_data, "calib", {**block, "flag": np.arange(len(doc), dtype=np.int8) % 2})
+    part = cut(doc, 7, 10)
+    assert [token._.calib_flag for token in part] == [token._.calib_flag for token in doc[7:10]] == [True, False, True]
+    assert values(part) == values(doc)[7:10]
 
 
 def test_joined_docs_are_cut_with_the_blocks_of_each(whole):

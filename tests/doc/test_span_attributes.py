@@ -407,6 +407,22 @@ def test_merging_an_entity_into_one_token_keeps_its_score(bench):
     assert (start, start + 1, label, expected[0]) in {(e.start, e.end, e.label, e.score) for e in doc._.calib.ents}
 
 
+def test_spans_over_other_words_are_not_in_the_view(bench):
+    """The user data put on a Doc with other words of the same width: neither its spans nor its candidates are those that were scored."""
+    doc = first_doc(bench)
+    user_data = dict(doc.user_data)
+    same, other = (
+        Doc(bench.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc], user_data=user_data)
+        for words in ([token.text for token in doc], [{"aa": "cc", "bb": "dd"}[token.text] for token in doc])
+    )
+    for one in (same, other):
+        put_spans(one, bench.layer, [Span(one, s.start, s.end, s.label_, kb_id=s.kb_id_) for s in spans_of(doc, bench.layer)])
+    assert (same._.calib.ents, same._.calib.candidates) == (doc._.calib.ents, doc._.calib.candidates)
+    assert same._.calib.candidates
+    assert other._.calib is None or (other._.calib.ents, other._.calib.candidates) == ((), ())
+    assert [span._.calib_score for span in spans_of(other, bench.layer)] == [None] * len(spans_of(doc, bench.layer))
+
+
 def test_a_changed_label_has_no_score(bench):
     doc = first_doc(bench)
     span = spans_of(doc, bench.layer)[0]

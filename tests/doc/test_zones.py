@@ -8,7 +8,7 @@ import pytest
 import spacy
 
 from spacy_calib.doc import zones
-from spacy_calib.doc.zones import in_zones, memory_zone, zone_size
+from spacy_calib.doc.zones import in_zones, memory_zone, pipe_in_zones, zone_size
 
 TEXTS = [f"the dog{i} sees a duck{i}x" for i in range(60)]
 
@@ -41,6 +41,18 @@ def test_what_was_read_stays_and_the_words_go(blank, small):
     assert len(blank.vocab.strings) == before
     list(in_zones(blank, TEXTS, words(blank), whole=True))
     assert len(blank.vocab.strings) > before + 60
+
+
+@pytest.mark.parametrize("in_zone", [None, 24])
+def test_docs_of_a_zone_are_there_until_the_next_one(blank, small, in_zone):
+    """Of the numbered words, no more than a zone's are known at any time."""
+    seen, known = [], set()
+    for doc, number in pipe_in_zones(blank, ((text, i) for i, text in enumerate(TEXTS)), in_zone=in_zone):
+        assert doc.text == TEXTS[number]
+        seen.append(number)
+        known.add(sum(f"dog{i}" in blank.vocab.strings for i in range(60)))
+    assert seen == list(range(60))
+    assert max(known) == (in_zone or 8)
 
 
 def test_the_first_texts_teach_the_tokenizer(blank, monkeypatch):

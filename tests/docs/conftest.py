@@ -12,17 +12,11 @@ import pytest
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
-from tests.cli.conftest import calib
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
-from tests.sources.parser import gold_examples, trained
+from tests.docs.pages import Run, blocks_of, goes_on_from
 from tests.tiny_transformers import save_token_model
 
 NAMES = {"dog": "ANIMAL", "cat": "ANIMAL", "duck": "ANIMAL", "light": "THING", "saw": "THING"}
-FITTED = {
-    "calibrated": ("fit", "en_core_web_sm", "dev.spacy", "calibrated", "--method", "isotonic"),
-    "sure": ("fit", "en_core_web_sm", "dev.spacy", "sure", "--component", "ner", "--method", "isotonic"),
-    "accepting": ("threshold", "sure", "cutoffs.spacy", "--precision", "0.6", "--apply", "accepting"),
-}
 
 
 def with_entities(doc: Doc) -> Doc:
@@ -41,7 +35,7 @@ def add_recognizer(nlp: Language) -> None:
         with_entities(example.reference)
     recognizer.initialize(lambda: examples, nlp=nlp)
     optimizer = nlp.create_optimizer()
-    for _ in range(12):
+    for _ in range(40):
         recognizer.update(examples, sgd=optimizer)
 
 
@@ -56,48 +50,68 @@ def registered_here() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def workplace(trained_bytes, tmp_path_factory) -> Path:
-    """A folder where the names of README.md and of the how-to pages exist. Not to be changed."""
+    """A folder where the names of README.md exist. Not to be changed."""
     folder = tmp_path_factory.mktemp("readme")
     nlp = revive(trained_bytes)
     add_recognizer(nlp)
     nlp.to_disk(folder / "en_core_web_sm")
-    for name, n, seed in (("dev", 80, 2), ("test", 60, 3), ("train", 100, 4), ("cutoffs", 80, 5), ("few", 12, 6)):
+    for name, n, seed in (("dev", 80, 2), ("test", 60, 3), ("train", 100, 4), ("cutoffs", 240, 5), ("few", 12, 6)):
         docs = [with_entities(gold_doc(nlp.vocab, sentence)) for sentence in made_up_sentences(n, seed)]
         DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
     return folder
 
 
 @pytest.fixture
-def provide(workplace, tmp_path, monkeypatch) -> Callable[[list[str]], Path]:
-    """A function that makes a folder with gold, the pipeline and these of FITTED, and goes there."""
+def provide(workplace, tmp_path, monkeypatch) -> Callable[[], Path]:
+    """A function that makes a folder with gold and a pipeline in the place of en_core_web_sm, and goes there."""
 
-    def fitted(name: str) -> Path:
-        path = workplace / name
-        if not path.exists():
-            if name == "accepting":
-                fitted("sure")
-            monkeypatch.chdir(workplace)
-            outcome = calib(*FITTED[name], "--silent")
-            assert outcome.code == 0, outcome.text
-        return path
-
-    def place(names: list[str]) -> Path:
-        for file in workplace.glob("*.spacy"):
-            (tmp_path / file.name).symlink_to(file)
-        if "my-token-model" in names and importlib.util.find_spec("spacy_huggingface_pipelines"):
-            sentences = made_up_sentences(100, 4)
-            tags = [[f"B-{NAMES[w]}" if tag == "NOUN" and w in NAMES else "O" for w, tag in one] for one in sentences]
-            save_token_model(tmp_path / "my-token-model", [[word for word, _ in one] for one in sentences], tags)
-        (tmp_path / "en_core_web_sm").symlink_to(workplace / "en_core_web_sm")
-        for name in set(names) & set(FITTED):
-            shutil.copytree(fitted(name), tmp_path / name)
-        if "my_parser" in names:
-            nlp = trained()
-            nlp.to_disk(tmp_path / "my_parser")
-            for part, n, seed in (("dev", 60, 2), ("test", 40, 3)):
-                trees = [example.reference for example in gold_examples(nlp, n, seed)]
-                DocBin(docs=trees).to_disk(tmp_path / f"{part}_trees.spacy")
+    def place() -> Path:
+        for given in workplace.iterdir():
+            (tmp_path / given.name).symlink_to(given)
         monkeypatch.chdir(tmp_path)
         return tmp_path
 
     return place
+
+
+@pytest.fixture(scope="session")
+def made_by(tmp_path_factory) -> Callable[[Path], tuple[Path, Run]]:
+    """A function that runs a page, once, and gives the folder that it leaves behind, and how it went. Not to be changed."""
+    made: dict[Path, tuple[Path, Run]] = {}
+
+    def make(page: Path) -> tuple[Path, Run]:
+        if page not in made:
+            folder = tmp_path_factory.mktemp(page.stem)
+            with pytest.MonkeyPatch.context() as there:
+                there.chdir(folder)
+                made[page] = folder, Run().page(page)
+        return made[page]
+
+    return make
+
+
+@pytest.fixture
+def reader(made_by, tmp_path, monkeypatch) -> Callable[[Path], Run]:
+    """A function that goes to a folder with what a page says it goes on from, else to an empty one, and begins a session there."""
+
+    def begin(page: Path) -> Run:
+        run = Run()
+        for previous in goes_on_from(page):
+            folder, before = made_by(previous)
+            shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+            run.as_trained &= before.as_trained
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(tmp_path)  # a reader's files can be imported
+        if any(block.noted("needs extra") == "spacy_huggingface_pipelines" for block in blocks_of(page)):
+            make_token_model(tmp_path / "my-token-model")
+        return run
+
+    return begin
+
+
+def make_token_model(folder: Path) -> None:
+    """A token classifier of Hugging Face, in the place of a reader's own; none where the package that loads it is not installed."""
+    if importlib.util.find_spec("spacy_huggingface_pipelines"):
+        sentences = made_up_sentences(100, 4)
+        tags = [[f"B-{NAMES[w]}" if tag == "NOUN" and w in NAMES else "O" for w, tag in one] for one in sentences]
+        save_token_model(folder, [[word for word, _ in one] for one in sentences], tags)

@@ -34,7 +34,7 @@ def test_the_page_runs(tmp_path, monkeypatch):
     assert all(token._.calib_score < token._.calib_raw for token in doc if token._.calib_raw > 0.95)
 
 
-@pytest.mark.parametrize("content", ["{}", "[1]", "nope", None])
+@pytest.mark.parametrize("content", ["{}", "[1]", "nope", "[" * 99_999, None])
 def test_a_file_without_a_list_of_labels_is_refused(tmp_path, content):
     (tmp_path / "own.cfg").write_text(CONFIG)
     if content is not None:

@@ -39,6 +39,12 @@ def test_of_positions():
     assert found["label_1"].tolist() == [0, 0, 1, 0, 0]
 
 
+def test_neighbours_end_with_the_answer():
+    """ "ab" and "bb": the b that ends the first is alone in it, whatever the next one begins with."""
+    found = position_features(Answers(np.array([0, 1, 1, 1]), np.array([2, 2]), 2))
+    assert found["neighbours"].tolist() == [0, 0, 1 / 2, 1 / 2]
+
+
 def test_what_the_model_did_not_say_is_left_out():
     assert list(answer_features(answers())) == ["length"]
     assert list(position_features(answers())) == ["share", "neighbours", "label_0", "label_1", "label_2"]

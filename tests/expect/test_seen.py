@@ -32,7 +32,7 @@ def units_of(sentences, size, tag="N") -> TextUnits:
 
 
 def fit_on(sentences, size) -> SeenTexts:
-    return SeenTexts.of(units_of(sentences, size).digests)
+    return SeenTexts.of(units_of(sentences, size).digests, "salt")
 
 
 def test_white_space_makes_no_other_text():
@@ -81,7 +81,9 @@ def test_very_many_digests_are_sampled(monkeypatch):
 def test_the_state_holds_numbers_alone():
     fit = fit_on(SENTENCES, 10)
     state = fit.state()
+    assert state.pop("salt") == "salt"
     assert {key: value.dtype for key, value in state.items()} == {"digests": np.dtype(np.uint64)}
+    state["salt"] = "salt"
     np.testing.assert_array_equal(SeenTexts.from_state(state).digests, fit.digests)
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.metrics.calibration_error import calibration_error, debiased_calibration_error, gmce, smce
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics.calibration_error import (
+    calibration_error,
+    debiased_calibration_error,
+    gmce,
+    make_debiased_calibration_error,
+    smce,
+)
 from spacy_calib.metrics.decomposition import decompose
 from spacy_calib.metrics.error_interval import error_interval, mean_gmce_interval
 from spacy_calib.metrics.intervals import calibration_error_interval
@@ -64,6 +73,20 @@ def test_a_weight_is_as_many_pairs(bins, rows):
     for ours, theirs in zip(figures(scores, hits, documents, tags, weights=weights), figures(*repeated), strict=True):
         # a difference of rounding errors alone has a root of about 1e-8
         assert np.allclose(numbers_of(ours), numbers_of(theirs), rtol=1e-12, atol=1e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize(("weights", "shown"), [([0.25] * 8, "0.25"), ([2.0, 2.0, 1.5, 1.5] * 2, "1.5")])
+def test_what_chance_does_takes_counts_alone(weights, shown):
+    """It depends on how many pairs there are, and fractions do not say that."""
+    scores, hits = [0.9] * 8, [True, False] * 4
+    assert debiased_calibration_error(scores, hits, n_bins=1, weights=[2.0] * 8) == pytest.approx(math.sqrt(0.16 - 0.25 / 15))
+    sentence = rf"\[C001\] weights must be whole numbers \(a weight of 2 is a pair twice\), but {shown} was given"
+    for metric in (debiased_calibration_error, make_debiased_calibration_error(n_bins=1)):
+        with pytest.raises(CalibError, match=sentence):
+            metric(scores, hits, weights=weights)
+    with pytest.raises(CalibError, match=sentence):
+        noise_floor(scores, weights=weights)
+    assert calibration_error(scores, hits, n_bins=1, weights=weights) == pytest.approx(0.4)
 
 
 def test_golden_values_of_weighted_pairs():

@@ -22,10 +22,13 @@ def test_maps_are_read_from_the_option_and_from_files(tmp_path):
     assert read_map(str(tmp_path / "map.json")) == {"PRP$": "PP$", ",": "=", "$": "$"}
 
 
-@pytest.mark.parametrize("given", ["", "PERSON", "A=B=C", "=PER", "A=B,A=C", "none.json", "bad.json", "list.json", "three.tsv"])
+@pytest.mark.parametrize(
+    "given", ["", "PERSON", "A=B=C", "=PER", "A=B,A=C", "none.json", "bad.json", "deep.json", "list.json", "three.tsv"]
+)
 def test_what_is_no_map_is_refused(tmp_path, monkeypatch, given):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "deep.json").write_text("[" * 99_999)
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "three.tsv").write_text("a\tb\tc\n")
     with pytest.raises(CalibError, match=r"\[C162\]"):

@@ -14,10 +14,10 @@ from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.build import top_pairs
-from spacy_calib.pipe import saved
 from spacy_calib.pipe.scorer import corpus_of
 from tests.conftest import gold_doc, made_up_sentences, run_upstream
 from tests.doc.test_span_attributes import draw_examples, make_calib
+from tests.given_scores import doc_scored, reads_given_scores, with_gold
 
 WRONG = 0.4
 
@@ -182,5 +182,48 @@ def test_spans_are_adapted_and_their_cut_offs_dropped(layer):
     assert calib.spans.cutoffs is None
     assert made["spans"]["entries"] > 0
     assert len(calib.spans.adaptations) == 1
-    again = saved.read(saved.dump(calib.learned.to_dict()), name="calib", path="", normalize=False)
-    assert again.spans.adaptations[0].leading.line == calib.spans.adaptations[0].leading.line
+    learned = calib.spans.adaptations[0].leading.line
+    again = calib.from_bytes(calib.to_bytes())
+    assert again.spans.adaptations[0].leading.line == learned
+
+
+# With scores that are given
+
+
+def examples_off(n: int, seed: int, off: float = 0.0) -> list[Example]:
+    """Documents of 20 tokens whose likeliest tags are right as often as their scores say; tags A and B less, by so much in log-odds."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        tags, top = rng.integers(0, 4, 20), rng.uniform(0.7, 0.99, 20)
+        scores = np.repeat((1 - top)[:, None] / 3, 4, axis=1)
+        scores[np.arange(20), tags] = top
+        right = rng.random(20) < 1 / (1 + (1 - top) / top * np.exp(off * (tags < 2)))
+        found.append(with_gold(doc_scored(scores), np.where(right, tags, (tags + rng.integers(1, 4, 20)) % 4)))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:.*CW14")
+def test_what_all_tags_of_a_group_share_is_added_once():
+    """By the offset of their group; those of the tags are what is left."""
+    grouping = {"@calib_groupings": "spacy-calib.Mapping.v1", "mapping": {"A": "1", "B": "1", "C": "2", "D": "2"}}
+    calib = reads_given_scores(grouping=grouping).fit(examples_off(100, 1))
+    calib.adapt(examples_off(60, 2, off=2.0))
+    judged = [
+        (token.tag_ in "AB", token._.calib_score, token.tag_ == gold.tag_)
+        for example in examples_off(100, 3, off=2.0)
+        for token, gold in zip(calib(example.predicted), example.reference, strict=True)
+    ]
+    for group in (True, False):
+        scores, hits = np.array([one[1:] for one in judged if one[0] is group]).T
+        assert abs(scores.mean() - hits.mean()) < 0.05
+
+
+@pytest.mark.filterwarnings("ignore:.*CW14")
+def test_a_document_is_judged_by_what_the_others_teach():
+    """All tags of the one document are right, none of the other: each teaches the contrary of what is true of its neighbour."""
+    calib = reads_given_scores().fit(examples_off(30, 1))
+    right = doc_scored(np.tile([0.7, 0.2, 0.1, 0.0], (40, 1)))
+    calib.adapt([with_gold(right, np.zeros(40, dtype=int)), with_gold(right.copy(), np.full(40, 3))])
+    tokens = calib.fit_info.adaptations[0]["tokens"]
+    assert tokens["after"]["log_loss"] > tokens["before"]["log_loss"] + 0.2

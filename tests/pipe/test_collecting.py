@@ -9,9 +9,12 @@ import pytest
 
 from spacy_calib.doc.reading import DOC_KEY
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.keyed import Key
 from spacy_calib.pipe.collecting import collect_statistics
 from spacy_calib.statistics.collected import FitStatistics
 from tests.conftest import examples_for, run_upstream
+
+KEY = Key(bytes(range(32)))
 
 
 @pytest.fixture
@@ -27,8 +30,8 @@ def read(nlp, calib):
 
 @pytest.mark.parametrize("n", [2, 7])
 def test_shards_add_up_to_one_pass(calib, read, n):
-    whole = collect_statistics(calib, read, "all")
-    parts = [collect_statistics(calib, read[i::n], f"{i + 1}/{n}", at_once=40) for i in range(n)]
+    whole = collect_statistics(calib, read, "all", key=KEY)
+    parts = [collect_statistics(calib, read[i::n], f"{i + 1}/{n}", key=KEY, at_once=40) for i in range(n)]
     merged = FitStatistics.merged(parts[::-1])
     merged.check_complete()
     assert replace(merged, shards=whole.shards).to_bytes() == whole.to_bytes()
@@ -39,15 +42,27 @@ def test_shards_add_up_to_one_pass(calib, read, n):
 
 def test_documents_are_known_by_their_names_and_else_by_their_texts(calib, read):
     texts = {eg.reference.text for eg in read}
-    assert collect_statistics(calib, read, "a").n_documents == len(texts)
+    assert collect_statistics(calib, read, "a", key=KEY).n_documents == len(texts)
     for number, example in enumerate(read):
         example.reference.user_data[DOC_KEY] = f"document {number // 4}"
-    named = collect_statistics(calib, read, "a")
+    named = collect_statistics(calib, read, "a", key=KEY)
     assert named.n_documents == 15
     assert np.unique(named.sample.readings.documents).tolist() == list(range(15))
     for number, example in enumerate(read):
         example.reference.user_data[DOC_KEY] = number // 4
-    assert collect_statistics(calib, read, "a").identity == named.identity
+    assert collect_statistics(calib, read, "a", key=KEY).identity == named.identity
+
+
+def test_without_a_key_documents_are_known_by_their_shard_and_number(calib, read):
+    one, again, other = (collect_statistics(calib, read, name) for name in ("a", "a", "b"))
+    assert one.to_bytes() == again.to_bytes()
+    assert one.n_documents == len(read)
+    assert not np.isin(one.documents, other.documents).any()
+    with pytest.raises(CalibError, match="C426.*'b' is there twice, also as 'a'"):
+        FitStatistics.merged([one, other])
+    half = collect_statistics(calib, read[:30], "c").merge(collect_statistics(calib, read[30:], "d"))
+    assert half.n_documents == len(read)
+    assert half.pairs.total == one.pairs.total
 
 
 def test_settings_that_are_left_to_the_fit_are_refused(calib, read):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_calib.errors import CalibError
+from spacy_calib.pipe.component import Calibrator
 
 from ..conftest import examples_for, run_upstream
+from ..given_scores import doc_scored, reads_given_scores, with_gold
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
 
@@ -108,6 +111,47 @@ def test_lemmas_have_context(nlp):
         calib.fit(run_upstream(nlp, examples_for(nlp, 120, seed=2)))
     assert calib.tokens.context is not None
     assert scores(nlp.pipe(texts(nlp, 5), batch_size=2)) == scores(map(nlp, texts(nlp, 5)))
+
+
+# Scores that are given
+
+
+@pytest.fixture(scope="module")
+def of_two_kinds() -> Calibrator:
+    """A pipe whose context looks at nothing but the scores of the token: with a likeliest score of .6, its second and third tag are right far
+    more often than with one of .45, at the same scores; the likeliest is right far less often, and the second more often, where the second has .28.
+    """
+    rng = np.random.default_rng(0)
+    tops, seconds = rng.choice([0.45, 0.6], (30, 20)), rng.choice([0.2, 0.28], (30, 20))
+    thirds = rng.uniform(0.08, 0.11, (30, 20))
+    chances = np.where(tops[..., None] > 0.5, [0.7, 0.15, 0.15, 0.0], [0.5, 0.03, 0.03, 0.44])
+    chances[..., :2] += np.multiply.outer(seconds > 0.25, [-0.3, 0.1])
+    golds = (rng.random((30, 20, 1)) > chances.cumsum(axis=2)).sum(axis=2).clip(0, 3)
+    scores = np.stack([tops, seconds, thirds, np.zeros((30, 20))], axis=2)
+    calib = reads_given_scores(context={**CONTEXT, "features": ["shape"]})
+    return calib.fit([with_gold(doc_scored(table), gold) for table, gold in zip(scores, golds, strict=True)])
+
+
+def test_the_likeliest_tag_of_a_token_looks_at_the_second(of_two_kinds):
+    low, high = of_two_kinds(doc_scored([[0.6, 0.2, 0.1, 0.0], [0.6, 0.28, 0.1, 0.0]]))
+    assert high._.calib_score < low._.calib_score - 0.05
+
+
+def test_the_other_tags_of_a_token_look_at_its_likeliest(of_two_kinds):
+    low, high = of_two_kinds(doc_scored([[0.45, 0.2, 0.1, 0.0], [0.6, 0.2, 0.1, 0.0]]))
+    for other in "BC":
+        assert high._.calib_scores[other] > 1.5 * low._.calib_scores[other]
+
+
+def test_a_tag_has_its_score_in_context_whether_it_reaches_the_threshold_or_not(of_two_kinds, monkeypatch):
+    doc = of_two_kinds(doc_scored([[0.45, 0.2, 0.1, 0.0], [0.6, 0.2, 0.1, 0.0]]))
+    above = [token._.calib_scores["C"] for token in doc]
+    for token in doc:
+        token.tag_ = "C"
+    monkeypatch.setattr(of_two_kinds, "threshold", 0.2)
+    of_two_kinds(doc)
+    assert all("C" not in token._.calib_scores for token in doc)
+    assert [token._.calib_score for token in doc] == pytest.approx(above)
 
 
 # Features of users

@@ -7,7 +7,9 @@ from spacy_calib.pipe.fit_info import FIT_INFO, FitInfo, FitRow, SpanFitInfo
 from spacy_calib.schema import Misfit
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
-ENTITIES = SpanFitInfo("exact", ["PER"], 4, 3, 1, "", [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")])
+ENTITIES = SpanFitInfo(
+    "exact", ["PER"], 4, 3, 1, "", [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")], None, HeldOut(0.5, 0.4, 0.3, 4)
+)
 INFO = FitInfo(
     component="ner",
     layer="ner",
@@ -18,7 +20,7 @@ INFO = FitInfo(
     counted_on="train.spacy",
     method="spacy-calib.Isotonic.v1",
     table=[ROW],
-    held_out=HeldOut(0.5, 0.25, 0.0625, 200),
+    held_out=HeldOut(0.5, 0.25, 0.0625, 200, 0.25, 0.125, -0.25),
     spans=ENTITIES,
     versions={"spacy": "3"},
 )
@@ -58,7 +60,9 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "versions",
         "sampled",
     ]
-    assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, "verdict": "better"}
+    later = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
+    assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, **later, "verdict": "better"}
+    assert plain["spans"]["held_out"]["verdict"] == "unclear"
     assert list(plain["table"][0].items()) == [
         ("group", "all"), ("tags", 3), ("share", 1.0), ("pairs", 10), ("hits", 7), ("raw", 0.125), ("calibrated", 0.0625), ("fallback", ""),
     ]  # fmt: skip

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
 
+from spacy_calib.calibration.registered import recalibrators, scalings
 from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.doc.reading import document_of
 from spacy_calib.doc.texts import document_digest
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.keyed import Key, keyed
 from spacy_calib.pipe.collecting import collect_statistics
-from spacy_calib.pipe.registered import make_context, make_selector, recalibrators, scalings
+from spacy_calib.pipe.registered import make_context, make_selector
 from spacy_calib.statistics.collected import FitStatistics
 from tests.conftest import examples_for, revive, run_upstream
+
+KEY = Key(bytes(range(32)))
 
 
 @cache
@@ -48,12 +53,12 @@ def with_settings(calib, **settings):
 
 
 def shards_of(calib, examples, n, **options):
-    parts = [collect_statistics(calib, examples[i::n], f"{i + 1}/{n}", **options) for i in range(n)]
+    parts = [collect_statistics(calib, examples[i::n], f"{i + 1}/{n}", key=KEY, **options) for i in range(n)]
     return FitStatistics.merged(parts[::-1])
 
 
 def fitted_bytes(calib, statistics, **options):
-    return calib.fit(statistics, **options).to_bytes(), calib.fit_info
+    return calib.fit(statistics, key=KEY, **options).to_bytes(), calib.fit_info
 
 
 STEPS = {
@@ -69,7 +74,7 @@ STEPS = {
 def test_any_number_of_shards_gives_the_same_fit(made, name, sample):
     calib, examples = made
     with_settings(calib, **STEPS[name])
-    whole, info = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=sample))
+    whole, info = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=sample, key=KEY))
     for n in (7,) if name == "auto" else (2, 7):
         again, _ = fitted_bytes(calib, shards_of(calib, examples, n, sample=sample))
         assert again == whole
@@ -81,18 +86,21 @@ def test_any_number_of_shards_gives_the_same_fit(made, name, sample):
 def test_it_is_the_fit_of_the_documents_in_the_order_of_their_digests(made, name):
     calib, examples = made
     with_settings(calib, **STEPS[name])
-    ordered = sorted(examples, key=lambda eg: document_digest(document_of(eg), eg.reference))
+    digests = keyed(
+        np.array([document_digest(document_of(eg), eg.reference) for eg in examples], dtype=np.uint64), KEY.of_documents
+    )
+    ordered = [examples[i] for i in np.argsort(digests)]
     from_statistics, _ = fitted_bytes(calib, shards_of(calib, examples, 3))
-    assert calib.fit(ordered).to_bytes() == from_statistics
+    assert calib.fit(ordered, key=KEY).to_bytes() == from_statistics
 
 
 def test_bounded_tables_add_up_too_and_are_near_the_exact_ones(made):
     calib, examples = made
     with_settings(calib, **STEPS["isotonic"])
-    whole, info = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=700, bounded=True))
+    whole, info = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=700, bounded=True, key=KEY))
     again, _ = fitted_bytes(calib, shards_of(calib, examples, 7, sample=700, bounded=True))
     assert again == whole
-    _, exact = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=700))
+    _, exact = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=700, key=KEY))
     assert (info.pairs, info.sampled) == (exact.pairs, exact.sampled)
     assert info.table[0].calibrated == pytest.approx(exact.table[0].calibrated, abs=0.02)
 
@@ -119,3 +127,35 @@ def test_what_the_statistics_cannot_serve_is_refused(made):
     with pytest.raises(CalibError, match="C428.*2/3 missing"):
         calib.fit(FitStatistics.merged(parts))
     assert calib.learned is before
+
+
+def test_pairs_exactly_at_the_threshold_count(made):
+    """The fit of the examples takes them, so must the tables of pairs."""
+    calib, examples = made
+    with_settings(calib)
+    few = examples[:60]
+    scores = np.sort(collect_statistics(calib, few, "all").pairs.scores)
+    calib.threshold = float(scores[len(scores) // 2])
+    try:
+        _, info = fitted_bytes(calib, collect_statistics(calib, few, "all", sample=100, key=KEY))
+        assert info.pairs == calib.fit(few).fit_info.pairs
+        assert info.sampled is not None
+    finally:
+        calib.threshold = 0.01
+
+
+def test_without_their_key_a_context_does_not_look_at_forms_and_says_so(made):
+    calib, examples = made
+    with_settings(calib, context=make_context("always"))
+    statistics = collect_statistics(calib, examples, "all", key=KEY)
+    of_key = calib.fit(statistics, key=KEY).fit_info.context
+    without = calib.fit(statistics).fit_info.context
+    assert (of_key["forms"] > 0, without["forms"]) == (True, 0)
+    assert calib.learned.seen is None
+    unfamiliar = [one for one in without["weights"] if one["feature"] in ("familiarity", "unfamiliar")]
+    assert {(one["leading"], one["others"]) for one in unfamiliar} == {(0.0, 0.0)}
+    assert [one["leading"] != 0 for one in without["weights"] if one["feature"] == "entropy"] == [True]
+    with pytest.raises(CalibError, match=r"C481.*shard 'all' was collected with [0-9a-f]{16}; give the same key"):
+        calib.fit(statistics, key=Key.draw())
+    with pytest.raises(CalibError, match=r"C481.*shard 'all' was collected with no key"):
+        calib.fit(collect_statistics(calib, examples, "all"), key=KEY)

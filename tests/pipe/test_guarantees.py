@@ -19,12 +19,12 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib import CalibError
+from spacy_calib.calibration.registered import scalings
 from spacy_calib.calibration.scaling import VectorScaling
 from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.cli.info import describe
 from spacy_calib.pipe import saved
-from spacy_calib.pipe.registered import scalings
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
 from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens, fit_data

@@ -83,6 +83,24 @@ def test_labels_below_the_threshold_count(fitted):
     check_against_attributes([doc], only(watched(fitted, [doc]))["counts"], None)
 
 
+def test_labels_below_the_threshold_are_counted_in_their_own_docs(fitted):
+    """They landed on the first Doc that was counted with them; here its tokens are white space, which does not count."""
+    calib = fitted.get_pipe("calib")
+    calib.threshold = 0.3
+    docs = [fitted(" \n" * 6), fitted("the old dog saw a duck ."), fitted("a cat .")]
+    for doc in docs[1:]:
+        for token in doc:
+            token.tag_ = "PUNCT"
+        calib(doc)
+    together = watched(fitted, docs)
+    check_against_attributes(docs, only(together)["counts"], None)
+    assert only(together)["tokens"] == 10
+    alone = watched(fitted, [])
+    for doc in docs:
+        alone.merge(watched(fitted, [doc]))
+    assert together.to_dict() == alone.to_dict()
+
+
 @pytest.mark.parametrize("component", ["trainable_lemmatizer", "morphologizer"])
 def test_other_components_are_counted_too(nlp, component):
     calib = nlp.add_pipe(

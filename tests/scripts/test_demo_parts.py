@@ -12,6 +12,7 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.types import Pairs
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -141,11 +142,13 @@ def test_maps_are_the_three_methods_of_each_grouping(scripts):
     groups = tag_frequency_groups(labels, {"A": 4, "B": 3, "C": 2, "D": 1}, 2)
     maps = fit_maps(pairs, groups, labels)
     assert [one.name for one in maps] == [
-        "raw", "SCW isotonic", "SCW histogram", "SCW scaling-binning",
+        "raw", "calib fit", "SCW isotonic", "SCW histogram", "SCW scaling-binning",
         "TFG isotonic", "TFG histogram", "TFG scaling-binning",
     ]  # fmt: skip
-    assert [len(one.maps.groups) for one in maps[1:]] == [1, 1, 1, 2, 2, 2]
-    raw, *others = (figures(one, pairs, groups) for one in maps)
+    assert [len(one.maps.groups) for one in maps[2:]] == [1, 1, 1, 2, 2, 2]
+    chosen = maps[-1].maps.predict(pairs.scores, pairs.tags)
+    raw, ours, *others = (figures(one, JudgedPairs(pairs, chosen, pairs.rows), groups) for one in maps)
+    assert ours[1:] == others[-1][1:], "the row of `calib fit` is of what the pipeline says"
     assert all(len(row) == len(raw) == 8 for row in others)
     assert all(float(row[1]) < float(raw[1]) / 4 for row in others), "hits are drawn with probability score squared"
 

@@ -156,7 +156,7 @@ def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp
             "netcal": peers.Peer((), {"binary": ("IsotonicRegression",)}),
         },
     )
-    first = peers.run_peers(folder, tmp_path, tmp_path / "out", limit=60)
+    first = peers.run_peers(folder, tmp_path, tmp_path / "out", limit=600)
     by_name = {(one.peer, one.how): one for one in first}
     sigmoid = by_name["scikit-learn", "pooled"]
     assert sigmoid.failure == ""
@@ -167,7 +167,7 @@ def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp
     assert by_name["netcal", "pooled"].scores is None
     # What is finished is not run again.
     monkeypatch.setattr(peers, "run_once", lambda *_: pytest.fail("ran again"))
-    again = peers.run_peers(folder, tmp_path, tmp_path / "out", limit=60)
+    again = peers.run_peers(folder, tmp_path, tmp_path / "out", limit=600)
     assert [(one.peer, one.how, one.failure) for one in again] == [(one.peer, one.how, one.failure) for one in first]
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sequences.claims import Claim, learner_claims, over_folds
 from sequences.data import Sentences, spans_of
 from sequences.judge import Sampled, Way, f_measure, rmse_of, weights_of
-from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, drawn, shares_by_scale, train
+from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
+from sequences.readings import gaps_alone
 from sequences.runs import Job, Plan, jobs_of, parts_of, read_job, run_job
 from sklearn.metrics import average_precision_score
 from spacy.training import iob_to_biluo
@@ -136,13 +137,6 @@ def test_nothing_is_chosen_on_what_is_judged(data, monkeypatch):
     assert not read & set(judged.tolist())
 
 
-def test_shares_of_a_scale_are_those_of_its_draws(data):
-    learner, some = train(data, np.arange(40), "cw", 1, 0, {}), np.arange(40, 60)
-    for scale, shares in shares_by_scale(data, learner, some, True, 0, PLAN["tuning"]):
-        own = drawn(data, learner, some, scale, True, 0, PLAN["tuning"].draws)
-        assert all((a == b).all() for a, b in zip(shares, own, strict=True))
-
-
 def test_a_run_goes_on_where_it_stopped(data, tmp_path):
     plan = Plan(tmp_path, **PLAN)
     jobs = list(jobs_of(plan, ["learners", "passive"], ["np", "spanish"]))
@@ -155,3 +149,10 @@ def test_a_run_goes_on_where_it_stopped(data, tmp_path):
     before = path.stat().st_mtime_ns
     run_job(Job("passive", "np", 0), None, plan)
     assert path.stat().st_mtime_ns == before
+
+
+def test_within_the_labelling_one_label_alone_is_changed():
+    # Labels 0, 0 score 1 + 2 + 3 (from 0 to 0); 1 at the first word alone: 4 + 0 + 2; at the second alone: 1 + 0 + 0.
+    scores, transitions = np.array([[1.0, 4.0], [2.0, 0.0]]), np.array([[3.0, 0.0], [0.0, 5.0]])
+    assert gaps_alone(scores, transitions, np.array([0, 0])) == pytest.approx([0.0, 5.0])
+    assert gaps_alone(scores[:1], transitions, np.array([1])) == pytest.approx([3.0])

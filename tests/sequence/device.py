@@ -86,6 +86,9 @@ class DeviceArray:
     def reshape(self, *shape: Any) -> Any:
         return wrap(self.held.reshape(*shape))
 
+    def swapaxes(self, first: int, second: int) -> Any:
+        return wrap(self.held.swapaxes(first, second))
+
     def copy(self) -> Any:
         return wrap(self.held.copy())
 

@@ -8,14 +8,14 @@ from scipy.stats import kstest
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.sequence.confidence import draw_shares, gaps, k_best_shares, normals, shares_of
+from spacy_calib.sequence.confidence import gaps, k_best_shares, normals, shares_of
 from spacy_calib.sequence.confidence_source import ConfidenceSource
-from spacy_calib.sequence.draws import learner_draws
+from spacy_calib.sequence.draws import Draws, draws_of_learner
 from spacy_calib.sequence.features.index import Sparse
 from spacy_calib.sequence.inference.best import viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from tests.sequence.inference.chains import enumerate_labellings, small_chains
-from tests.sequence.trained import TAGS, WORDS
+from tests.sequence.trained import TAGS, WORDS, trained_labeller
 
 
 def test_shares_by_hand():
@@ -54,9 +54,24 @@ def test_gap_by_hand():
 
 
 def test_draws_count_agreement():
-    sure, other = [np.array([[1.0, 0.0]])], [np.array([[0.0, 1.0]])]
-    found = draw_shares([(sure, Potentials.none(2))] * 3 + [(other, Potentials.none(2))], 2)
-    assert found[0].tolist() == [[0.75, 0.25]]
+    learned, other = (Chains.of([np.array([scores])], Potentials.none(2)) for scores in ([1.0, 0.0], [-3.0, 0.0]))
+    stays = Chains.of([np.zeros((1, 2))], Potentials.none(2))
+    draws = Draws(learned, lambda number: other if number == 2 else stays)
+    assert draws.shares(4, 1.0)[0].tolist() == [[0.75, 0.25]]
+    assert draws.shares(4, 0.1)[0].tolist() == [[1.0, 0.0]]  # at a tenth of the variance it moves by a third, not by all
+    assert [labels.tolist() for labels in draws.labels(3, [0.1, 1.0])] == [[[0], [0]], [[0], [0]], [[0], [1]]]
+
+
+@pytest.mark.parametrize("way", ["kd_pc", "kd_fixed"])
+def test_all_scales_at_once_are_each_by_itself(way):
+    """The labels that count are the best ones of one draw at one scale after the other."""
+    nlp = trained_labeller("calib_online", "ents")
+    texts = [Doc(nlp.vocab, words=words) for words in (["in", "New", "York"], ["Ann"], [], ["ran", "in", "new", "Ann", "York"])]
+    draws = ConfidenceSource(way=way).draws(nlp.get_pipe("calib_online"), texts)
+    for number, labels in enumerate(draws.labels(5, [0.01, 0.3, 4.0])):
+        for own, scores, transitions in zip(labels, *draws.at(number, [0.01, 0.3, 4.0]), strict=True):
+            alone = viterbi(Chains(scores, transitions, draws.learned.packing))
+            assert own.tolist() == np.concatenate(alone).tolist()
 
 
 def test_normals_are_normal_independent_and_stay():
@@ -86,8 +101,7 @@ def test_a_word_that_was_never_seen_is_less_sure(way):
     doc = nlp(Doc(nlp.vocab, words=[WORDS[0], "unheard"]))
     source = ConfidenceSource(way=way, scale=0.05, k=400)
     [shares] = source.confidences(pipe, [doc])
-    draws = list(learner_draws(pipe.learner, pipe.features_of(doc), 400, 0.05, way == "kd_pc", 0))
-    [without] = draw_shares(draws, len(pipe.labels))
+    [without] = draws_of_learner(pipe.learner, pipe.features_of(doc), way == "kd_pc", 0).shares(400, 0.05)
     assert shares[1].max() < without[1].max()
     assert shares[0].max() == pytest.approx(without[0].max(), abs=0.1)
     # Another text beside it changes nothing.
@@ -99,7 +113,8 @@ def test_draws_have_the_mean_and_variance_of_the_weights():
     _, pipe = learned()
     learner, tokens = pipe.learner, Sparse(np.array([1, 1 << 45]), np.array([0, 1, 2]))
     width = learner.n_labels
-    draws = np.array([scores for scores, _ in learner_draws(learner, [tokens], 3000, 0.5, True, 0)])[:, 0]
+    made = draws_of_learner(learner, [tokens], True, 0)
+    draws = np.concatenate([made.at(number, [0.5])[0] for number in range(3000)])[:, made.learned.packing.packed]
     variance = np.stack([learner.sigma.reshape(-1, width)[1], np.ones(width)])
     assert draws.mean(axis=0) == pytest.approx(np.stack([learner.mean.reshape(-1, width)[1], np.zeros(width)]), abs=0.08)
     assert draws.var(axis=0) == pytest.approx(0.5 * variance, rel=0.15)

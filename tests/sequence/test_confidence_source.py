@@ -9,8 +9,6 @@ from spacy.tokens import Doc
 
 from spacy_calib.errors import CalibError
 from spacy_calib.sequence.confidence_source import SCALES, ConfidenceSource, choose_scale
-from spacy_calib.sequence.inference.best import viterbi
-from spacy_calib.sequence.inference.chains import Chains
 from tests.conftest import examples_for, train_pipeline
 from tests.sequence.trained import WORDS, tagged, trained_labeller, with_entities
 
@@ -32,15 +30,14 @@ def test_draws_obey_the_constraints(factory, way):
     nlp = trained_labeller(factory, "ents")
     pipe, source = nlp.get_pipe(factory), ConfidenceSource(factory, way=way)
     forbidden = pipe.allowed().transitions < 0
-    for draw in source.draws(pipe, [Doc(nlp.vocab, words=WORDS)]).made(5, 4.0):
-        labels = viterbi(Chains.of(*draw))[0]
+    for (labels,) in source.draws(pipe, [Doc(nlp.vocab, words=WORDS)]).labels(5, [4.0]):
         assert not forbidden[labels[:-1], labels[1:]].any()
 
 
 def test_draws_of_a_chain_move_its_transitions_too():
     nlp = trained_labeller("calib_crf")
     draws = ConfidenceSource("calib_crf", way="kd_fixed").draws(nlp.get_pipe("calib_crf"), [Doc(nlp.vocab, words=WORDS)])
-    moved = draws.at(draws.move(0), 1.0)[1].transitions - draws.learned[1].transitions
+    moved = draws.at(0, [1.0])[1] - draws.learned.transitions
     assert moved.std() == pytest.approx(1.0, abs=0.5)
 
 
@@ -75,6 +72,23 @@ def test_the_scale_that_finds_wrong_labels_best():
     assert source.says == f"kd_pc, k 5, scale {source.scale:.3g}"
     # Where nothing is wrong there is nothing to choose by.
     assert choose_scale(source, pipe, [tagged(nlp)]) == choose_scale(source, pipe, []) == 0.1
+
+
+def test_a_fit_shows_how_far_it_is():
+    nlp = trained_labeller("calib_online")
+    source = {"@calib_sources": "spacy-calib.Confidence.v1", "k": 5}
+    calib = nlp.add_pipe("calib", config={"source": source, "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"}})
+    examples = [tagged(nlp) for _ in range(4)] + [tagged(nlp, WORDS[:4], ["X", "N", "Y", "Y"])] * 2
+    seen: dict[str, int] = {}
+
+    def progress(steps, what):
+        for step in steps:
+            seen[what] = seen.get(what, 0) + 1
+            yield step
+
+    calib.fit(examples, progress=progress)
+    assert calib.fitted
+    assert seen == {"Choosing settings": 5, "Reading scores": 6}
 
 
 def test_the_head_of_a_tagger():

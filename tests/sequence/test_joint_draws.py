@@ -58,6 +58,14 @@ def test_tags_that_are_drawn_together_keep_their_calibrated_scores(nlp):
     assert (draws.codes[:9] == sample_jointly(hmm, scored(nlp), 9, seed=0).codes).all()
 
 
+def test_the_gap_is_that_of_the_score_that_is_missed_by_most(nlp, monkeypatch):
+    doc, hmm = scored(nlp), nlp.get_pipe("calib_hmm")
+    monkeypatch.setattr(
+        "spacy_calib.sequence.inference.refit._ROUNDS", 0
+    )  # nothing is brought to the scores but the first token
+    assert sample_jointly(hmm, doc, 9).gap > 0.05
+
+
 def test_a_doc_without_words_and_joined_docs(nlp):
     hmm = nlp.get_pipe("calib_hmm")
     empty = nlp(Doc(nlp.vocab))

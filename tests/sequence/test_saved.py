@@ -7,9 +7,11 @@ import pytest
 import spacy
 import srsly
 
+from spacy_calib.calibration.saved import unpack
 from spacy_calib.errors import CalibError
 from spacy_calib.sequence import saved
-from tests.sequence.trained import FACTORIES, trained_labeller
+from tests.conftest import LISTENER, TOK2VEC
+from tests.sequence.trained import FACTORIES, SMALL, tagged, trained_labeller
 
 KEPT = ("calib_hmm", "calib_online", "calib_crfsuite")
 
@@ -26,7 +28,7 @@ def blank(factory, **config):
 
 
 def state_of(pipe):
-    return saved.unpack(pipe.to_bytes(), saved.FORMAT, 1)["state"]
+    return unpack(pipe.to_bytes(), "spacy-calib-labeller", 1)["state"]
 
 
 def changed(pipe, **values):
@@ -76,6 +78,12 @@ def test_bytes_of_another_kind_or_version(factory):
         ("calib_hmm", "first", lambda a: -a - 1, "'state.first' is not an array of numbers from 0"),
         ("calib_hmm", "of_word", lambda a: np.full_like(a, np.nan), "'state.of_word' is not an array of numbers"),
         ("calib_hmm", "words", lambda words: [*words, 7], "is not a text"),
+        ("calib_hmm", "words", lambda words: [words[1], *words[1:]], "each word stands in 'words' once"),
+        ("calib_hmm", "cfg", lambda cfg: {**cfg, "pseudocount": 0}, "'state.cfg.pseudocount' is not greater than 0"),
+        ("calib_hmm", "cfg", lambda cfg: {**cfg, "labels": ["N", "N", "X", "Y"]}, "each label stands in 'labels' once"),
+        ("calib_hmm", "cfg", lambda cfg: {**cfg, "target": "_.nowhere"}, r"C335.*Tokens have no extension 'nowhere'"),
+        ("calib_hmm", "cfg", lambda cfg: {**cfg, "target": "ents"}, "'labels' are those of the target 'ents'"),
+        ("calib_hmm", "cfg", lambda cfg: {**cfg, "constraints": [["N", "Z"]]}, "'constraints' name labels"),
         ("calib_online", "mu", lambda a: a[:-1], "'mu' has"),
         ("calib_online", "sigma", lambda a: np.full_like(a, np.nan), "'state.sigma' is not an array"),
         ("calib_online", "n_seen", lambda n: -1, "a whole number"),
@@ -105,6 +113,30 @@ def test_a_field_with_labels_that_its_weights_are_not_of(tmp_path):
     pipe.model.get_ref("potentials").set_param("ends", np.array([0, np.nan, 0, 0], dtype="f"))
     with pytest.raises(CalibError, match="'ends' holds NaN"):
         trained_labeller("calib_crf").get_pipe("calib_crf").from_bytes(pipe.to_bytes())
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_constraints_that_are_no_pairs_are_refused_when_it_is_built(factory):
+    with pytest.raises(CalibError, match=r"C001.*constraints must be a list of 2, but \[\['N'\]\] was given"):
+        blank(factory, constraints=[["N"]])
+
+
+def test_a_field_that_listens_is_read_as_it_was_and_left_as_it_is():
+    """The weights are read into a twin first; the listener itself stays connected to its tok2vec."""
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
+    pipe = nlp.add_pipe("calib_crf", config={"model": {**SMALL, "tok2vec": LISTENER}})
+    nlp.initialize(lambda: [tagged(nlp)])
+    pipe.model.get_ref("potentials").set_param("ends", np.array([0, 3, 0, 0], dtype="f"))
+    before, tags = nlp.to_bytes(), [token.tag_ for token in nlp("x a y a")]
+    again = spacy.blank("xx").from_config(nlp.config).from_bytes(before)
+    assert [token.tag_ for token in again("x a y a")] == tags
+    pipe = again.get_pipe("calib_crf")
+    whole = srsly.msgpack_loads(pipe.to_bytes())
+    with pytest.raises(CalibError, match=r"C335.*each label stands in 'labels' once"):
+        pipe.from_bytes(srsly.msgpack_dumps({**whole, "cfg": whole["cfg"].replace('"V"', '"N"')}))
+    assert srsly.msgpack_loads(pipe.to_bytes())["cfg"] == whole["cfg"]
+    assert [token.tag_ for token in again("x a y a")] == tags
 
 
 def test_before_it_learned_anything():

@@ -17,6 +17,7 @@ from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.doc_scores import DocScoresSource
 from spacy_calib.sources.find import find_component, registered_sources, source_for
+from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.token_scores import TokenScoresSource
 from tests.categories import revive_categorizer
@@ -62,7 +63,12 @@ def name_of(case) -> str:
     return "-".join([name.split(".")[1], factory, *map(str, settings.values())])
 
 
-every_case = pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in CASES])
+# Lemmas and sentence starts are no labels of a scheme.
+NOT_MAPPED = ("trainable_lemmatizer", "senter")
+PLAIN = [pytest.param(case, False, id=name_of(case)) for case in CASES]
+MAPPED = [pytest.param(case, True, id=f"mapped-{name_of(case)}") for case in CASES if case[2] not in NOT_MAPPED]
+# Each by its own labels, and by those of another scheme.
+every_case = pytest.mark.parametrize(("case", "mapped"), [*PLAIN, *MAPPED])
 
 
 def config_of(case) -> dict[str, Any]:
@@ -88,8 +94,15 @@ def make(case) -> Source:
     return registry.resolve({"source": config_of(case)})["source"]
 
 
+def with_other_labels(source: Source, pipe: Any) -> Source:
+    """Two labels are one in the other scheme, and one has no counterpart."""
+    named = source.span_labels(pipe)
+    names = named if len(named) > 1 else source.labels(pipe)
+    return with_map(source, {names[0]: "both", names[1]: "both", **dict.fromkeys(names[3:4], "")})
+
+
 @pytest.fixture
-def world(case, nlp) -> tuple[Language, Source, Any]:
+def world(case, mapped, nlp) -> tuple[Language, Source, Any]:
     """(pipeline, source, the component that it reads)."""
     factory = case[2]
     if factory.endswith("ner"):
@@ -106,11 +119,13 @@ def world(case, nlp) -> tuple[Language, Source, Any]:
         nlp = revive_categorizer(factory)
         if factory != "textcat":
             nlp.rename_pipe(factory, "textcat")
-    return nlp, make(case), nlp.get_pipe(component_of(factory)) if factory else None
+    source, pipe = make(case), nlp.get_pipe(component_of(factory)) if factory else None
+    return nlp, with_other_labels(source, pipe) if mapped else source, pipe
 
 
 def docs_for(nlp: Language, source: Source) -> list[Doc]:
     """Two sentences, nothing, and one word; with an array of probabilities for sources that read one."""
+    source = with_map(source, None)
     docs = list(nlp.pipe([SENTENCES, "", "dog"]))
     for number, doc in enumerate(docs):
         array = np.random.default_rng(number).dirichlet(np.ones(len(LABELS)), size=len(doc))
@@ -176,7 +191,19 @@ def test_reads_each_doc_as_if_it_were_alone(case, world):
     assert table(docs) == pytest.approx(alone, abs=1e-4)
 
 
-@every_case
+@pytest.mark.parametrize(("case", "mapped"), MAPPED)
+def test_a_map_changes_labels_and_nothing_else(case, world):
+    _, source, pipe = world
+    own = with_map(source, None)
+    settings = [name for name, value in vars(Source).items() if name[0] != "_" and isinstance(value, (str, bool, tuple))]
+    assert "sets_labels" in settings
+    assert {name: getattr(source, name) for name in settings} == {name: getattr(own, name) for name in settings}
+    assert (source.claims(pipe), source.kept_labels()) == (own.claims(pipe), own.kept_labels())
+    assert "both" in {label.rpartition("-")[2] for label in source.labels(pipe)}
+    assert len(source.labels(pipe)) < len(own.labels(pipe))
+
+
+@pytest.mark.parametrize(("case", "mapped"), PLAIN)
 def test_settings_survive_a_saved_pipeline(case, world):
     _, source, _ = world
     nlp = spacy.blank("xx")
@@ -190,7 +217,8 @@ def test_settings_survive_a_saved_pipeline(case, world):
 def test_a_component_is_found_again_after_a_rename(case, world):
     nlp, source, pipe = world
     if pipe is None:
-        assert (source.component, source.labels(None)[-len(LABELS) :]) == ("", tuple(LABELS))
+        assert source.component == ""
+        assert with_map(source, None).labels(None)[-len(LABELS) :] == tuple(LABELS)
         return
     assert source.supports(pipe)
     assert source.is_trained(pipe)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
 
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.errors import CalibError
@@ -12,6 +15,7 @@ from spacy_calib.sources.base import to_numpy
 from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.types import Marginals
 from tests.conftest import examples_for, run_upstream
+from tests.sources.ner import TOK2VEC
 
 TEXT = "the old dog saw a duck . light run red ."
 KINDS = {"tagger": "tag", "morphologizer": "morph", "senter": "sent", "trainable_lemmatizer": "lemma"}
@@ -57,6 +61,21 @@ def test_lemmas_merge_the_trees_that_give_them(nlp):
         got = {merged.names[i]: merged.scores[i] for i in np.flatnonzero(own)}
         assert got == pytest.approx(expected)
     assert len(merged.names) == len(merged)
+
+
+def test_the_tag_of_a_lemma_is_the_likeliest_of_its_trees():
+    """One tree takes an s from the end, the other from the beginning: of "ss" both make "s"."""
+    nlp = spacy.blank("xx")
+    model = {"@architectures": "spacy.Tagger.v2", "tok2vec": TOK2VEC}
+    pipe = nlp.add_pipe("trainable_lemmatizer", config={"min_tree_freq": 1, "model": model})
+    gold = Doc(nlp.vocab, words=["dogs", "star"], lemmas=["dog", "tar"])
+    nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=["dogs", "star"]), gold)])
+    source, head = SoftmaxSource("trainable_lemmatizer"), pipe.model.get_ref("output_layer")
+    for likelier in (0, 1):
+        head.set_param("b", np.eye(2, dtype="f")[likelier])
+        merged = source.read(pipe, [Doc(nlp.vocab, words=["ss"])]).above(0.0)
+        assert (list(merged.names), merged.tags.tolist()) == (["s"], [likelier])
+        assert merged.scores == pytest.approx([1.0])
 
 
 def test_counting_trees_does_not_add_trees(nlp):

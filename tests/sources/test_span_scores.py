@@ -342,6 +342,14 @@ def test_as_many_scores_as_spans_are_wanted(values):
         SpanScoresSource(spans_key="x", labels=LABELS).read(None, [doc])
 
 
+@pytest.mark.parametrize("value", [0.5, np.float32(0.5), [0.5]])
+def test_one_number_is_the_score_of_the_only_span(value):
+    doc = span_examples(1, 1, "x")[0].predicted
+    doc.spans["x"] = [doc[0:1]]
+    doc.spans["x"].attrs["scores"] = value
+    assert SpanScoresSource(spans_key="x", labels=("",)).read(None, [doc]).spans.own.tolist() == [0.5]
+
+
 def test_an_extension_that_does_not_exist():
     nlp, calib = pipe_for(score="_.nothing")
     with pytest.raises(CalibError, match=r"^\[C281\] The extension Span._.nothing does not exist; register it \(Span.set_ext"):

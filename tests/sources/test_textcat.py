@@ -120,6 +120,19 @@ def test_values_that_are_no_probabilities_are_refused(nlp, value, said):
         TextcatSource().read(nlp.get_pipe("textcat"), [doc])
 
 
+@pytest.mark.parametrize("value", ["x" * 100, "0.5", None, [0.5, 0.5], {}])
+def test_values_that_are_no_numbers_are_refused_in_one_sentence(nlp, value):
+    """What another component wrote over the category between the categorizer and the pipe."""
+    calib = calib_of(nlp)
+    calib.fit(categorized(nlp, category_docs(60, 31, vocab=nlp.vocab)))
+    doc = nlp.get_pipe("textcat")(nlp.make_doc("a song"))
+    doc.cats["music"] = value
+    with pytest.raises(CalibError, match=r"C262.*'textcat'.*music = .* on the Doc that begins 'a song'.*\[0, 1\]") as refused:
+        calib(doc)
+    assert repr(value)[:25] in str(refused.value)
+    assert repr(value)[:41] not in str(refused.value) or len(repr(value)) <= 40
+
+
 @pytest.mark.parametrize("setting", [{"scaling": {"@calib_scalings": "spacy-calib.MatrixScaling.v1"}}, {"normalize": True}])
 def test_what_is_about_one_right_label_is_refused_for_several(setting):
     nlp = revive_categorizer("textcat_multilabel")

@@ -15,6 +15,7 @@ from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.collecting import collect_statistics
 from spacy_calib.sources.doc_scores import DocScoresSource
+from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.token_scores import TokenScoresSource
 from tests.categories import category_docs, fitted_categorizer
 
@@ -80,6 +81,49 @@ def test_tokens(conf, form):
         assert token._.calib_raw == scores[token.tag_]
         assert set(token._.calib_scores) == {label for label, score in scores.items() if score >= 0.01}
         assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
+
+
+def mapped(examples: list[Example], table: dict[str, str]) -> list[Example]:
+    """The same with gold of another scheme, of tokens or of documents."""
+    for example in examples:
+        gold = example.reference
+        for token in gold:
+            token.tag_ = table.get(token.tag_, token.tag_)
+        gold.cats = {table[label]: value for label, value in gold.cats.items()}
+    return examples
+
+
+# Labels that trade places must not be mapped twice.
+TABLES = [{"A": "Z", "B": "Y"}, {"A": "B", "B": "A"}]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("form", ["number", "mapping", "list"])
+def test_tokens_with_a_map(conf, form, table):
+    calib = pipe_with("Token", source={"score": "probs" if form == "list" else "_.conf"})
+    calib.source = with_map(calib.source, table)
+    calib.fit(mapped(token_examples(250, 0, form), table))
+    doc = calib(token_examples(1, 1, form)[0].predicted)
+    for token, value in zip(doc, given_to(doc, form), strict=True):
+        scores = value if isinstance(value, dict) else {token.tag_: value}
+        # The Doc has the tags of who gave the scores; what the pipe says of them names those of the gold.
+        assert token.tag_ == max(scores, key=scores.__getitem__)
+        assert token._.calib_raw == scores[token.tag_]
+        assert next(iter(token._.calib_scores)) == table[token.tag_]
+        assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_documents_with_a_map(conf, table):
+    calib = pipe_with("Doc", source={"score": "_.conf", "labels": TAGS})
+    calib.source = with_map(calib.source, table)
+    calib.fit(mapped(doc_examples(400, 0, "mapping"), table))
+    doc = calib(doc_examples(1, 1, "mapping")[0].predicted)
+    assert doc.cats == doc._.conf
+    label = max(doc.cats, key=doc.cats.__getitem__)
+    assert doc._.calib_raw == doc._.conf[label]
+    assert doc._.calib_score == pytest.approx(doc._.conf[label] ** 2, abs=0.15)
+    assert next(iter(doc._.calib_cats)) == table[label]
 
 
 def test_neither_a_collection_nor_a_refused_fit_changes_what_was_learned(conf):

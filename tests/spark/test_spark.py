@@ -16,11 +16,14 @@ from spacy.tokens import DocBin
 from spacy_calib import CalibError
 from spacy_calib.doc.reading import DOC_KEY, GoldReader
 from spacy_calib.doc.score_rows import score_rows
+from spacy_calib.pairs.keyed import Key
 from spacy_calib.pipe.loading import import_user_code
 from spacy_calib.statistics.collected import FitStatistics
-from tests.cli.conftest import calib, entity_docs, save_recognizer
+from tests.cli.conftest import calib, entity_docs, save_key, save_recognizer
 from tests.conftest import gold_doc, made_up_sentences, revive, run_upstream
 from tests.docs.pages import DOCS, Run, blocks_of
+
+KEY = Key(bytes(range(32)))  # that of save_key
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
 
@@ -124,26 +127,31 @@ def test_columns_that_are_named_go_along(frame, calibrated):
     assert sorted(of_first) == [token.idx for token in spacy.load(calibrated)(TEXTS[0])]
 
 
-def test_the_pipeline_is_loaded_once_by_each_process(frame, calibrated):
-    """A task asks the process that it runs in how often it has loaded this pipeline so far."""
+NOTED = """
+import os
+from spacy import Language
 
-    def loads(batches):
-        import os
+@Language.factory("notes_its_process")
+def make(nlp, name, file: str):
+    with open(file, "a") as noted:
+        noted.write(f"{os.getpid()}\\n")
+    return lambda doc: doc
+"""
 
-        import pyarrow as pa
 
-        from spacy_calib.spark import models
-
-        for _ in batches:
-            pass
-        found = models._with_fitted.cache_info()
-        yield pa.RecordBatch.from_pydict({"pid": [os.getpid()], "loads": [found.misses], "hits": [found.hits]})
-
+def test_the_pipeline_is_loaded_once_by_each_process(frame, calibrated, tmp_path):
+    """However Spark spreads the eight tasks over its processes: each that loads the pipeline notes its number."""
+    code, model, noted = tmp_path / "noted.py", tmp_path / "model", tmp_path / "noted.txt"
+    code.write_text(NOTED)
+    import_user_code(code)
+    nlp = spacy.load(calibrated)
+    nlp.add_pipe("notes_its_process", config={"file": str(noted)})
+    nlp.to_disk(model)
+    noted.unlink()
     for _ in range(2):
-        score(frame, calibrated, check=False).count()
-    found = frame.mapInArrow(loads, "pid long, loads long, hits long").collect()
-    assert max(row["loads"] for row in found) == 1
-    assert max(row["hits"] for row in found) > 2
+        assert score(frame, str(model), code=code, check=False).count() > 0
+    processes = noted.read_text().split()
+    assert len(set(processes)) == len(processes) < 8
 
 
 def test_a_pipeline_that_was_written_anew_is_loaded_anew(calibrated, tmp_path):
@@ -189,7 +197,7 @@ def in_one_pass(calibrated, gold_path) -> bytes:
     nlp = spacy.load(calibrated)
     examples = list(GoldReader().examples(nlp, gold_path))
     with nlp.select_pipes(disable=["calib"]):
-        statistics = collect_statistics(nlp.get_pipe("calib"), run_upstream(nlp, examples), "all")
+        statistics = collect_statistics(nlp.get_pipe("calib"), run_upstream(nlp, examples), "all", key=KEY)
     return without_shards(statistics)
 
 
@@ -200,7 +208,7 @@ def without_shards(statistics) -> bytes:
 def collect(*args, **kwargs):
     from spacy_calib.spark import collect
 
-    return collect(*args, **kwargs)
+    return collect(*args, **{"key": KEY, **kwargs})
 
 
 def test_statistics_are_those_of_one_pass_bit_for_bit(golden, calibrated, in_one_pass):
@@ -264,18 +272,27 @@ def test_a_pipeline_without_calib_gets_a_pipe_with_these_settings(golden, traine
     assert found.pairs.total > 0
 
 
+def test_without_a_key_one_is_drawn_for_all_partitions(golden, calibrated, in_one_pass):
+    found, of_key = collect(golden, calibrated, mergers=1, key=None, check=False), FitStatistics.from_bytes(in_one_pass)
+    assert (found.n_documents, found.pairs.total) == (of_key.n_documents, of_key.pairs.total)
+    assert found.identity.key not in ("", of_key.identity.key)
+    with pytest.raises(CalibError, match="C480"):
+        collect(golden, calibrated, key="nowhere")
+
+
 def test_a_recognizer_is_read_as_calib_collect_reads_it(session, tmp_path):
     """SpaCy's own, which makes way for ours; with a map of labels, and a component of the user's own."""
     from spacy_calib.spark import gold_frame
 
     code, model, gold, file = (tmp_path / name for name in ("own.py", "ner", "gold.spacy", "gold.npz"))
+    key = save_key(tmp_path / "key")
     code.write_text("from spacy import Language\n\n\n@Language.component('own_of_spark')\ndef own(doc):\n    return doc\n")
     import_user_code(code)
     save_recognizer("ner", model, lambda nlp: nlp.add_pipe("own_of_spark", first=True))
     DocBin(docs=entity_docs(30, 22)).to_disk(gold)
-    assert calib("collect", model, gold, file, "--component", "ner", "--map", "ORG=LOC", "--code", code).code == 0
+    assert calib("collect", model, gold, file, "--component", "ner", "--map", "ORG=LOC", "--code", code, "--key", key).code == 0
     frame = gold_frame(session, gold, docs=4).repartition(3)
-    found = collect(frame, model, component="ner", labels={"ORG": "LOC"}, code=code, mergers=1)
+    found = collect(frame, model, component="ner", labels={"ORG": "LOC"}, code=code, mergers=1, key=key)
     assert without_shards(found) == without_shards(FitStatistics.from_bytes(file.read_bytes()))
     with pytest.raises(CalibError, match=r"\[C165\] The map names 'ORGANIZATION'"):
         collect(frame, model, component="ner", labels={"ORGANIZATION": "LOC"}, code=code)
@@ -310,7 +327,7 @@ def test_the_page_runs(session, calibrated, gold_path, trained_bytes, tmp_path, 
     """docs/how-to/spark.md but for the recipes of others; what is fitted of Spark's statistics gives scores."""
     shutil.copytree(calibrated, tmp_path / "calibrated")
     shutil.copy(gold_path, tmp_path / "dev.spacy")
-    revive(trained_bytes).to_disk(tmp_path / "en_core_web_sm")
+    revive(trained_bytes).to_disk(tmp_path / "model")
     monkeypatch.chdir(tmp_path)
     run = Run()
     for block in blocks_of(DOCS / "how-to" / "spark.md"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.context.words import SHAPES, Words
 from spacy_calib.errors import CalibError
-from spacy_calib.expect.seen import SeenTexts
+from spacy_calib.pairs.keyed import Key
 from spacy_calib.statistics import readings
 from spacy_calib.statistics.collected import FitStatistics
 from spacy_calib.statistics.distinct import count_distinct, lowest
@@ -30,10 +30,14 @@ from tests import strategies  # noqa: F401  (its settings of hypothesis)
 LABELS = ("A", "B", "C")
 
 
+KEY = Key(bytes(range(32)))
+
+
 def identity(**changed) -> Identity:
     held = {
         "weights": "w", "component": "tagger", "kind": "Tagger", "layer": "tag", "labels": LABELS, "span_labels": ("X",), "threshold": 0.01,
         "lowest": 0.0001, "event": "exact", "source": "{}", "label_map": "{}", "features": (), "cells": 0, "sample": 40,
+        "key": KEY.fingerprint,
     }  # fmt: skip
     return Identity(**{**held, **changed})
 
@@ -68,8 +72,8 @@ def read_doc(rng: random.Random, digest: int) -> Readings:
 
 
 def shard(docs: list[Readings], name: str, **changed) -> FitStatistics:
-    readings = Readings.joined(docs)
-    seen = SeenTexts.of(readings.digests)
+    readings = Readings.joined(docs).hidden(None if changed.get("key") == "" else KEY, name)
+    seen = np.unique(readings.digests)
     counts = Counter({"B": len(docs), "A": 2})
     totals = Totals(
         len(readings.gold), 3, 1, counts, Counter(), Counter({("B", "A"): 1, ("", name): 1}), frozenset({"document"})
@@ -151,7 +155,7 @@ def test_a_doc_has_one_digest_wherever_it_stands_and_another_where_anything_diff
     monkeypatch.setattr(readings, "check_within", lambda *given: None)
     monkeypatch.setattr(readings, "_check", lambda made: None)
     rng = random.Random(11)
-    docs = Readings.joined([read_doc(rng, 1) for _ in range(40)]).with_spans_in_order()
+    docs = Readings.joined([read_doc(rng, 1) for _ in range(40)]).with_spans_in_order().hidden(KEY, "")
     digests = docs.digests_of_docs()
     assert len(set(digests.tolist())) == 40
     order = np.array(rng.sample(range(40), 40))
@@ -159,7 +163,7 @@ def test_a_doc_has_one_digest_wherever_it_stands_and_another_where_anything_diff
     alone = docs.take(np.array([7]))
     assert alone.digests_of_docs()[0] == digests[7]
     for key, array in alone.arrays().items():
-        if len(array) and key not in ("digests", "n_rows", "rows", "spans.starts", "spans.ends", "words.starts"):
+        if len(array) and key not in ("digests", "n_rows", "rows", "spans.starts", "spans.ends", "words.starts", "words.seals"):
             changed = array.copy()
             changed[0] = not array[0] if array.dtype == bool else array[0] + 1
             assert Readings.of_arrays({**alone.arrays(), key: changed}).digests_of_docs()[0] != digests[7], key
@@ -203,6 +207,7 @@ def test_documents_are_counted_exactly_and_estimated_where_there_are_too_many():
             {"reading": SENTENCES},
             r"what is read \(--gold-preproc\) \(whole documents; sentences of gold tokens\)",
         ),
+        ({"key": ""}, rf"they differ in the key of their digests \(--key\) \({KEY.fingerprint}; none\)"),
         ({"cells": 64}, r"they differ in the form of the tables \(--bounded\) \(every score; 64 cells\)"),
     ],
 )
@@ -332,6 +337,7 @@ def test_damaged_files_are_one_sentence():
         ),
         "C430.*collected for `calib evaluate`": changed_header(data, '"statistics_for": "fit"', '"statistics_for": "evaluate"'),
         "'header.identity.weights' is not there": changed_header(data, '"weights"', '"heights"'),
+        "cannot be read: Expecting ':'": changed_header(data, '":', '"'),
         "has no header.json": changed_header(data, "", "").replace(b"header.json", b"hooter.json"),
     }
     for sentence, content in broken.items():
@@ -341,11 +347,36 @@ def test_damaged_files_are_one_sentence():
 
 
 def test_arrays_that_do_not_fit_one_another_are_refused():
-    held = read_doc(random.Random(2), 1).arrays()
-    for key in ("digests", "rows", "gold", "spans.gold", "words.forms"):
+    held = read_doc(random.Random(2), 1).hidden(KEY, "").arrays()
+    for key in ("digests", "rows", "gold", "spans.gold", "words.forms", "words.seals"):
         with pytest.raises(ValueError, match="is not"):
             Readings.of_arrays({**held, key: np.append(held[key], held[key][:1])})
-        with pytest.raises(ValueError, match="is not"):
-            Readings.of_arrays({name: array for name, array in held.items() if name != key})
+        if key != "words.seals":  # without a key there are none
+            with pytest.raises(ValueError, match="is not"):
+                Readings.of_arrays({name: array for name, array in held.items() if name != key})
     with pytest.raises(ValueError, match="is not"):
         Readings.of_arrays({**held, "scores": held["scores"].astype(str)})
+
+
+def test_words_are_hidden_by_a_key_and_come_back_with_it():
+    docs = Readings.joined([read_doc(random.Random(seed), seed) for seed in range(20)])
+    docs = docs.take(np.flatnonzero(docs.n_rows > 2))  # different ones
+    hidden = docs.hidden(KEY, "a").words
+    for name in ("forms", "endings"):  # equal words do not look alike
+        assert len(np.unique(getattr(hidden, name))) == len(docs.words) > len(np.unique(getattr(docs.words, name)))
+    order = np.array(random.Random(1).sample(range(len(docs)), len(docs)))
+    moved = docs.hidden(KEY, "a").take(order).words
+    assert np.array_equal(moved.shown(KEY).forms, docs.take(order).words.forms)
+    assert np.array_equal(moved.shown(KEY).endings, docs.take(order).words.endings)
+    with pytest.raises(CalibError, match="C427"):
+        replace(moved, forms=moved.forms + np.uint64(1)).shown(KEY)
+    assert not docs.hidden(None, "a").words.forms.any()
+
+
+@pytest.mark.parametrize("key", ["", KEY.fingerprint])
+def test_a_file_is_of_a_key_where_its_words_are_hidden(key):
+    data, other = (shard([read_doc(random.Random(2), 1)], "a", key=one).to_bytes() for one in (key, ""))
+    assert ("sample.words.forms" in arrays_of(data)) == bool(key)
+    if key:
+        with pytest.raises(CalibError, match="'sample.words.seals' is not there where the header names a key"):
+            FitStatistics.from_bytes(changed_header(other, '"key": ""', f'"key": "{key}"'))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,15 @@ def test_the_rows_are_those_of_the_tokens(per):
             if tokens.scored[i] and tokens.said[i] >= 0 and (per == "all" or TYPES.names[tokens.said[i]] == row["key"])
         ]
         assert (row["predicted"]["flagged"], row["predicted"]["found"]) == (len(said), len({*said} & {*wanted}))
+
+
+def test_a_type_that_no_gold_has_keeps_its_row():
+    tokens = tokens_of(1)
+    tokens = replace(tokens, gold=np.full(60, -1), entities=GoldEntities(*np.zeros((2, 0), dtype=np.intp), []))
+    rows = flagged_rows(counts_of(tokens, CUTOFFS["label"], 0), CUTOFFS["label"])
+    assert rows == [{"wanted": 0.9, **row} for row in rows_of(tokens, CUTOFFS["label"])]
+    assert [(row["key"], row["predicted"]["found"]) for row in rows] == [("PER", 0), ("LOC", 0)]
+    assert rows[0]["predicted"]["flagged"] > 0
 
 
 def test_any_tree_of_shards_gives_the_same_bits():

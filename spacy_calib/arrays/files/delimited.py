@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ...corpus.spreadsheet import csv_lines, unguarded
 from ...errors import calib_error
 from ...types import Floats
 from .columns import ABSENT, Chunk, batched, with_column
 
 
 class Delimited:
-    """delimiter (str): Between cells; cells with one, with a quote or a line break stand in double quotes."""
+    """delimiter (str): Between cells; cells with one, with a quote or a line break stand in double quotes. raw (bool): Whether cells are written
+    that a spreadsheet would take for formulas; else they are guarded, see `spreadsheet.csv_lines`. What is read loses its guards.
+    """
 
-    def __init__(self, delimiter: str):
+    def __init__(self, delimiter: str, raw: bool = False):
         self.delimiter = delimiter
+        self.raw = raw
 
     def chunks(self, path: Path) -> Iterator[Chunk]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             try:
-                header = next(reader, [])
+                header = [unguarded(name) for name in next(reader, [])]
                 if len(set(header)) != len(header):
                     raise calib_error("C303", path=path, why="two of its columns have one name")
                 yield {name: [] for name in header}
@@ -41,20 +45,13 @@ class Delimited:
                 why = f"it has {len(row)} cells, and there are {n} columns"
                 raise calib_error("C301", where=f"Line {reader.line_num:,}", path=path, why=why)
             if row:
-                yield row
+                yield [unguarded(cell) for cell in row]
 
     def written(self, chunks: Iterable[Chunk]) -> Iterator[bytes]:
-        first = True
-        for chunk in chunks:
-            text = io.StringIO()
-            writer = csv.writer(
-                text, delimiter=self.delimiter
-            )  # lines end in \r\n, so that a cell with either of them is quoted
-            if first:
-                writer.writerow(chunk)
-                first = False
-            writer.writerows(zip(*([_cell(value) for value in column] for column in chunk.values()), strict=True))
-            yield text.getvalue().encode("utf-8", "backslashreplace")
+        for number, chunk in enumerate(chunks):
+            rows = zip(*(map(_cell, column) for column in chunk.values()), strict=True)
+            lines = csv_lines(list(chunk), rows, raw=self.raw, delimiter=self.delimiter)
+            yield "".join(islice(lines, min(number, 1), None)).encode("utf-8", "backslashreplace")  # one header alone
 
     def extended(self, path: Path, calibrated: Floats) -> Iterator[bytes]:
         return self.written(with_column(self.chunks(path), calibrated))

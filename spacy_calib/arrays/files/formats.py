@@ -20,6 +20,7 @@ _FORMATS: dict[str, Format] = {
     ".parquet": Parquet(),
     ".npz": Npz(),
 }
+_RAW: dict[str, Format] = {".csv": Delimited(",", raw=True), ".tsv": Delimited("\t", raw=True)}
 SUFFIXES = tuple(_FORMATS)
 
 
@@ -28,11 +29,16 @@ def is_score_file(path: Path) -> bool:
     return path.suffix.lower() in _FORMATS
 
 
-def format_of(path: Path) -> Format:
-    """RAISES C303: files that end so are no files of scores."""
+def has_cells(path: Path) -> bool:
+    """Whether a path ends as tables of text do."""
+    return path.suffix.lower() in _RAW
+
+
+def format_of(path: Path, raw_cells: bool = False) -> Format:
+    """raw_cells (bool): See `Delimited`. RAISES C303: files that end so are no files of scores."""
     if not is_score_file(path):
         raise calib_error("C303", path=path, why=f"it ends in {path.suffix or 'nothing'}")
-    return _FORMATS[path.suffix.lower()]
+    return {**_FORMATS, **(_RAW if raw_cells else {})}[path.suffix.lower()]
 
 
 def chunks_of(path: Path) -> Iterator[Chunk]:
@@ -45,13 +51,13 @@ def chunks_of(path: Path) -> Iterator[Chunk]:
         raise calib_error("C303", path=path, why=error.strerror or error) from None
 
 
-def with_calibrated(path: Path, output: Path, calibrated: Floats) -> Iterator[bytes]:
+def with_calibrated(path: Path, output: Path, calibrated: Floats, raw_cells: bool = False) -> Iterator[bytes]:
     """The bytes of output: the rows of path, with a column of calibrated scores.
 
-    calibrated (Floats): Of each row, NaN for none; of a file with a matrix of all scores, of that shape.
+    calibrated (Floats): Of each row, NaN for none; of a file with a matrix of all scores, of that shape. raw_cells (bool): See `Delimited`.
     RAISES C301, C303: a file cannot be read, or not be written in this format. C304: pyarrow is not installed.
     """
-    source, target = format_of(path), format_of(output)
+    source, target = format_of(path), format_of(output, raw_cells)
     if source is target:
         return source.extended(path, calibrated)
     if calibrated.ndim == 1:

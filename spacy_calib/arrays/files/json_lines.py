@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ...corpus.nesting import DEEPEST, is_too_deep
 from ...errors import calib_error
 from ...types import Floats
 from .columns import ABSENT, NUMBERS, Chunk, batched, is_empty, with_column
@@ -44,14 +45,19 @@ class JsonLines:
 
 
 def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """RAISES C301: a line that is no object."""
+    """RAISES C301: a line that is no object, or nested too deep."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
+            too_deep = line.count("[") + line.count("{") > DEEPEST and is_too_deep(row)
         except ValueError as error:
             raise calib_error("C301", where=f"Line {number:,}", path=path, why=f"it is no JSON: {error}") from None
+        except RecursionError:
+            too_deep = True
+        if too_deep:
+            raise calib_error("C301", where=f"Line {number:,}", path=path, why=f"it is nested more than {DEEPEST} deep")
         if not isinstance(row, dict):
             raise calib_error("C301", where=f"Line {number:,}", path=path, why="it is no object with a tag and a score")
         yield row

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import calib_error
+from ...errors import brief, calib_error
 from ...pairs.documents import DOCUMENT
 from ...pairs.unknown_gold import shorter
 from ...types import Floats, Ints
@@ -180,7 +180,7 @@ def _check_columns(path: Path, header: list[str], held: dict[str, Texts]) -> Non
         raise calib_error("C302", path=path)
     for name in ("tag", "score"):
         if name not in header:
-            raise calib_error("C300", path=path, missing=name, given=", ".join(header))
+            raise calib_error("C300", path=path, missing=name, known=", ".join(header))
     for name in [name for name in held if name not in header]:
         del held[name]
 
@@ -219,9 +219,7 @@ def _check_once(found: ScoreUnits) -> None:
     twice = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(tags[order]) == 0))
     if len(twice):
         row = int(order[twice[0] + 1])
-        why = f"the tag {found.labels[tags[row]]!r} stands twice for {found.name_of(int(rows[row]))}"
-        if found.units is None:
-            why += "; a column unit tells the units of a document apart"
+        why = f"the tag {brief(repr(found.labels[tags[row]]))} stands twice for {brief(found.name_of(int(rows[row])))}"
         raise row_error(found.path, row, why)
 
 
@@ -234,7 +232,7 @@ def _of_matrix(path: Path, arrays: Mapping[str, NDArray[Any]]) -> ScoreUnits:
     """RAISES C300: no labels. C301: a score that is none. C302: there are none. C303: arrays that do not go together."""
     matrix = arrays[MATRIX]
     if LABELS not in arrays:
-        raise calib_error("C300", path=path, missing=LABELS, given=", ".join(arrays))
+        raise calib_error("C300", path=path, missing=LABELS, known=", ".join(arrays))
     labels = arrays[LABELS].astype(str).ravel().tolist()
     beside = {name: array for name, array in arrays.items() if name in OF_UNITS}
     wrong = [f"{name} {array.shape}" for name, array in beside.items() if array.shape != matrix.shape[:1]]

@@ -29,11 +29,12 @@ def format_of(path: Path) -> str | None:
 
 @dataclass
 class RowWriter:
-    """form (str): The format. attrs (Sequence[str]): Prefixes of the calib pipes. unit (str): What has a row. written (int): Rows so far; of .spacy Docs."""
+    """form (str): The format. attrs (Sequence[str]): Prefixes of the calib pipes. unit (str): What has a row. raw_cells (bool): Of CSV, see `Delimited`. written (int): Rows so far; of .spacy Docs."""
 
     form: str
     attrs: Sequence[str]
     unit: str
+    raw_cells: bool = False
     written: int = 0
 
     def pieces(self, docs: Iterable[ScoredDoc]) -> Iterator[bytes]:
@@ -41,7 +42,7 @@ class RowWriter:
         if self.form == "spacy":
             yield self._docbin(docs)
         else:
-            yield from _WRITERS[self.form](self._chunks(docs), self.unit)
+            yield from _WRITERS[self.form](self._chunks(docs), self)
 
     def _chunks(self, docs: Iterable[ScoredDoc]) -> Iterator[Chunk]:
         """The rows, many at a time; the first chunk has none, so that a file without rows has its columns too."""
@@ -71,27 +72,27 @@ class RowWriter:
         return held.to_bytes()
 
 
-def _parquet(chunks: Iterable[Chunk], unit: str) -> Iterator[bytes]:
+def _parquet(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
     from ...arrays.files.parquet import bytes_of_tables, load_pyarrow
     from ...doc.score_rows import score_schema
 
-    pa, schema = load_pyarrow(), score_schema(unit)
+    pa, schema = load_pyarrow(), score_schema(writer.unit)
     return bytes_of_tables(pa.table(chunk, schema=schema) for chunk in chunks)
 
 
-def _json_lines(chunks: Iterable[Chunk], unit: str) -> Iterator[bytes]:
+def _json_lines(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
     from ...arrays.files.json_lines import JsonLines
 
     return JsonLines().written(chunks)
 
 
-def _csv(chunks: Iterable[Chunk], unit: str) -> Iterator[bytes]:
+def _csv(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
     from ...arrays.files.delimited import Delimited
 
-    return Delimited(",").written(chunks)
+    return Delimited(",", writer.raw_cells).written(chunks)
 
 
-_WRITERS: dict[str, Callable[[Any, str], Iterator[bytes]]] = {"parquet": _parquet, "jsonl": _json_lines, "csv": _csv}
+_WRITERS: dict[str, Callable[[Any, RowWriter], Iterator[bytes]]] = {"parquet": _parquet, "jsonl": _json_lines, "csv": _csv}
 
 
 # Shards -> one file

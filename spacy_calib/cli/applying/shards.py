@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import CalibError, calib_error
+from ...errors import CalibError, brief, calib_error
 from ..shared.atomic import beside, write_chunks
 from ..shared.outputs import as_sentence
 from ..shared.results import write_json
@@ -165,5 +165,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not isinstance(held, dict) or not isinstance(held.get("settings"), dict):
         raise calib_error("C444", path=path, why="it has no settings")
     if held.get("spacy_calib_scores") != VERSION:
-        raise calib_error("C444", path=path, why=f"it is of version {held.get('spacy_calib_scores')}, and {VERSION} is known")
+        raise calib_error(
+            "C444", path=path, why=f"it is of version {brief(held.get('spacy_calib_scores'))}, and {VERSION} is known"
+        )
     return dict(held["settings"])

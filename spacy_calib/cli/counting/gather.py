@@ -14,7 +14,7 @@ import numpy as np
 
 from ...counts.distribution import Counted, added, drawn
 from ...counts.estimate import Estimate, Units, corrected, estimate, told
-from ...errors import calib_error
+from ...errors import brief, calib_error
 from ...expect.effects import Effects
 from ...expect.prediction_powered import Known
 from ...pairs.documents import DocumentNumbers
@@ -317,12 +317,12 @@ def group_of(origin: dict[str, Any], path: Path, key: str, every: str | None) ->
     given = origin.get("date")
     why = ""
     if given is None or isinstance(given, (dict, list)) or not str(given).strip():
-        why = "there is none" if given is None else f"{given!r} is no name"
+        why = "there is none" if given is None else f"{brief(repr(given))} is no name"
     elif every is not None:
         try:
             return period_of(given, every)
         except ValueError as error:
-            why = f"{given!r}: {error}"
+            why = f"{brief(repr(given))}: {brief(error, 160)}"
     if why:
         raise calib_error("C397", line=origin.get("line", "?"), path=path, key=key, why=why)
     return str(given).strip()

@@ -65,11 +65,11 @@ def result_of(
     }
 
 
-def csv_of(result: dict[str, Any]) -> Iterator[str]:
-    """The lines of a CSV file: a row for each group of each query, or for all texts where there are none."""
+def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
+    """The lines of a CSV file: a row for each group of each query, or for all texts where there are none. raw (bool): See `csv_lines`."""
     lines = (
         [one["name"], one["query"], one["unit"], *(row[name] for name in COLUMNS[3:])]
         for one in result["queries"]
         for row in (one["rows"] or [one["total"]])
     )
-    return csv_lines(COLUMNS, lines)
+    return csv_lines(COLUMNS, lines, raw=raw)

@@ -15,9 +15,13 @@ def context_line(context: Mapping[str, Any] | None) -> str:
     if context["why"]:
         return f"none: {context['why']}"
     found = context["comparison"]
-    losses = f"held-out log loss {number(found['with_context'])}, without {number(found['without'])}"
-    kept = "kept" if context["kept"] else "not kept"
-    return f"{kept}: {losses} (standard error of the difference {number(found['error'], 5)})"
+    before, after = found["without"], found["with_context"]
+    change = f"{'lowers' if after < before else 'raises'} the log loss of held-out documents from {number(before)} to {number(after)}"
+    if after > before and context["kept"] and context["when"] == "no_worse":
+        change = f"makes no clear difference: the log loss of held-out documents is {number(before)} without it and {number(after)} with it"
+    said = "kept" if context["kept"] else "not kept"
+    asked = " as asked, though" if after > before and context["kept"] and context["when"] == "always" else ":"
+    return f"{said}{asked} it {change} (standard error of the difference {number(found['error'], 5)})"
 
 
 def show_context(context: Mapping[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...pairs.documents import TOKEN
-from ..shared.gold import unknown_sentence
+from ...pairs.documents import LABEL_WORDS, TOKEN
+from ..shared.gold import unknown_in_short
 from ..shared.screen import msg, number, print_table
 from .context import context_line
 from .promises import warn_of_promises
@@ -21,27 +22,53 @@ if TYPE_CHECKING:
 def show_fit(calib: Calibrator, output: Path) -> None:
     """Print what was fitted, and the errors on the fit data."""
     info = calib.fit_info
-    several = words_of_spans(info)[1]
+    verdict = verdict_on(info)
+    if verdict:
+        msg.good(verdict)
     msg.good(
         f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}"
     )
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
-    msg.info(f"Tag frequencies were counted on {info.counted_on}{why}")
+    msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
     if calib.source.says:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:
-        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+        msg.warn(unknown_in_short(info.unknown, info.component or "the source", info.row_unit))
     if info.sampled is not None:
         msg.info(f"A sample was looked at: {sampled_line(info.sampled)}")
     warn_of_promises(info)
     warn_of_held_out(info.held_out, info.row_unit, sampled=info.sampled is not None)
     if info.selection:
-        say_what_was_chosen(info.selection)
+        say_what_was_chosen(info.selection, LABEL_WORDS[info.row_unit][1])
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None:
-            msg.info(f"Context of {several} {context_line(info.spans.context)}")
+            msg.info(f"Context of {words_of_spans(info)[1]} {context_line(info.spans.context)}")
     print_fit_tables(info)
+
+
+def verdict_on(info: FitInfo) -> str:
+    """How far the scores of a component were off, and how far calibrated ones are, in one sentence; "" where that was not judged."""
+    from ...doc.annotations import get_annotation
+
+    held, of = info.held_out, f"the likeliest label of each {info.row_unit}"
+    if info.spans is not None and info.spans.held_out is not None and get_annotation(info.layer).spans_first:
+        held, of = info.spans.held_out, f"predicted {words_of_spans(info)[1]}"
+    whose = f"The scores of '{info.component}'" if info.component else "The scores"
+    return "" if held is None else verdict_sentence(whose, held, of, "the data" if info.sampled is None else "the sample")
+
+
+def verdict_sentence(whose: str, held: HeldOut, of: str, data: str = "the data") -> str:
+    """whose (str): Begins it. of (str): What was judged. data (str): On parts of what. RETURNS (str): "" of an older fit."""
+    from ...report.verdict import leaning_in_words
+
+    if held.off is None or held.off_raw is None or held.excess is None:
+        return ""
+    before = f"off by {number(held.off_raw, 3)} on average, {leaning_in_words(held.excess, held.off_raw)}"
+    where = f"({of}, on parts of {data} that were held out in turn)"
+    if held.verdict == "same":
+        return f"{whose} are {before}, and stay as they are {where}"
+    return f"{whose} were {before}; calibrated, they are off by {number(held.off, 3)} {where}"
 
 
 def sampled_line(sampled: Mapping[str, Any]) -> str:
@@ -68,21 +95,35 @@ def warn_of_held_out(held: HeldOut | None, unit: str = TOKEN, *, sampled: bool =
         )
 
 
-def say_what_was_chosen(selection: Mapping[str, Any]) -> None:
-    """Print which candidate was chosen among how many, or why none could be chosen."""
+def say_what_was_chosen(selection: Mapping[str, Any], labels: str) -> None:
+    """Print which candidate was chosen among how many, or why none could be chosen. labels (str): What is grouped."""
+    chosen = in_plain_words(selection["chosen"], labels)
     if selection.get("too_few"):
-        msg.warn(
-            f"Too little data to choose a method ({selection['too_few']}); taken was the smallest safe one: {selection['chosen']}"
-        )
+        msg.warn(f"Too little data to choose a method ({selection['too_few']}); taken was the smallest safe one: {chosen}")
         return
     n = len(selection["trials"]) + selection.get("dropped", 0)
-    msg.info(f"Chosen among {n}: {selection['chosen']} (`spacy calib info` shows the table)")
+    msg.info(f"Chosen among {n}: {chosen} (`spacy calib info` shows the table)")
+
+
+def in_plain_words(candidate: str, labels: str) -> str:
+    """A candidate of a selection without the abbreviation of its groups: "isotonic for each of 5 groups of tags"."""
+
+    def told(found: re.Match[str]) -> str:
+        groups = {"one-vs-rest": f"all {labels} one by one", "TFG-1": f"all {labels} together"}
+        return f"{found[2]} for {groups.get(found[1], f'each of {found[1][4:]} groups of {labels}')}"
+
+    return re.sub(r"(TFG-\d+|one-vs-rest) (\S+)", told, candidate)
 
 
 def print_fit_tables(info: FitInfo) -> None:
     """Print the errors on the fit data, and where spans are scored theirs too."""
     where = "the FIT data" if info.sampled is None else "the sample of the FIT data"
-    print_fit_table(info.table, f"SMCE (all) and GMCE (groups) on {where}: too good to be true")
+    several = LABEL_WORDS[info.row_unit][1]
+    print_fit_table(info.table, f"Errors on {where}: too good to be true", several)
+    msg.text(
+        f"Raw, calibrated: how far scores are from how often they are right (root mean square), of all {several} together (SMCE) and of each "
+        "group of them (GMCE)."
+    )
     spans = info.spans
     if spans is not None:
         one, several = words_of_spans(info)
@@ -92,8 +133,8 @@ def print_fit_tables(info: FitInfo) -> None:
         print_fit_table(spans.table, f"The same for whole {several}")
 
 
-def print_fit_table(table: list[FitRow], title: str) -> None:
-    """Print one table under a title."""
+def print_fit_table(table: list[FitRow], title: str, labels: str = "tags") -> None:
+    """Print one table under a title. labels (str): What the groups are made of."""
     rows = [
         (
             row.group,
@@ -107,5 +148,5 @@ def print_fit_table(table: list[FitRow], title: str) -> None:
         for row in table
     ]
     msg.divider(title)
-    header = ("Group", "Tags", "% gold", "Pairs", "Raw", "Calibrated", "Map")
+    header = ("Group", labels.capitalize(), "% gold", "Pairs", "Raw", "Calibrated", "Map")
     print_table(rows, header, ("l", "r", "r", "r", "r", "r", "l"))

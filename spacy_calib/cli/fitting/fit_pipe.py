@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
-from ..shared.examples import read_examples, run_pipes
+from ..shared.examples import read_examples, run_pipes, shown
 from ..shared.gold import check_has_gold
 
 if TYPE_CHECKING:
@@ -17,16 +18,20 @@ if TYPE_CHECKING:
 
     from ...calibration.sufficiency import HeldOut
     from ...context.familiarity import WordCounts
+    from ...doc.annotations import Annotation
+    from ...expect.seen import SeenShare, TextUnits
+    from ...pairs.keyed import Key
     from ...pipe.component import Calibrator
     from ...statistics.collected import FitStatistics
 
 
 class GoldCounts(NamedTuple):
-    """Gold frequency of the token labels, of the span labels, and of forms where the pipe has context."""
+    """Gold frequency of the token labels, of the span labels, and of forms where the pipe has context; and which texts they were counted in."""
 
     tags: dict[str, int]
     spans: dict[str, int]
-    words: WordCounts | None = None
+    words: WordCounts | None
+    texts: TextUnits
 
 
 def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
@@ -38,12 +43,40 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
 
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
-    references = [example.reference for example in read_examples(nlp, path, gold_preproc=False)]
+    examples = read_examples(nlp, path, gold_preproc=False)
+    references = [example.reference for example in examples]
     words = None if calib.context is None else count_words(references)
-    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), words)
+    texts = units_of(annotation, examples)
+    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), words, texts)
     if not counts.tags:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
     return counts
+
+
+def share_of_training(
+    calib: Calibrator, counts: GoldCounts, read: Iterable[Example] | FitStatistics, key: Key | None
+) -> SeenShare | None:
+    """How much of what a pipe is to be fitted on was counted for training; None where that is not known.
+
+    read (Iterable[Example] | FitStatistics): What it is fitted on. key (Key | None): Of statistics.
+    """
+    from ...expect.seen import SeenTexts
+    from ...statistics.collected import FitStatistics
+
+    if not isinstance(read, FitStatistics):
+        annotation = calib.source.annotation(calib.lookup.component())
+        return SeenTexts.of(counts.texts.digests).share_of(units_of(annotation, read))
+    return None if key is None else SeenTexts(read.texts, key.salt).share_in(counts.texts)
+
+
+def units_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
+    """The texts of some examples."""
+    from ...doc.texts import TextWatch
+
+    watch = TextWatch(annotation)
+    for _ in watch.over(examples):
+        pass
+    return watch.units()
 
 
 def fit_pipe(
@@ -56,6 +89,7 @@ def fit_pipe(
     silent: bool = True,
     n_process: int = 1,
     max_unknown: float = 1.0,
+    key: Key | None = None,
 ) -> None:
     """Run what stands before the source, and the source's own component if its output is read, and fit.
 
@@ -64,18 +98,27 @@ def fit_pipe(
     calib.fit(
         ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process),
         counts and counts.tags,
-        **_arguments(calib, counts, counted_on, max_unknown),
+        progress=partial(shown, silent=silent),
+        **_arguments(calib, counts, counted_on, max_unknown, key),
     )
 
 
 def fit_on_statistics(
-    calib: Calibrator, collected: FitStatistics, counts: GoldCounts | None, *, counted_on: str = "", max_unknown: float = 1.0
+    calib: Calibrator,
+    collected: FitStatistics,
+    counts: GoldCounts | None,
+    *,
+    counted_on: str = "",
+    max_unknown: float = 1.0,
+    key: Key | None = None,
 ) -> None:
     """Fit on what `calib collect` gathered. RAISES: see `Calibrator.fit`."""
-    calib.fit(collected, counts and counts.tags, **_arguments(calib, counts, counted_on, max_unknown))
+    calib.fit(collected, counts and counts.tags, **_arguments(calib, counts, counted_on, max_unknown, key))
 
 
-def _arguments(calib: Calibrator, counts: GoldCounts | None, counted_on: str, max_unknown: float) -> dict[str, Any]:
+def _arguments(
+    calib: Calibrator, counts: GoldCounts | None, counted_on: str, max_unknown: float, key: Key | None
+) -> dict[str, Any]:
     """See FitArguments."""
     from ...pipe.scorer import scorer_like
 
@@ -87,6 +130,7 @@ def _arguments(calib: Calibrator, counts: GoldCounts | None, counted_on: str, ma
         "n_bins": n_bins,
         "max_unknown": max_unknown,
         "word_counts": counts and counts.words,
+        "key": key,
     }
 
 

@@ -25,7 +25,7 @@ def labels_from(path: Path) -> list[str]:
         labels = json.loads(text) if path.suffix == ".json" else text.splitlines()
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise ValueError("no list of texts")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise calib_error("C167", path=path, why=str(error)) from None
     return labels
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,7 +53,6 @@ def new_calib(
     RAISES CalibError: a fault of the options, the files, the pipeline or the settings.
     """
     from ...pairs.label_map import read_map
-    from ...pipe.upstream import map_labels
 
     import_user_code(options.code)
     check_settings(given)
@@ -63,20 +62,42 @@ def new_calib(
     use_gpu(options.gpu_id)
     model = options.model or ""
     nlp, unreadable = load_readable(model)
-    component = given.get("component")
-    own = own_block(nlp, options.attr, component) if base is None else None
-    name, settings = pipe_settings(base or own, given, options.overrides)
-    if not options.second_pass:
+    own = own_block(nlp, options.attr, given.get("component")) if base is None else None
+    named = pipe_settings(base or own, given, options.overrides)
+    flags = {"second_pass": options.second_pass, "gold_preproc": options.gold_preproc}
+    return *place_calib(nlp, model, given, named, table=table, unreadable=unreadable, **flags), own and own[0]
+
+
+def place_calib(
+    nlp: Language,
+    model: str,
+    given: dict[str, Any],
+    named: tuple[str, dict[str, Any]],
+    *,
+    second_pass: bool = False,
+    gold_preproc: bool = False,
+    table: dict[str, str] | None = None,
+    unreadable: Sequence[str] = (),
+) -> tuple[Language, Calibrator]:
+    """The pipeline, loaded anew where a recognizer has to keep its probabilities, with the pipe behind its component.
+
+    named (tuple): Name and settings of the pipe, see `pipe_settings`. table (dict | None): A label map. unreadable: See `load_readable`.
+    RAISES CalibError: a fault of the pipeline or the settings.
+    """
+    from ...pipe.upstream import map_labels
+
+    name, settings = named
+    if not second_pass:
         nlp = with_inline_recognizer(nlp, model, settings["source"].get("component", ""), unreadable)
-    complete_source(nlp, settings, given, options.second_pass)
+    complete_source(nlp, settings, given, second_pass)
     older = map_of_pipe(nlp, name)
     calib = add_calib(nlp, name, settings)
     map_labels(calib, older if table is None else table)
     annotation = calib.source.annotation(calib.lookup.component())
     wanted = "left out for a component that finds sentences"
-    check_option("--gold-preproc", not (options.gold_preproc and annotation.name == "sent"), wanted, "it")
-    check_whole_documents(annotation.unit, options.gold_preproc)
-    return nlp, calib, own and own[0]
+    check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), wanted, "it")
+    check_whole_documents(annotation.unit, gold_preproc)
+    return nlp, calib
 
 
 def as_collected(identity: Identity, given: Mapping[str, Any]) -> dict[str, Any]:

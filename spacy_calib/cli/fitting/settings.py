@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...doc.events import EVENTS
-from ...errors import calib_error
+from ...errors import brief, calib_error
 from ...pipe.loading import reason
 from ...pipe.settings import BLOCKS, default_config
 from ..shared.checks import check_option
@@ -40,6 +40,12 @@ _CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
 _RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
 # That of labellers which know no probabilities.
 _CONFIDENCE = "spacy-calib.Confidence.v1"
+# Words of --source, and the source of scores that a component left for which each stands.
+_LEFT = {
+    "spans": "spacy-calib.SpanScores.v1",
+    "tokens": "spacy-calib.TokenScores.v1",
+    "docs": "spacy-calib.DocScores.v1",
+}
 # Settings of a recognizer's source.
 _OF_RECOGNIZERS = ("granularity", "beam_width", "beam_density")
 
@@ -62,7 +68,7 @@ def pipe_settings(
     name, settings = (DEFAULTS["attr"], DEFAULTS) if base is None else base
     if options.get("attr", settings.get("attr", DEFAULTS["attr"])) != settings.get("attr", DEFAULTS["attr"]):
         name = options["attr"]
-    settings = override(name, settings, overrides or {})
+    settings = override(name, settings, {**(overrides or {}), **_left_scores(name, settings, options, overrides or {})})
     _check_blocks(settings)
     by_hand = {_flag(option): options[option] for option in _CHOSEN_OPTIONS if option in options}
     parts = {setting: override_path(name, setting)[0] for setting in overrides or {}}
@@ -73,6 +79,24 @@ def pipe_settings(
     settings |= _plain_settings(settings, options)
     changed = _method_settings(settings, options, chosen=not by_hand)
     return name, settings | changed | _context_settings(settings, changed, options) | _promise_settings(settings, options)
+
+
+def _left_scores(
+    name: str, settings: Mapping[str, Any], options: dict[str, Any], overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The dotted settings that --source and --score stand for. RAISES C056: there is no such score, or no such source beside it."""
+    from ...registry import registry
+
+    key, score = f"components.{name}.source.@calib_sources", options.get("score")
+    found = {key: _LEFT[options["source"]]} if "source" in options else {}
+    check_option("--way", not found or "way" not in options, "left out beside --source", options.get("way"))
+    if score is None:
+        return found
+    named = {**overrides, **found}.get(key, (settings.get("source") or {}).get("@calib_sources"))
+    check_option("--score", named in _LEFT.values(), "given beside --source", repr(score))
+    check_option("--score", bool(score), "the name of an extension, of data or of a function", repr(score))
+    is_function = score in registry.calib_scores
+    return {**found, f"components.{name}.source.score": {"@calib_scores": score} if is_function else score}
 
 
 def check_settings(options: dict[str, Any]) -> None:
@@ -113,7 +137,7 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
         block = settings.get(setting)
         is_block = isinstance(block, Mapping) and (key in block or setting == "source")
         if not is_block and (block is not None or setting == "source"):
-            raise calib_error("C063", why=f"{setting} is {block!r}, but a block with {key} is wanted")
+            raise calib_error("C063", why=f"{setting} is {brief(repr(block))}, but a block with {key} is wanted")
         if isinstance(block, Mapping) and key in block and key != "@scorers":
             check_registered(setting, key[1:], block[key])
 

@@ -31,21 +31,24 @@ class Queue(NamedTuple):
 
 def in_order(run: RankOptions, kind: str, corpus: ScoredCorpus, units: Units, once: bool) -> Queue:
     """once (bool): Whether repeats are left out."""
-    from ...corpus.review.queue import long_enough, without_repeats
+    from ...corpus.review.queue import below_cutoff, long_enough, without_repeats
     from ...corpus.review.ranking import review_order
     from ...corpus.review.units import unit_doubts
 
     doubt = unit_doubts(corpus, units, run.by, run.seed)
-    order = long_enough(corpus, units, review_order(doubt, unit_doubts(corpus, units, "raw")), least_words(run.min_words, kind))
-    kept = without_repeats(corpus, units, order) if once else order
-    return Queue(doubt, kept, {"too_short": len(units) - len(order), "repeats": len(order) - len(kept)})
+    order = review_order(doubt, unit_doubts(corpus, units, "raw"))
+    asked = order[below_cutoff(corpus)[order]] if run.not_accepted else order
+    long = long_enough(corpus, units, asked, least_words(run.min_words, kind))
+    kept = without_repeats(corpus, units, long) if once else long
+    left_out = {"accepted": len(order) - len(asked), "too_short": len(asked) - len(long), "repeats": len(long) - len(kept)}
+    return Queue(doubt, kept, left_out)
 
 
 def ranked(run: RankOptions, sums: list[UnitSums]) -> ScoredModel:
     """What the calib pipe says; of many texts the Docs of the first units of the queue.
 
-    sums (list): Here one is put that tells of all units, where the Docs are not all there. RAISES C065: entities are asked of a pipe without any; before
-        it runs.
+    sums (list): Here one is put that tells of all units, where the Docs are not all there. RAISES C065, C531: entities, or those below their cut-off,
+        are asked of a pipe without any; before it runs.
     """
     from ...corpus.parts import Kept, numbered
     from ...corpus.review.sums import UnitSums
@@ -53,7 +56,10 @@ def ranked(run: RankOptions, sums: list[UnitSums]) -> ScoredModel:
     from ..shared.texts import holds_gold
 
     nlp, pipe = run.open()
-    check_unit(run.unit, pipe.spans.groups is not None, pipe.fit_info.row_unit, pipe.name, pipe.source.component)
+    wanted_unit = "entity" if run.not_accepted else run.unit
+    check_unit(wanted_unit, pipe.spans.groups is not None, pipe.fit_info.row_unit, pipe.name, pipe.source.component)
+    if run.not_accepted and pipe.spans.cutoffs is None:
+        raise calib_error("C531", name=pipe.name)
     if run.needs_all or holds_gold(run.data):
         return of_pipe(pipe, *run.score(nlp, pipe, what="Ranking"))
 
@@ -68,7 +74,7 @@ def ranked(run: RankOptions, sums: list[UnitSums]) -> ScoredModel:
     def count(corpus: ScoredCorpus) -> None:
         units = units_of(corpus, kind_of(corpus))
         if not sums:
-            sums.append(UnitSums(least_words(run.min_words, units.kind), not run.repeats))
+            sums.append(UnitSums(least_words(run.min_words, units.kind), not run.repeats, run.not_accepted))
         sums[0].add(corpus, units)
 
     kept = Kept(wanted, count)
@@ -133,4 +139,4 @@ def findings_of_sums(sums: UnitSums) -> dict[str, Any]:
 
 def left_out_of(sums: UnitSums) -> dict[str, int]:
     """See `Queue.left_out`."""
-    return {"too_short": sums.too_short, "repeats": sums.repeats}
+    return {"accepted": sums.accepted, "too_short": sums.too_short, "repeats": sums.repeats}

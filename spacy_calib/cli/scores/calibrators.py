@@ -38,10 +38,9 @@ def calibrator_of(options: Mapping[str, Any]) -> TagCalibrator:
 def read_calibrator(model: str | Path, code: Path | None = None) -> TagCalibrator:
     """RAISES C298, C299: it is no calibrator, or cannot be used here. C062: the code."""
     from ...arrays import TagCalibrator
-    from ...pipe.saved import registered_maker
 
     import_user_code(code)
-    return TagCalibrator.from_disk(model, find=registered_maker)
+    return TagCalibrator.from_disk(model)
 
 
 def check_score_file(option: str, path: Path, wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ..shared.run import Run
 
 # Options about pipelines and Docs, of which files of scores know nothing.
-_OF_PIPELINES = ("attr", "gold_preproc", "doc_key", "n_process", "gpu_id", "watch")
+_OF_PIPELINES = ("attr", "gold_preproc", "doc_key", "n_process", "gpu_id", "watch", "not_accepted", "component")
 
 
 class ScoredFile(NamedTuple):
@@ -26,7 +27,7 @@ class ScoredFile(NamedTuple):
 
 def is_calibrator(model: str) -> bool:
     """Whether MODEL is a calibrator of scores in files: those are files, and pipelines folders or packages."""
-    return Path(model).is_file()
+    return os.path.isfile(model)
 
 
 def scored_file(run: Run) -> ScoredFile:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...corpus.active.batch import Choosable
     from ...corpus.active.pieces import Pieces
     from ...corpus.distinct import Digests
+    from ...corpus.review.tasks import Task
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...types import Floats, Ints
@@ -72,9 +73,13 @@ def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """result (dict): What `select` returns of the batch."""
+    """result (dict): What `select` returns of the batch. corpus (ScoredCorpus): With its units, and perhaps others. tasks (Sequence[Task]): The batch, to be
+    looked at by people.
+    """
 
     result: dict[str, Any]
+    corpus: ScoredCorpus
+    tasks: Sequence[Task]
 
 
 class Pool(NamedTuple):
@@ -154,6 +159,7 @@ def _found(
 ) -> Found:
     """pool (Pool): The units of the corpus. chosen (Ints): Places in it. sums (dict), excluded (int | None), entities (bool): Of the whole pool."""
     from ...corpus.active.records import batch_rows
+    from ...corpus.active.tasks import batch_tasks
 
     piece = piece_of(corpus, options)
     of_docs = piece == "doc"
@@ -170,7 +176,9 @@ def _found(
             "batch": _batch_sums(rows),
             "excluded": excluded,
             "rows": rows,
-        }
+        },
+        corpus,
+        batch_tasks(corpus, pool.units, chosen, rows),
     )
 
 

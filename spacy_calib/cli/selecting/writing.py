@@ -1,4 +1,4 @@
-"""The batch -> a file."""
+"""The batch -> a file, or an annotation tool."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...pairs.documents import DOCUMENT
 from ..shared.examples import run_pipes
+from ..shared.queues import labels_of, write_queue
 from ..shared.records import FIELDS, Fields
-from ..shared.results import write_json
+from ..shared.results import print_exact, write_json
+from ..shared.scored import of_pipe
 from ..shared.scoring import pipes_to_run
 from ..shared.texts import stream_examples
+from .showing import show_batch
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
     from ...pipe.component import Calibrator
+    from ..select import SelectOptions
     from .choosing import Found
 
 
-def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[Doc]]) -> None:
-    """docs (Callable): Gives the chosen units as Docs, in order; called for .spacy.
+def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[Doc]], raw_cells: bool = False) -> None:
+    """docs (Callable): Gives the chosen units as Docs, in order; called for .spacy. raw_cells (bool): Of .csv, see `csv_lines`.
 
     RAISES C055: the file cannot be written.
     """
@@ -34,8 +39,28 @@ def write_batch(path: Path, result: dict[str, Any], docs: Callable[[], Sequence[
         write_json(path, result)
     elif path.suffix == ".spacy":
         write_file(path, DocBin(docs=docs(), store_user_data=True).to_bytes())
+    elif path.suffix == ".jsonl":
+        write_file(path, jsonl_bytes(result["rows"]))
     else:
-        write_file(path, (jsonl_bytes if path.suffix == ".jsonl" else csv_bytes)(result["rows"]))
+        write_file(path, csv_bytes(result["rows"], raw_cells))
+
+
+def deliver_tasks(run: SelectOptions, pipe: Calibrator, found: Found, result: dict[str, Any]) -> None:
+    """Write the batch in the format of an annotation tool, and print its table; without a file print nothing but the batch.
+
+    result (dict): See `select`. RAISES C055: a file cannot be written.
+    """
+    from ...corpus.review.formats import WRITERS
+
+    if run.output is None:
+        if not run.silent:
+            print_exact(WRITERS[run.format](found.tasks), json=True)
+        return
+    kind = DOCUMENT if found.corpus.row_unit == DOCUMENT else "sentence"
+    labels = labels_of(of_pipe(pipe, found.corpus, None), kind, found.corpus.tags_met())
+    write_queue(run.output, run.format, found.tasks, labels, kind)
+    if not run.silent:
+        show_batch(result, run.output)
 
 
 def batch_docs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ...errors import calib_error
@@ -34,6 +35,21 @@ def check_number(name: str, flag: str, value: int) -> None:
 def check_choice(flag: str, words: Sequence[str], value: str) -> None:
     """RAISES C056: none of the words."""
     check_option(flag, value in words, f"one of {', '.join(words)}", repr(value))
+
+
+def check_raw_cells(raw_cells: bool, as_csv: bool) -> None:
+    """RAISES C056: cells of CSV are asked for, but something else is written."""
+    check_option("--raw-cells", as_csv or not raw_cells, "left out where no CSV is written", "it")
+
+
+def check_path(option: str, path: Path | str | None) -> None:
+    """RAISES C056: the system refuses the path: a name in it is too long, or a folder may not be entered."""
+    try:
+        Path(path or "").stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        pass
+    except OSError as error:
+        check_option(option, False, f"a path that the system takes ({error.strerror})", Path(path or ""))
 
 
 def check_confidence(confidence: float) -> None:

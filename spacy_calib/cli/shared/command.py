@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
-from .checks import check_choice, check_number
+from .checks import check_choice, check_number, check_path
 from .registered import listed
 from .screen import user_errors
 
@@ -45,6 +45,16 @@ class Declared(NamedTuple):
     def flag(self) -> str:
         """The option's name on the command line."""
         return str(next(word for word in (self.info.default, *(self.info.param_decls or ())) if str(word).startswith("--")))
+
+    @property
+    def word(self) -> str:
+        """What the user knows it by: its name on the command line, or the word that stands for it in the usage."""
+        return str(self.info.metavar) if isinstance(self.info, ArgumentInfo) else self.flag
+
+    @property
+    def names_a_path(self) -> bool:
+        """Whether it is a file or a folder, or several; a pipeline may be one."""
+        return self.kind in (Path, list[Path]) or self.word == "MODEL"
 
     @property
     def parameter(self) -> inspect.Parameter:
@@ -83,9 +93,9 @@ def declared(options: Any) -> tuple[Declared, ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a command. When they are built, whole numbers and words of a choice are checked, and a path may be given as text.
+    """The options of a command. When they are built, whole numbers, paths and words of a choice are checked, and a path may be given as text.
 
-    RAISES C056: a value out of range.
+    RAISES C056: a value out of range, or a path that the system refuses.
     """
 
     def __post_init__(self) -> None:
@@ -94,6 +104,9 @@ class Options:
             value = getattr(self, option.name)
             if option.kind is Path and isinstance(value, str):
                 object.__setattr__(self, option.name, Path(value))
+            if option.names_a_path:
+                for path in value if isinstance(value, list) else [value]:
+                    check_path(option.word, path)
             if option.kind is int and value is not None:
                 check_number(option.name, option.flag, value)
             if hasattr(option.info, "words") and value is not None:

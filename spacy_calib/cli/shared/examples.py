@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 Read = TypeVar("Read")
+Step = TypeVar("Step")
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,14 @@ def progress(what: str, silent: bool, total: int | None = None) -> tqdm:
     from tqdm import tqdm
 
     return tqdm(total=total, desc=what, unit="doc", disable=silent or None)
+
+
+def shown(steps: Iterable[Step], what: str, silent: bool) -> Iterable[Step]:
+    """The steps, with a progress bar on a terminal. what (str): Stands beside it."""
+    from tqdm import tqdm
+
+    bar: Iterable[Step] = tqdm(steps, desc=what, disable=silent or None)
+    return bar
 
 
 def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:

@@ -170,8 +170,8 @@ def show_drift(drift: dict[str, Any], unit: str, corrected: bool = False) -> Non
     elif drift["verdict"] == DIFFERENT:
         named = ", ".join(one["name"] for one in drift["checks"] if one["differs"])
         msg.warn(
-            f"Differs from the fit data ({named}): DO NOT TRUST the expected values. On texts of another kind they are most often too high, "
-            "and the intervals do not hold. Label a few of these texts: `expect --gold` tells the accuracy, and `adapt` makes the scores true."
+            f"Differs from the fit data ({named}): DO NOT TRUST the expected values. On texts of another kind they can be too high or too "
+            "low, and the intervals do not hold. Label a few of these texts: `expect --gold` tells the accuracy, and `adapt` makes the scores true."
         )
     else:
         msg.warn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -50,7 +51,7 @@ class TakesStatistics(CalibCommand):
         more |= dict.fromkeys(self.replaced, _nothing)
         others, held = split_values(self.several, args)
         check_option(self.several, bool(held), "files or folders of statistics", "nothing")
-        if len(held) > 1 and not held[-1].endswith(SUFFIX) and not Path(held[-1]).exists():
+        if len(held) > 1 and not held[-1].endswith(SUFFIX) and not os.path.exists(held[-1]):
             others, held = [*others, held[-1]], held[:-1]  # where the output will be
         try:
             return super().parse_args(ctx, spread(self.several, held, others))
@@ -195,6 +196,7 @@ def _of_judged(found: JudgedStatistics) -> dict[str, Any]:
         "threshold": found.identity.threshold,
         "weights": found.identity.weights,
         "reading": found.identity.reading,
+        "key": found.identity.key or None,
         "documents": found.n_documents,
         "tokens": found.tokens.units,
         "pairs": found.tokens.total,
@@ -214,6 +216,7 @@ def _of_fit(found: FitStatistics) -> dict[str, Any]:
         "event": identity.event,
         "weights": identity.weights,
         "reading": identity.reading,
+        "key": identity.key or None,
         "bounded": bool(identity.cells),
         "documents": found.n_documents,
         "tokens": found.totals.n_with_gold,

@@ -158,6 +158,14 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str) -> str
     )
 
 
+def unknown_in_short(words: Mapping[str, Any], component: str, unit: str) -> str:
+    """The same in two lines, for `fit`; `info` tells all. The arguments are those of `unknown_sentence`."""
+    return (
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({shorten(words['unknown'], 16)}): "
+        "misses; see `calib info`, `fit --map`"
+    )
+
+
 def check_whole_documents(unit: str, gold_preproc: bool) -> None:
     """unit (str): What has labels. RAISES C056: sentences are to be examples of their own, where documents have them."""
     left_out = "left out for a component that labels whole documents"

@@ -13,16 +13,22 @@ from .run import Run
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ...pairs.keyed import Key
     from ...pipe.component import Calibrator
     from ...statistics.judged import JudgedStatistics
 
 
 def judge(
-    run: Run, nlp: Language, pipes: Sequence[Calibrator], shard: str | None = None, what: str = "Evaluating"
+    run: Run,
+    nlp: Language,
+    pipes: Sequence[Calibrator],
+    shard: str | None = None,
+    what: str = "Evaluating",
+    key: Key | None = None,
 ) -> list[JudgedStatistics]:
     """The statistics of each pipe on the gold data of a run.
 
-    shard (str | None): See `judged_statistics`. what (str): Beside the progress bar.
+    shard (str | None), key (Key | None): See `judged_statistics`. what (str): Beside the progress bar.
     RAISES C021, C069, C120: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
     """
     from ...doc.annotations import plain_name
@@ -35,7 +41,7 @@ def judge(
     also = [one.name for several in asked for one in several]
     done = run.annotate(nlp, pipes, what=what, also=also)
     found = [
-        judged_statistics(pipe, events, done, shard, gold_preproc=run.gold_preproc)
+        judged_statistics(pipe, events, done, shard, gold_preproc=run.gold_preproc, key=key)
         for pipe, events in zip(pipes, asked, strict=True)
     ]
     if not any(one.tokens.total for one in found):

@@ -26,6 +26,24 @@ NGroups = Annotated[
 ]
 FloorSeed = Annotated[int, typer.Option("--seed", help="Seed of the simulated noise floor and intervals")]
 Component = Annotated[str | None, typer.Option("--component", "-C", help="Component to calibrate", show_default="tagger")]
+Source = Annotated[
+    str | None,
+    choice(
+        ("spans", "tokens", "docs"),
+        "--source",
+        help="Read the scores that the component left with spans, tokens or docs",
+        show_default="as the component is read",
+    ),
+]
+Score = Annotated[
+    str | None,
+    typer.Option(
+        "--score",
+        metavar="WHERE",
+        help="Where --source finds them: _.NAME (an extension), NAME (of a span group's attrs, or of Doc.user_data), cats, or a registered function",
+        show_default="_.score; of docs cats",
+    ),
+]
 Method = Annotated[
     str | None,
     typer.Option(
@@ -71,8 +89,21 @@ TextColumn = Annotated[
 IdColumn = Annotated[
     str, typer.Option("--id-column", metavar="NAME", help="The same of the text's own id; it may be missing", show_default="id")
 ]
+RawCells = Annotated[
+    bool,
+    typer.Option(
+        "--raw-cells",
+        help="In CSV, leave cells as they are that begin with = + - @; else these get an apostrophe, for spreadsheets",
+    ),
+]
 GpuId = Annotated[int, typer.Option("--gpu-id", "-g", help="GPU ID or -1 for CPU")]
 Code = Annotated[Path | None, typer.Option("--code", "-c", help="Python file with registered functions")]
 Force = Annotated[bool, typer.Option("--force", "-F", help="Replace a pipeline at OUTPUT")]
 ForceFile = Annotated[bool, typer.Option("--force", "-F", help="Replace a file at --output")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key", metavar="FILE", help="Key that the statistics were collected with; with DATA, of the salt of digests"
+    ),
+]
 Silent = Annotated[bool, typer.Option("--silent", help="Print nothing but errors")]

@@ -233,7 +233,7 @@ def model_folder(model: str) -> Path | None:
     """The folder of a pipeline that was named by its path, or by its package; None where there is none."""
     if not model:
         return None
-    if Path(model).exists():
+    if os.path.exists(model):
         return _resolved(Path(model))
     with contextlib.suppress(ImportError, ValueError):
         found = importlib.util.find_spec(model)

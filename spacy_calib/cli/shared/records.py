@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from ...corpus.nesting import DEEPEST, parts
 from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
 from .screen import shorten
@@ -132,25 +133,14 @@ def checked(file: Path, where: str, record: Record) -> Record:
     return record
 
 
-DEEPEST = 100
-
-
 def fault_of(data: Any) -> str | None:
-    """Why the data cannot be written as JSON in UTF-8, as the end of a sentence; None where it can. (A loop rather than a recursion, as the data may
-    be nested deeper than Python's stack.)
-    """
-    to_see = [(data, 0)]
-    while to_see:
-        held, depth = to_see.pop()
+    """Why the data cannot be written as JSON in UTF-8, as the end of a sentence; None where it can."""
+    for held, depth in parts(data):
         if depth > DEEPEST:
             return f"is nested more than {DEEPEST} deep"
-        if isinstance(held, dict):
-            to_see += [(part, depth + 1) for pair in held.items() for part in pair]
-        elif isinstance(held, list):
-            to_see += [(part, depth + 1) for part in held]
-        elif isinstance(held, float) and not math.isfinite(held):
+        if isinstance(held, float) and not math.isfinite(held):
             return "holds a number that is not finite"
-        elif isinstance(held, str) and any("\ud800" <= character <= "\udfff" for character in held):
+        if isinstance(held, str) and any("\ud800" <= character <= "\udfff" for character in held):
             return "holds half of a surrogate pair"
     return None
 
@@ -168,7 +158,7 @@ def _rows(file: Path, fields: Fields, also: str | None) -> Iterator[tuple[int, R
             schema = opened.schema_arrow
             for name, wanted in ((fields.text, True), (fields.id, fields.id != FIELDS.id)):
                 if wanted and name not in schema.names:
-                    raise calib_error("C441", path=file, name=name, given=", ".join(schema.names) or "none")
+                    raise calib_error("C441", path=file, name=name, known=", ".join(schema.names) or "none")
             names = [name for name in dict.fromkeys((fields.text, fields.id, "meta", also)) if name in schema.names]
             for twice in (name for name in names if schema.names.count(name) > 1):
                 raise unreadable(file, f"several of its columns are called '{twice}'")

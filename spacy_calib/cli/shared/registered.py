@@ -15,17 +15,17 @@ _LISTED = re.compile(r"\{(calib_\w+)\}")
 
 def known(registry: str) -> dict[str, Any]:
     """Short name -> what is registered. RAISES C185: two registered things have one short name."""
-    from ...pipe.registered import recalibrators, scalings
+    from ...calibration.registered import recalibrators, scalings
 
     return dict(recalibrators() if registry == "calib_recalibrators" else scalings())
 
 
 def check_registered(setting: str, registry: str, given: object) -> None:
     """RAISES C195: the registry has no function of this name."""
-    from ...registry import registry as registries
+    from ...calibration.registered import REGISTRIES
 
-    if given not in getattr(registries, registry):
-        names = ", ".join(sorted(getattr(registries, registry).get_all()))
+    if given not in REGISTRIES[registry]:
+        names = ", ".join(sorted(REGISTRIES[registry].get_all()))
         raise calib_error("C195", setting=setting, registry=registry, given=given, names=names)
 
 
@@ -41,12 +41,12 @@ def registered_name(option: str, given: str, registry: str, others: Sequence[str
 
     others (Sequence[str]): Words that the option takes besides. RAISES C056: nothing of this name is registered.
     """
-    from ...registry import registry as registries
+    from ...calibration.registered import REGISTRIES
 
     by_short = known(registry)
-    if given in by_short and given not in getattr(registries, registry):
+    if given in by_short and given not in REGISTRIES[registry]:
         return str(by_short[given].registered)
     what = registry.removeprefix("calib_").removesuffix("s")
     wanted = f"one of {', '.join((*others, *by_short))} or a registered {what}"
-    check_option(option, given in getattr(registries, registry), wanted, repr(given))
+    check_option(option, given in REGISTRIES[registry], wanted, repr(given))
     return given

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .screen import msg
+from ...errors import calib_error
+from .screen import msg, warn
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...doc.texts import TextWatch
+    from ...expect.seen import SeenShare
     from ...pipe.component import Calibrator
 
 
@@ -28,6 +30,26 @@ def seen_by(pipe: Calibrator, watch: TextWatch) -> dict[str, Any] | None:
     """
     share = None if pipe.learned.seen is None else pipe.learned.seen.share_of(watch.units())
     return None if share is None else share.to_dict()
+
+
+def check_apart(share: SeenShare | None, what: str, allowed: bool) -> None:
+    """Warn that a pipe is to be fitted, in part, on what its component was trained on. share (SeenShare | None): Of the fit data. what (str): What
+    these are: documents, whose words are counted, or texts.
+
+    RAISES C482: in great part, and that was not allowed.
+    """
+    if share is None or not share.some:
+        return
+    of = " of the words" if what == "documents" else ""
+    part = f"{share.seen:,} of {share.documents:,} {what} ({100 * share.share:.0f} %{of})"
+    if not share.many:
+        warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
+    elif not allowed:
+        raise calib_error("C482", part=part)
+    else:
+        msg.fail(
+            f"FITTED ON THE TRAINING DATA: {part} stand in --train-data too, so that scores on any other text will be too high."
+        )
 
 
 class SeenSoFar:

@@ -20,9 +20,9 @@ def jsonl_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode("utf8")
 
 
-def csv_bytes(rows: Sequence[dict[str, Any]]) -> bytes:
-    """A record on each line, its reason in columns of its own; alternatives as "VB 0.4312; NN 0.2001"."""
-    lines = csv_lines((*COLUMNS, *REASON_COLUMNS, "alternatives", "origin"), map(_csv_row, rows))
+def csv_bytes(rows: Sequence[dict[str, Any]], raw: bool = False) -> bytes:
+    """A record on each line, its reason in columns of its own; alternatives as "VB 0.4312; NN 0.2001". raw (bool): See `csv_lines`."""
+    lines = csv_lines((*COLUMNS, *REASON_COLUMNS, "alternatives", "origin"), map(_csv_row, rows), raw=raw)
     return "".join(lines).encode("utf8")
 
 

@@ -80,7 +80,7 @@ def label_studio_of(task: Task) -> dict[str, Any]:
     """For a project with the interface of `label_studio_config`: the text, and what the model said as a prediction."""
     made = [_choice(task)] if task.unit == DOCUMENT else [_region(task, i) for i in range(len(task.spans))]
     return {
-        "data": {_OBJECT: task.text, **_meta(task)},
+        "data": {_OBJECT: task.text, "meta": _meta(task)},
         "predictions": [
             {
                 "model_version": f"spacy-calib {__version__}",
@@ -117,11 +117,11 @@ def _region(task: Task, i: int) -> dict[str, Any]:
 
 def doccano_of(task: Task) -> dict[str, Any]:
     """For doccano's sequence labeling: [first character, the one after the last, label]; of a document for its text classification: the
-    label. Other keys are kept as meta data.
+    label.
     """
     whole = task.unit == DOCUMENT
     labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
-    return {"text": task.text, "label": labels, **_meta(task)}
+    return {"text": task.text, "label": labels, "meta": _meta(task)}
 
 
 def label_studio_config(labels: Iterable[str], unit: str = TOKEN) -> str:
@@ -139,18 +139,17 @@ def label_studio_config(labels: Iterable[str], unit: str = TOKEN) -> str:
 
 def _meta(task: Task) -> dict[str, Any]:
     """What an annotator is shown beside the text, and what came with it; "meta" as a whole where it has one of our keys."""
-    origin = task.origin
-    given = origin.get("meta")
-    meta: dict[str, Any] = {
-        **origin,
+    ours: dict[str, Any] = {
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence
     }  # fmt: skip
     if task.unit == DOCUMENT:  # it is the text
-        del meta["focus"]
-    if isinstance(given, dict) and not meta.keys() & given.keys():
-        meta = {**given, **{key: value for key, value in meta.items() if key != "meta"}}
+        del ours["focus"]
     if task.alternatives:
-        meta["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())
+        ours["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())
+    meta = {**task.origin, **ours}
+    given = meta.get("meta")
+    if isinstance(given, dict) and not meta.keys() & given.keys():
+        return {**given, **{key: value for key, value in meta.items() if key != "meta"}}
     return meta
 
 
@@ -179,9 +178,9 @@ def _array(record: Callable[[Task], dict[str, Any]]) -> Writer:
     return write
 
 
-def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
-    """A header and a row for each task."""
-    yield from csv_lines(_COLUMNS, map(_row_of, tasks))
+def to_csv(tasks: Iterable[Task], raw: bool = False) -> Iterator[str]:
+    """A header and a row for each task. raw (bool): See `csv_lines`."""
+    yield from csv_lines(_COLUMNS, map(_row_of, tasks), raw=raw)
 
 
 def _row_of(task: Task) -> list[object]:

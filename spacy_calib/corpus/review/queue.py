@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...types import Ints
 from ..scored import ScoredCorpus
 from .units import Units
+
+
+def below_cutoff(corpus: ScoredCorpus) -> NDArray[np.bool_]:
+    """Whether each entity has a cut-off that it does not reach."""
+    return corpus.spans.accept == 0
 
 
 def long_enough(corpus: ScoredCorpus, units: Units, order: Ints, min_words: int) -> Ints:

@@ -11,7 +11,7 @@ from ...pairs.mixing import STEP, splitmix64
 from ...types import Floats, Ints
 from ..distinct import Digests, Distinct
 from ..scored import ScoredCorpus
-from .queue import long_enough
+from .queue import below_cutoff, long_enough
 from .ranking import SHARES
 from .units import Units
 
@@ -25,13 +25,16 @@ class UnitSums:
     """Units of several corpora.
 
     least (int): Words that a unit of the queue needs. count_repeats (bool): Whether units at the same place of the same sentence are one in the queue.
-    n, too_short (int): Units, and those with fewer words. counts (Ints), doubts (Floats): In each cell of doubt: units, and the sum of their doubts.
+    below_only (bool): Whether the queue is of entities below their cut-off alone. n, accepted, too_short (int): Units, those that it leaves out for that, and
+    those with fewer words. counts (Ints), doubts (Floats): In each cell of doubt: units, and the sum of their doubts.
     tags (dict): The tags with a score, in the order in which they are met.
     """
 
     least: int
     count_repeats: bool
+    below_only: bool = False
     n: int = 0
+    accepted: int = 0
     too_short: int = 0
     counts: Ints = field(default_factory=lambda: np.zeros(_CELLS, dtype=np.int64))
     doubts: Floats = field(default_factory=lambda: np.zeros(_CELLS))
@@ -44,8 +47,10 @@ class UnitSums:
         cells = (doubt.astype(np.float32).clip(0, 1).view(np.int32) >> _LOST).astype(np.intp)
         self.counts += np.bincount(cells, minlength=_CELLS)
         self.doubts += np.bincount(cells, doubt, minlength=_CELLS)
-        long = long_enough(corpus, units, np.arange(len(units)), self.least)
-        self.n, self.too_short = self.n + len(units), self.too_short + len(units) - len(long)
+        asked = np.flatnonzero(below_cutoff(corpus)) if self.below_only else np.arange(len(units))
+        long = long_enough(corpus, units, asked, self.least)
+        self.n, self.accepted = self.n + len(units), self.accepted + len(units) - len(asked)
+        self.too_short += len(asked) - len(long)
         self.tags.update(dict.fromkeys(corpus.tags_met()))
         if self.count_repeats:
             self._places.add(place_digests(corpus, units)[long])
@@ -53,7 +58,7 @@ class UnitSums:
     @property
     def repeats(self) -> int:
         """Units that the queue leaves out since there is another at the same place of the same sentence."""
-        return self.n - self.too_short - self._places.count() if self.count_repeats else 0
+        return self.n - self.accepted - self.too_short - self._places.count() if self.count_repeats else 0
 
     @property
     def expected_wrong(self) -> float:

@@ -9,8 +9,8 @@ from functools import cache
 
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
-from .arcs import ARC_EVENTS, ArcAnnotation
-from .base import Annotation, Hashes, columns_of, is_blank, is_space, label_hashes
+from .arcs import ARC_EVENTS, ArcAnnotation, head_places
+from .base import Annotation, Hashes, columns_of, count_misaligned, is_blank, is_space, label_hashes
 from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
 from .mapped import MAPPED, MappedAnnotation, named_map
 from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
@@ -84,7 +84,9 @@ __all__ = [
     "MappedAnnotation",
     "SpanAnnotation",
     "columns_of",
+    "count_misaligned",
     "get_annotation",
+    "head_places",
     "is_blank",
     "is_space",
     "label_hashes",

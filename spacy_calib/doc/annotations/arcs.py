@@ -29,7 +29,7 @@ class ArcAnnotation(Annotation):
     name (str): "head" or "arc".
     """
 
-    judges = True
+    arcs = judges = True
     span_words = ("sentence", "sentences")
     spans_first = False
 
@@ -90,6 +90,12 @@ def _column(doc: Doc, attribute: str) -> NDArray[Any]:
 def _heads(doc: Doc) -> NDArray[np.int64]:
     """The head of each token, itself for a root."""
     return np.arange(len(doc)) + _column(doc, "HEAD")
+
+
+def head_places(doc: Doc) -> NDArray[np.int32]:
+    """How many characters behind each token its head begins, 0 for a root."""
+    starts = _column(doc, "IDX")
+    return (starts[_heads(doc)] - starts).astype(np.int32)
 
 
 def _as_label(name: str) -> str:

@@ -29,7 +29,7 @@ class Annotation(ABC):
     overlapping (bool): Whether a unit may have several gold labels. none (tuple[str, ...]): What stands for the gold of a unit that is
         known to have no label at all; () where there is no such unit.
     first (int): The first unit of a Doc that may carry a label. prefixed (bool): Whether labels of entities begin with B-, I-, L- or U-.
-    judges (bool): Whether it takes more than the gold label to be right, as `is_gold` tells. any_label (bool): Whether it takes no gold
+    arcs (bool): Whether a label is of the arc to a token, and so of the head that it has. judges (bool): Whether it takes more than the gold label to be right, as `is_gold` tells. any_label (bool): Whether it takes no gold
         label at all, so that those of the gold may be of another scheme.
     accuracy_name (str): What the share of right labels is called.
     span_words (tuple[str, str]): What its spans are called, one and several. spans_first (bool): Whether commands that show spans or units
@@ -44,6 +44,7 @@ class Annotation(ABC):
     none: tuple[str, ...] = ()
     first: int = 0
     prefixed: bool = False
+    arcs: bool = False
     judges: bool = False
     any_label: bool = False
     accuracy_name: str = "accuracy"
@@ -88,13 +89,11 @@ class Annotation(ABC):
         """The gold hash of each predicted unit. Of tokens: 0 for missing gold, for white space, and where the predicted token does not align with
         exactly one gold token, as in spaCy's own token scorers.
         """
-        doc, alignment = example.predicted, example.alignment.x2y
-        # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
-        lengths = np.asarray(alignment.lengths)[: len(doc)]
-        single = (lengths == 1) & ~is_space(doc)
-        gold = np.zeros(len(doc), dtype=np.uint64)
+        lengths = _partners(example)
+        single = (lengths == 1) & ~is_space(example.predicted)
+        gold = np.zeros(len(lengths), dtype=np.uint64)
         starts = np.cumsum(lengths) - lengths
-        gold[single] = self.gold_hashes(example.reference)[np.asarray(alignment.data)[starts[single]]]
+        gold[single] = self.gold_hashes(example.reference)[np.asarray(example.alignment.x2y.data)[starts[single]]]
         return gold
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
@@ -152,6 +151,23 @@ class Annotation(ABC):
 
     def _string(self, key: int, strings: object) -> str:
         return strings[key]  # type: ignore[index]
+
+
+def _partners(example: Example) -> NDArray[np.intp]:
+    """With how many gold tokens each predicted token aligns."""
+    # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
+    return np.asarray(example.alignment.x2y.lengths)[: len(example.predicted)]
+
+
+def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:
+    """Of examples with gold the predicted "tokens" that are no white space, and how many are "left_out", as they align with no single gold token."""
+    counts = {"tokens": 0, "left_out": 0}
+    for example in examples:
+        if annotation.gold_hashes(example.reference).any():
+            words = ~is_space(example.predicted)
+            counts["tokens"] += int(words.sum())
+            counts["left_out"] += int((words & (_partners(example) != 1)).sum())
+    return counts
 
 
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +37,9 @@ class MappedAnnotation(Annotation):
         self.unit, self.overlapping, self.none, self.first = inner.unit, inner.overlapping, inner.none, inner.first
         self.judges, self.any_label, self.accuracy_name = inner.judges, inner.any_label, inner.accuracy_name
         self.span_words, self.spans_first, self.span_event = inner.span_words, inner.spans_first, inner.span_event
-        self.prefixed = inner.prefixed
+        self.prefixed, self.arcs = inner.prefixed, inner.arcs
+        judge: Any = type(inner).judge_spans
+        self.judge_spans = judge and partial(judge, self)  # by what this one says of labels
         self._dropped = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
         self._gold = inner.in_scheme(self.counterpart)
         self._spans = {get_string_id(label): get_string_id(other) if other else 0 for label, other in self.table.items()}

@@ -22,7 +22,7 @@ def _agree(held: dict[str, Any]) -> str:
     if wrong:
         return wrong
     inner = np.flatnonzero(left != _LEAF)
-    if (roots >= n).any() or ((left == _LEAF) != (right == _LEAF)).any():
+    if not len(roots) or (roots >= n).any() or ((left == _LEAF) != (right == _LEAF)).any():
         return "each tree begins at a node, and each node has two children or none"
     children = np.concatenate([left[inner], right[inner]])
     if (children <= np.tile(inner, 2)).any() or (children >= n).any():

@@ -18,7 +18,6 @@ from ...types import Floats, Ints
 from .. import saved
 from ..inference.chains import Potentials
 from ..labeller import ChainLabeller
-from ..targets import get_target
 from .index import FeatureIndex, Sparse, cut, row_sums
 from .templates import attributes_of, batch_hashes, feature_hashes, read_templates
 
@@ -50,14 +49,16 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
         least: int,
         overwrite: bool,
     ):
-        get_target(target)
+        self.cfg = saved.check_settings(
+            _CFG,
+            {
+                "labels": [], "target": target, "by_sentence": by_sentence, "constraints": constraints, "overwrite": overwrite,
+                "least": least, "features": features,
+            },
+        )  # fmt: skip
         self.templates = read_templates(features)
         self.requires = tuple(dict.fromkeys(_READ[name] for name in attributes_of(self.templates) if name in _READ))
         self.vocab, self.name = vocab, name
-        self.cfg = {
-            "labels": [], "target": target, "by_sentence": by_sentence, "constraints": constraints and [list(pair) for pair in constraints],
-            "overwrite": overwrite, "least": least, "features": features if isinstance(features, str) else list(features),
-        }  # fmt: skip
         self.index = FeatureIndex(np.zeros(0, dtype=np.uint64))
 
     @abstractmethod
@@ -134,10 +135,8 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
         """RAISES C335, C336: the bytes."""
         form = record({"cfg": _CFG, "hashes": digests, **self.learned}, _sizes)
         held = saved.read(data, form, kind=self.kind, name=self.name, path=path)
-        with saved.unreadable_as_such(self.name, path):
-            templates = read_templates(held["cfg"]["features"])
         self.cfg.update(held.pop("cfg"))
-        self.templates, self.index = templates, FeatureIndex(held.pop("hashes"))
+        self.templates, self.index = read_templates(self.cfg["features"]), FeatureIndex(held.pop("hashes"))
         self._restore(held)
 
 
@@ -152,4 +151,4 @@ def _sizes(held: dict[str, Any]) -> str:
     return lengths({name: size for name, value in held.items() if name not in ("cfg", "hashes") and np.ndim(value)}, held)
 
 
-_CFG = record({**saved.CHAIN, "least": whole(), "features": _features})
+_CFG = saved.chain_settings({"least": whole(), "features": saved.taken(read_templates, _features)})

@@ -30,7 +30,7 @@ SPELLING = (
 )  # fmt: skip
 TEMPLATES = {"chunking": CHUNKING, "spelling": SPELLING}
 
-_PART = re.compile(r"([A-Z_]+)\[(-?\d+)\]")
+_PART = re.compile(r"([A-Z_]+)\[(-?\d{1,3})\]")
 _MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _OUTSIDE = np.uint64(0xD1B54A32D192ED03)
 

@@ -8,7 +8,7 @@ from typing import Any
 from thinc.util import get_array_module
 
 from ...errors import calib_error
-from .chains import Chains
+from .chains import Chains, Packing
 from .maxima import Maxima, order_from_best, parts_of
 
 
@@ -28,24 +28,29 @@ def viterbi(chains: Chains) -> list[Any]:
 
     RAISES C323: a sequence has no labelling that is allowed.
     """
-    xp, packing = chains.xp, chains.packing
-    reached = _reached(chains)
-    lasts = reached[packing.on(xp, "lasts")]
-    _check_allowed(lasts.max(axis=1), xp)
-    into = chains.transitions.T
-    labels = xp.zeros(len(reached), dtype="i")
-    labels[packing.on(xp, "lasts")] = lasts.argmax(axis=1)
+    return chains.unpacked(best_labels(chains.scores[None], chains.transitions[None], chains.packing)[0])
+
+
+def best_labels(scores: Any, transitions: Any, packing: Packing) -> Any:
+    """`viterbi` of the same sequences by G models at once, packed, shape (G, N). scores, transitions: Of each, shapes (G, N, K) and (G, K, K)."""
+    xp = get_array_module(scores)
+    reached, ends = _reached(scores, transitions, packing), packing.on(xp, "lasts")
+    lasts = reached[:, ends]
+    _check_allowed(lasts.max(axis=2).min(axis=0), xp)
+    into, model = transitions.swapaxes(1, 2), xp.arange(len(scores))[:, None]
+    labels = xp.zeros(reached.shape[:2], dtype="i")
+    labels[:, ends] = lasts.argmax(axis=2)
     for time in reversed(range(1, packing.n_times)):
         before = packing.before(time)
-        labels[before] = (reached[before] + into[labels[packing.at(time)]]).argmax(axis=1)
-    return chains.unpacked(labels)
+        labels[:, before] = (reached[:, before] + into[model, labels[:, packing.at(time)]]).argmax(axis=2)
+    return labels
 
 
-def _reached(chains: Chains) -> Any:
-    """The score of the best labelling up to each position that ends with each label, packed, shape (N, K)."""
-    reached, packing, steps = chains.scores.copy(), chains.packing, Maxima(chains.transitions)
+def _reached(scores: Any, transitions: Any, packing: Packing) -> Any:
+    """The score of the best labelling up to each position that ends with each label, packed, shape (..., N, K)."""
+    reached, steps = scores.copy(), Maxima(transitions)
     for time in range(1, packing.n_times):
-        reached[packing.at(time)] += steps.of(reached[packing.before(time)])
+        reached[..., packing.at(time), :] += steps.of(reached[..., packing.before(time), :])
     return reached
 
 
@@ -58,7 +63,7 @@ def _check_allowed(scores: Any, xp: Any) -> None:
 
 def best_through(chains: Chains) -> Any:
     """The score of the best labelling of its sequence that has a label at a position (max-marginals), packed, shape (N, K)."""
-    packing, through = chains.packing, _reached(chains)
+    packing, through = chains.packing, _reached(chains.scores, chains.transitions, chains.packing)
     steps, future = Maxima(chains.transitions.T), chains.xp.zeros_like(through)
     for time in reversed(range(1, packing.n_times)):
         at = packing.at(time)

@@ -14,8 +14,12 @@ from thinc.util import get_array_module
 _FEW = 64
 # How many of them, from each side.
 _TRIED = 16
+# From so many rows on labels are gone through one after the other: that needs no array of all sums.
+_MANY = 64
 # Cells that are compared together: few enough for the cache of a processor, many enough for a device.
 _CELLS = 1 << 17
+# Arrays of a row that are held at once where labels are gone through one after the other.
+_AT_ONCE = 5
 _DEVICE_CELLS = 1 << 26
 
 
@@ -23,7 +27,7 @@ _DEVICE_CELLS = 1 << 26
 class Maxima:
     """The best sums of a score and of a transition into each label.
 
-    transitions (array): From each label (row) to each (column), shape (K, K).
+    transitions (array): From each label (row) to each (column), shape (K, K); or those of G models, shape (G, K, K).
     """
 
     transitions: Any
@@ -34,7 +38,7 @@ class Maxima:
 
     @property
     def _is_tried(self) -> bool:
-        return self.xp is np and len(self.transitions) > _FEW
+        return self.xp is np and self.transitions.shape[-1] > _FEW
 
     @cached_property
     def _into(self) -> tuple[Any, Any, Any, Any]:
@@ -46,15 +50,38 @@ class Maxima:
         return order[:, :_TRIED], values[:, :_TRIED], values.max(axis=1), values[:, _TRIED]
 
     def of(self, scores: Any) -> Any:
-        """max over i of scores[:, i] + transitions[i, j], for each j; exact. scores: Shape (b, K). RETURNS: Shape (b, K)."""
-        width = _TRIED if self._is_tried else len(self.transitions)
-        found = self.xp.empty((len(scores), len(self.transitions)))
-        for part in parts_of(len(scores), width * len(self.transitions), self.xp):
-            found[part] = self._tried(scores[part]) if self._is_tried else self._all(scores[part])
+        """max over i of scores[:, i] + transitions[i, j], for each j; exact. scores: Shape (b, K), or (G, b, K). RETURNS: Likewise."""
+        if self._is_tried and scores.ndim == 3:
+            return np.stack([one.of(own) for one, own in zip(self._each, scores, strict=True)])
+        n_rows, width = scores.shape[-2:]
+        n_models = scores.size // max(1, n_rows * width)
+        one_by_one = self.xp is np and n_rows * n_models >= _MANY
+        found = self.xp.empty(scores.shape)
+        for part in parts_of(
+            n_rows, n_models * width * (_TRIED if self._is_tried else _AT_ONCE if one_by_one else width), self.xp
+        ):
+            own = scores[..., part, :]
+            found[..., part, :] = (
+                self._tried(own) if self._is_tried else self._one_by_one(own) if one_by_one else self._all(own)
+            )
         return found
 
+    @cached_property
+    def _each(self) -> list[Maxima]:
+        return [Maxima(one) for one in self.transitions]
+
     def _all(self, scores: Any) -> Any:
-        return (scores[:, :, None] + self.transitions).max(axis=1)
+        return (scores[..., :, None] + self.transitions[..., None, :, :]).max(axis=-2)
+
+    def _one_by_one(self, scores: Any) -> Any:
+        """As `_all`, by half the work for a processor: the sums of one label before are compared with the best so far while they are in its cache."""
+        steps = self.transitions[..., None, :, :]
+        found = scores[..., :1] + steps[..., 0, :]
+        sums = np.empty_like(found)
+        for i in range(1, scores.shape[-1]):
+            np.add(scores[..., i : i + 1], steps[..., i, :], out=sums)
+            np.maximum(found, sums, out=found)
+        return found
 
     def _tried(self, scores: Any) -> Any:
         """As `_all`. The labels with the best scores are tried, then those with the greatest transitions. What was not tried has neither: it

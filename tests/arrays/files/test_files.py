@@ -72,6 +72,19 @@ def test_units_are_told_apart(suffix, tmp_path, monkeypatch):
     assert found.sentences is None
 
 
+def test_a_unit_without_a_name_is_none_of_the_document_before(tmp_path):
+    """Nor of the one behind; rows of one document without a name are of one unit."""
+    places = [("a", "1"), ("b", ""), ("a", "2"), ("", "2"), ("b", "1"), ("", ""), ("b", ""), ("c", "")]
+    rows = [{"document": d, "unit": u, "tag": f"t{i}", "score": 0.5} for i, (d, u) in enumerate(places)]
+    assert read_units(write_csv(tmp_path / "a.csv", rows)).P[0].tolist() == [0, 1, 2, 3, 4, 5, 1, 6]
+
+
+def test_a_score_at_the_threshold_reaches_it(tmp_path):
+    np.savez(tmp_path / "wide.npz", P=[[0.75, 0.5], [0.125, 0.005]], labels=["N", "V"])
+    for found in (read_units(write_csv(tmp_path / "a.csv", ROWS)), read_units(tmp_path / "wide.npz")):
+        assert [found.n_reaching(threshold) for threshold in (0.124, 0.125, 0.126, 0.75, 0.76)] == [3, 3, 2, 1, 0]
+
+
 @pytest.mark.parametrize("target", SUFFIXES)
 @pytest.mark.parametrize("source", SUFFIXES)
 def test_rows_come_back_with_one_column_more(source, target, tmp_path, monkeypatch):
@@ -148,7 +161,7 @@ def test_a_matrix_and_its_rows_calibrate_alike(made, suffix, tmp_path):
     output.write_bytes(b"".join(with_calibrated(path, output, of_rows)))
     if suffix == ".npz":
         with np.load(output) as held:
-            assert held["calibrated"].tobytes() == calibrator.predict_proba(made.P)[:, ::-1].tobytes()
+            assert held["calibrated"].tobytes() == calibrator.transform(made.P)[:, ::-1].tobytes()
             assert sorted(held) == ["P", "calibrated", "documents", "labels", "y"]
         return
     long = read_units(output)
@@ -188,7 +201,7 @@ def test_without_units_each_row_is_one(tmp_path):
         ('tag,score\n"N,.5\n', "C301", "Line 2 of .*: unexpected end of data"),
         ("tag,score,tag\nN,.5,V\n", "C303", "two of its columns have one name"),
         ("unit,tag,score,gold\n1,N,.5,N\n1,V,.5,V\n", "C301", "Row 2 of .*: its gold is 'V', and that of an earlier row of the same unit 'N'"),
-        ("unit,tag,score\n1,N,.5\n1,N,.4\n", "C301", "Row 2 of .*: the tag 'N' stands twice for unit 1"),
+        ("unit,tag,score\n1,N,.5\n1,N,.4\n", "C301", "Row 2 of .*: the tag 'N' stands twice for unit 1[.]"),
         ("tag,score\nN\udcff,.5\n", "C303", "it is not UTF-8"),
     ],
 )  # fmt: skip
@@ -207,6 +220,12 @@ def test_tables_that_are_none_are_refused(text, code, why, tmp_path):
         ('{"tag": "N"}\n', "C300", "has no column score"),
         ('{"tag": "N", "score": 0.5}\n[1]\n', "C301", "Line 2 of .*: it is no object"),
         ('{"tag": "N", "score": 0.5\n', "C301", "Line 1 of .*: it is no JSON"),
+        ('{"tag": "N", "score": 1}\n{"tag": ' + "[" * 99_999, "C301", "Line 2 of .*: it is nested more than 100 deep"),
+        (
+            '{"tag": "N", "score": 1, "x": ' + "[" * 900 + "]" * 900 + "}",
+            "C301",
+            "Line 1 of .*: it is nested more than 100 deep",
+        ),
         ('{"tag": "N", "score": [0.5]}\n', "C301", r"Row 1 of .*: the score '\[0.5\]' is no number"),
         ('{"tag": "N", "score": null}\n', "C301", "Row 1 of .*: there is no score in it"),
     ],

@@ -11,7 +11,6 @@ from spacy_calib.calibration.grouping.mapping import make_mapping_grouping
 from spacy_calib.calibration.grouping.one_vs_rest import make_one_vs_rest_grouping
 from spacy_calib.calibration.grouping.shared import make_shared_grouping
 from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
-from tests import strategies  # noqa: F401  (its settings profile)
 
 TFG = make_tag_frequency_grouping(2)
 

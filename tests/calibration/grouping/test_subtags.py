@@ -16,8 +16,6 @@ from spacy_calib.calibration.grouping.subtags import ccg_result, feature_value, 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.errors import CalibError
 
-from ... import strategies  # noqa: F401  (the settings profile)
-
 
 def tags_by_group(groups, labels):
     return {name: {labels[tag] for tag in groups.tags_in(g)} for g, name in enumerate(groups.names)}

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping, tag_frequency_groups
 from spacy_calib.errors import CalibError
 
-from ... import strategies  # noqa: F401  (the settings profile)
-
 
 def tags_by_group(groups, labels):
     return [{labels[tag] for tag in groups.tags_in(g)} for g in range(len(groups))]

@@ -154,7 +154,7 @@ def test_a_fifo_is_written_through(tmp_path):
     reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
     reader.start()
     write_file(path, b"new")
-    reader.join(timeout=30)
+    reader.join(timeout=600)
     assert read == [b"new"]
     assert stat.S_ISFIFO(path.stat().st_mode)
     assert names(tmp_path) == ["fifo"]

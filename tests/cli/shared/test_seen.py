@@ -6,10 +6,11 @@ import json
 
 import pytest
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from spacy_calib.pipe import saved
-from tests.cli.conftest import calib, save_docs
+from tests.cli.conftest import calib, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 WARNING = "JUDGED ON THE FIT DATA"
@@ -113,3 +114,43 @@ def test_a_pipe_saved_without_digests_loads_and_says_nothing(place, model, tmp_p
     nlp.to_disk(tmp_path / "old")
     outcome = calib("evaluate", tmp_path / "old", place / "fit.spacy", "--format", "json")
     assert found(outcome) is None
+
+
+TRAINED = "FITTED ON THE TRAINING DATA"
+
+
+def fit(model, data, out, train, *options):
+    return calib("fit", model, *data, out, "--train-data", train, "--method", "isotonic", *options)
+
+
+@pytest.mark.parametrize("data", ["fit.spacy", "chunks.spacy"])
+def test_a_fit_on_the_training_data_is_refused_unless_it_is_wanted(place, model, tmp_path, data):
+    outcome = fit(model, [place / data], tmp_path / "out", place / "fit.spacy")
+    documents = {"fit.spacy": 100, "chunks.spacy": 10}[data]
+    refuses(outcome, f"{TRAINED}: {documents} of {documents} documents (100 % of the words) stand in --train-data too")
+    assert not (tmp_path / "out").exists()
+    outcome = fit(model, [place / data], tmp_path / "out", place / "fit.spacy", "--allow-seen")
+    assert (outcome.code, f"{TRAINED}: {documents} of {documents}" in outcome.text) == (0, True)
+    assert (tmp_path / "out").exists()
+
+
+def test_other_training_data_passes_and_a_little_of_it_is_a_warning(place, model, tmp_path):
+    outcome = fit(model, [place / "fit.spacy"], tmp_path / "out", place / "new.spacy")
+    assert (outcome.code, "--train-data too" in outcome.text) == (0, False)
+    mixed = [
+        *DocBin().from_disk(place / "fit.spacy").get_docs(Vocab()),
+        *DocBin().from_disk(place / "new.spacy").get_docs(Vocab()),
+    ]
+    few, half = save_docs(tmp_path / "few.spacy", mixed[:103]), save_docs(tmp_path / "half.spacy", mixed)
+    outcome = fit(model, [few], tmp_path / "few", place / "new.spacy")
+    assert (outcome.code, "3 of 103 documents (3 % of the words) stand in --train-data too" in outcome.text) == (0, True)
+    refuses(fit(model, [half], tmp_path / "half", place / "new.spacy"), f"{TRAINED}: 100 of 200 documents")
+
+
+def test_statistics_of_the_training_data_are_known_by_their_key(place, model, tmp_path):
+    stats, key = tmp_path / "stats.npz", ["--key", tmp_path / "key"]
+    assert calib("collect", model, place / "chunks.spacy", stats, *key, "--silent").code == 0
+    refuses(fit(model, ["--from", stats], tmp_path / "out", place / "fit.spacy", *key), f"{TRAINED}: 100 of 110 texts")
+    for train, more in (("new.spacy", key), ("fit.spacy", []), ("fit.spacy", [*key, "--allow-seen"])):
+        outcome = fit(model, ["--from", stats], tmp_path / f"{train}{len(more)}", place / train, *more)
+        assert (outcome.code, TRAINED in outcome.text) == (0, "--allow-seen" in more)

@@ -22,7 +22,8 @@ def start(act):
     return worker
 
 
-def killed():
+def killed(told):
+    told.recv()
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -30,38 +31,43 @@ def sleep():
     time.sleep(600)
 
 
+def sleep_after(tell):
+    tell.send("now")
+    sleep()
+
+
 def test_a_worker_that_was_killed_ends_the_command_and_the_others():
+    told, tell = multiprocessing.Pipe(duplex=False)
     with watched(2):
         other = start(sleep)
-        start(killed)
+        start(partial(killed, told))
         with pytest.raises(CalibError, match=r"A worker process was killed \(SIGKILL\)"):
-            sleep()
-    other.join(30)
+            sleep_after(tell)
+    other.join(600)
     assert other.exitcode is not None
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
 
 
-def deaf(ready):
+def deaf(tell):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    ready.set()
-    sleep()
+    sleep_after(tell)
 
 
 def test_a_worker_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
     """As one that was only just forked does not, if the signal comes before Python is ready for it."""
     monkeypatch.setattr("spacy_calib.cli.shared.workers.PATIENCE", 0.1)
-    ready = multiprocessing.get_context("fork").Event()
-    worker = start(partial(deaf, ready))
-    assert ready.wait(30)
+    told, tell = multiprocessing.Pipe(duplex=False)
+    worker = start(partial(deaf, tell))
+    told.recv()
     end_workers()
-    worker.join(30)
+    worker.join(600)
     assert worker.exitcode == -signal.SIGKILL
 
 
 def test_a_worker_that_ends_is_none_that_was_killed():
     with watched(2):
         worker = start(int)
-        worker.join(30)
+        worker.join(600)
     assert worker.exitcode == 0
 
 
@@ -86,12 +92,13 @@ def test_workers_end_with_the_command_without_a_word(number, code, reach):
         os.setsid()
         try:
             with session(), watched(2):
-                worker = start(sleep)
-                time.sleep(0.1)
+                told, tell = multiprocessing.Pipe(duplex=False)
+                worker = start(partial(sleep_after, tell))
+                told.recv()
                 reach(os.getpid(), number)
                 sleep()
         except KeyboardInterrupt:
-            worker.join(30)
+            worker.join(600)
             raise SystemExit(130) from None
 
     ended, _, said = fork(run).end()

@@ -45,6 +45,30 @@ def test_sequences_with_gaps_teach_nothing():
     assert pipe.learner.n_seen == 0
 
 
+def test_sequences_that_are_passed_over_count_in_the_average():
+    """Passive-aggressive passes over what beats every rival by far; with twice as many sequences seen what the average lacks is half."""
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("calib_online", config={"rule": "pa", "features": ["ORTH[0]", "PREFIX[0]"]})
+    words = {
+        "ax": "A",
+        "ay": "A",
+        "b": "B",
+        "bz": "B",
+        "a": "A",
+    }  # what a word of two letters learns is more than one of one needs
+    examples = [Example(Doc(nlp.vocab, words=[word]), Doc(nlp.vocab, words=[word], tags=[tag])) for word, tag in words.items()]
+    nlp.initialize(lambda: examples)
+    for _ in range(6):
+        nlp.update(examples)
+    scores = [pipe.label_scores([examples[0].predicted])[0]]
+    for more in (30, 60):  # after 30 sequences
+        nlp.update(examples[:1] * more)
+        scores.append(pipe.label_scores([examples[0].predicted])[0])
+    first, second = np.diff(scores, axis=0)
+    assert abs(first).max() > 1e-3
+    assert first == pytest.approx(2 * second)
+
+
 def test_a_batch_has_the_scores_of_its_docs():
     nlp, pipe = trained()[:2]
     docs = [Doc(nlp.vocab, words=words) for words in (["x", "a"], [], ["never", "a", "y"], ["a"])]

@@ -100,6 +100,19 @@ def test_unknown_features_are_left_out():
     assert cut(found, 1, 2).rows.tolist() == found.rows[1:].tolist()
 
 
+@pytest.mark.parametrize(("name", "kinds"), [("chunking", ("ORTH", "TAG")), ("spelling", ("LOWER", "SHAPE"))])
+def test_sets_of_templates_look_at_a_window_of_five(name, kinds):
+    """Words, and tags or shapes; Sha and Pereira's (2003) neighbours joined too: pairs of words with the token, pairs and triples of all tags."""
+    found = [template.parts for template in read_templates(name)]
+    for kind in kinds:
+        assert [((kind, i),) for i in range(-2, 3)] == [parts for parts in found if len(parts) == 1 and parts[0][0] == kind][:5]
+    joined = {tuple(distance for _, distance in parts) for parts in found if len(parts) > 1 and parts[0][0] == kinds[0]}
+    assert joined == {(-1, 0), (0, 1)}
+    if name == "chunking":
+        tags = [tuple(distance for _, distance in parts) for parts in found if len(parts) > 1 and parts[0][0] == "TAG"]
+        assert tags == [(-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2)]
+
+
 @pytest.mark.parametrize("given", ["words", ["ORTH"], ["NOTHING[0]"], [""]])
 def test_bad_templates(given):
     with pytest.raises(CalibError, match="template"):
@@ -107,10 +120,21 @@ def test_bad_templates(given):
 
 
 def test_a_rule_by_distance_skips_only_what_would_teach_nothing():
-    """Passive-aggressive: the same weights whether or not sequences that beat every rival are passed over."""
-    slow = type("Slow", (type(make_rule("pa")),), {"by_distance": False})
-    data = [made_up(seed, n_features=40)[1:] for seed in range(12)]
-    one, other = OnlineLearner(40, 3, make_rule("pa")), OnlineLearner(40, 3, slow())
-    assert learn(one, data, 12) == learn(other, data, 12)
+    """Passive-aggressive: the same weights whether or not sequences that beat every rival are passed over, as some are."""
+    asked = {True: 0, False: 0}
+
+    class Counting(type(make_rule("pa"))):
+        def steps(self, mu, sigma, rivals):
+            asked[self.by_distance] += 1
+            return super().steps(mu, sigma, rivals)
+
+    slow = type("Slow", (Counting,), {"by_distance": False})
+    truth, one, other = (OnlineLearner(20, 3, rule) for rule in (make_rule("pa"), Counting(), slow()))
+    truth.mu[:] = np.random.default_rng(0).normal(size=len(truth.mu))
+    tokens = [made_up(seed, n_features=20)[1] for seed in range(12)]
+    data = [(own, viterbi_one(truth.scores(truth.mu, own), truth.transitions(truth.mu))) for own in tokens]
+    assert learn(one, data, 20) == learn(other, data, 20)
+    assert asked[False] == 240
+    assert 120 < asked[True] < 230
     assert one.mean == pytest.approx(other.mean)
-    assert one.n_seen == other.n_seen
+    assert one.n_seen == other.n_seen == 240

@@ -26,7 +26,6 @@ from tests.sources.ner import (
     random_pipeline,
     twins,
 )
-from tests.strategies import settings  # noqa: F401  (loads the profile)
 
 
 def moves_of_spacy():

@@ -74,6 +74,16 @@ def test_second_pass_says_the_same(nlp):
     assert [doc.to_bytes() for doc in theirs] == before
 
 
+def test_certainties_of_head_and_label_make_that_of_the_arc(nlp):
+    docs, pipe = list(nlp.pipe(TEXTS)), nlp.get_pipe("parser")
+    heads, arcs = (ParserSource(event=event).read(pipe, docs) for event in ("head", "arc"))
+    of_head, of_label = (
+        1 / (1 + np.exp(-arcs.hints[f"certainty of the {what}"])) for what in ("decision for the head", "label, given the head")
+    )
+    spared = heads.above(0.0).scores / of_head
+    assert of_head * of_label * spared == pytest.approx(arcs.above(0.0).scores, abs=1e-3)
+
+
 def with_calib(nlp, **source):
     return nlp.add_pipe(
         "calib", config={"source": {"@calib_sources": "spacy-calib.Parser.v1", "component": "parser", **source}}
@@ -102,6 +112,12 @@ def test_refused_where_it_cannot_be_read():
         with_calib(nlp).fit(gold_examples(nlp, 5, seed=1))
     with pytest.raises(CalibError, match=r"\[C001\] event must be head or arc, but 'exact' was given"):
         ParserSource(event="exact")
+
+
+def test_a_setting_that_weighs_the_labels_of_a_token_is_refused(nlp):
+    pipe = nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Parser.v1"}, "normalize": True})
+    with pytest.raises(CalibError, match=r"\[C287\] The setting normalize"):
+        pipe.fit(gold_examples(nlp, 5, seed=1))
 
 
 def test_gold_without_heads(nlp):

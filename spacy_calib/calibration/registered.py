@@ -1,0 +1,132 @@
+"""The registries, which entry points in setup.cfg fill, and what stands in them by its short name. spaCy gets them by `spacy_calib.registry`."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import catalogue
+
+from ..errors import WARNINGS, calib_error
+from .recalibrators import Recalibrator
+from .scaling import Scaling
+
+# What the registered names of this package begin with.
+OURS = "spacy-calib."
+_NAMES = (
+    "calib_sources",
+    "calib_scores",
+    "calib_groupings",
+    "calib_scalings",
+    "calib_recalibrators",
+    "calib_poolings",
+    "calib_selections",
+    "calib_sets",
+    "calib_contexts",
+    "calib_features",
+    "calib_metrics",
+    "calib_forecasters",
+    "calib_events",
+)
+
+
+@cache
+def _entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """Those of all packages; looking for them takes its time."""
+    return tuple(entry_points(group=group))
+
+
+class Registry(catalogue.Registry):
+    """A registry that one broken package does not close for all: what cannot be imported is left out of its list, with a warning."""
+
+    def get_entry_points(self) -> dict[str, Any]:
+        found = {}
+        for point in _entry_points(self.entry_point_namespace):
+            try:
+                found[point.name] = point.load()
+            except Exception as error:  # whatever the module of another package raises
+                _warn_once(point.name, self.namespace[-1], repr(error))
+        return found
+
+    def get_entry_point(self, name: str, default: Any = None) -> Any:
+        """RAISES C500: what has this name cannot be imported."""
+        try:
+            return super().get_entry_point(name, default)
+        except Exception as error:
+            raise calib_error("C500", given=name, registry=self.namespace[-1], why=repr(error)) from error
+
+
+# spaCy's registry.create would use thinc's namespace, and with it another entry point group.
+REGISTRIES = {name: Registry(("spacy", name), entry_points=True) for name in _NAMES}
+
+
+@cache
+def _warn_once(given: str, registry: str, why: str) -> None:
+    """Say that what is registered by this name cannot be used: lists are asked for often."""
+    warnings.warn(WARNINGS["CW40"].format(given=given, registry=registry, why=why), stacklevel=3)
+
+
+def prototypes(name: str) -> dict[str, Any]:
+    """Registered name -> what its function makes without arguments. Functions that need arguments are left out, and with a warning those
+    that fail.
+
+    name (str): Of the registry: "calib_recalibrators".
+    """
+    found = {}
+    for key, function in sorted(REGISTRIES[name].get_all().items()):
+        try:
+            if needs_nothing(function):
+                found[key] = function()
+        except Exception as error:  # whatever a registered function raises
+            _warn_once(key, name, repr(error))
+    return found
+
+
+def needs_nothing(function: Any) -> bool:
+    """Whether a function can be called without arguments."""
+    needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    given = inspect.signature(function).parameters.values()
+    return all(one.default is not inspect.Parameter.empty or one.kind not in needed for one in given)
+
+
+def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
+    """The registered function of this name; None where there is none. kind (str): As in a config: "@calib_scalings". RAISES C500."""
+    registry = REGISTRIES[kind.removeprefix("@")]
+    return registry.get(name) if name in registry else None
+
+
+def by_short(name: str) -> dict[str, Any]:
+    """Short name -> prototype; what has no short name of its own is called by its registered one. name (str): Of the registry.
+
+    RAISES C185: two of them have one short name.
+    """
+    found: dict[str, Any] = {}
+    owner: dict[str, str] = {}
+    # Those of this package in front: what is registered elsewhere adds rows behind.
+    made_by = sorted(prototypes(name).items(), key=lambda named: not named[0].startswith(OURS))
+    for key, made in made_by:
+        # A function that presets what another one makes too has no claim to the short name of the class.
+        short = (_own_short(made) if getattr(made, "registered", key) == key else "") or key
+        if short in found:
+            raise calib_error("C185", short=short, registry=name, first=owner[short], second=key)
+        found[short], owner[short] = made, key
+    return found
+
+
+def _own_short(made: object) -> str:
+    """The short name that the object or its class gives itself; "" for one that was inherited, which is another's."""
+    return {**vars(type(made)), **getattr(made, "__dict__", {})}.get("short", "")
+
+
+def recalibrators() -> dict[str, Recalibrator]:
+    """Short name -> prototype, those with the fewest free numbers first; `prototype.registered` is its full name. RAISES C185."""
+    return dict(sorted(by_short("calib_recalibrators").items(), key=lambda named: (named[1].n_parameters, named[0])))
+
+
+def scalings() -> dict[str, Scaling]:
+    """Short name -> prototype, those with the fewest numbers first. RAISES C185."""
+    return dict(sorted(by_short("calib_scalings").items(), key=lambda named: named[1].growth))

@@ -1,0 +1,147 @@
+"""The tables of `spacy calib evaluate` on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...pairs.documents import LABEL_WORDS, by_unit
+from ..fitting.fit_event import show_event_table
+from ..shared.results import print_exact
+from ..shared.screen import msg, number, print_table
+from ..shared.seen import show_other_weights, show_seen
+
+
+def show_table(name: str, table: dict[str, Any]) -> None:
+    """Print one pipe's tables."""
+    from ...doc.annotations import unit_of
+
+    unit = unit_of(table["layer"])
+    unfitted = table.get("unfitted")
+    msg.divider(f"{name if unfitted is None else 'Raw scores'} ({table['component'] or 'Doc'})")
+    if not table["pairs"]:
+        msg.warn(f"Nothing to judge: no {unit} has both gold and a score.")
+        return
+    if unfitted is not None:
+        msg.info(unfitted["verdict"])
+    show_other_weights(table["weights_changed"])
+    show_seen(table["seen"])
+    _show_misaligned(table["misaligned"])
+    share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
+    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
+    several = LABEL_WORDS[unit][1]
+    raw_only = unfitted is not None
+    _show_errors(table, "ECE (top label)", several, raw_only)
+    entities = table.get("entities")
+    if entities is not None:
+        one, spans = entities["called"]
+        msg.divider(f"{name}: whole {spans} (event: {entities['event']})")
+        if entities["pairs"]:
+            share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
+            msg.text(f"{entities['pairs']:,} predicted {spans}, {share} % right, {entities['bins']} bins")
+            _show_errors(entities, "ECE", "tags", raw_only)
+            _show_accepted(entities["accepted"], spans)
+            _show_flagged(entities["flagged"])
+        else:
+            msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+    for event in table.get("events", ()):
+        show_event_table(event)
+    _show_legend(unit, by_unit(**table["by"]), raw_only)
+    if unfitted is not None:
+        msg.text("This command makes them true, from gold that the pipeline was not trained on, and other than this:")
+        print_exact([f"{unfitted['fit']}\n"], json=False)
+
+
+def _show_legend(unit: str, by: str, raw_only: bool) -> None:
+    """unit (str): What has labels. by (str): What the intervals resample."""
+    what, several = LABEL_WORDS[unit]
+    msg.text(
+        f"A pair is one {unit} and one {what} with a score above the threshold, and whether that is the gold {what}; of entities, each one found."
+    )
+    columns = "Raw" if raw_only else "Raw, calibrated"
+    msg.text(
+        f"{columns}: how far scores are from how often they are right (root mean square), of all {several} together (SMCE), of each group of "
+        "them, and the mean of the groups (GMCE)."
+    )
+    msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
+    if not raw_only:
+        msg.text(
+            f"The interval holds the calibrated error that endless data would show, without the noise in the bins; {by}. It is around the debiased "
+            "error, from which that noise is taken: the measured one may lie above it."
+        )
+
+
+def _show_misaligned(held: dict[str, int] | None) -> None:
+    """Say how much of the gold the figures are not of."""
+    if held is not None and held["left_out"]:
+        share = 100 * held["left_out"] / held["tokens"]
+        msg.warn(
+            f"{held['left_out']:,} of {held['tokens']:,} tokens ({share:.1f} %) are left out, as they align with no single gold token: the figures are of the others alone, "
+            "and may flatter; --gold-preproc judges the tokens of the gold"
+        )
+
+
+def _show_accepted(accepted: dict[str, Any] | None, several: str) -> None:
+    if accepted is not None:
+        share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
+        msg.text(
+            f"{accepted['kept']:,} {several} ({share} %) reach their cut-off; precision {number(accepted['precision'])}, "
+            f"wanted {number(accepted['wanted'])}"
+        )
+
+
+def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
+    for row in rows or ():
+        share = number(None if row["share"] is None else 100 * row["share"], 1)
+        msg.text(
+            f"{row['flagged']:,} tokens ({share} %) are flagged{'' if row['key'] == 'all' else ' for ' + row['key']}; recall "
+            f"{number(row['recall'])} of {row['tokens']:,} tokens of gold entities, wanted {number(row['wanted'])}"
+        )
+
+
+def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -> None:
+    """ece (str), labels (str): How these are called. raw_only (bool): Whether there are no calibrated scores."""
+    from ...metrics.metric import title_of
+    from ...pipe.registered import metrics
+    from ...report.never_right import warning_of
+    from ...report.verdict import worse_of
+
+    rows = [
+        (
+            {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(row["group"], row["group"]),
+            f"{row['tags']:,}",
+            f"{row['pairs']:,}",
+            number(row["raw"]),
+            number(row["calibrated"]),
+            number(row["debiased"]),
+            "-" if row["true_low"] is None else f"{number(row['true_low'])} to {number(row['true_high'])}",
+            number(row["floor"]),
+            number(row["floor95"]),
+        )
+        for row in table["errors"]
+    ]
+    header = ("Group", labels.capitalize(), "Pairs", "Raw", "Calibrated", "Debiased", "95 % interval", "Floor", "Floor 95 %")
+    _print_columns(rows, header, (0, 1, 2, 3, 7, 8) if raw_only else range(len(header)))
+    names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
+    scores = [
+        (names[key], number(row["raw"]), number(row["calibrated"]), *_change(table["change"].get(key)))
+        for key, row in table["scores"].items()
+    ]
+    titles = ("Score", "Raw", "Calibrated", "Change", "95 % interval")
+    _print_columns(scores, titles, (0, 1) if raw_only else range(len(titles)))
+    warnings = (warning_of(table["never_right"]), worse_of(table["change"]))
+    for warning in filter(None, warnings):
+        msg.warn(warning)
+
+
+def _print_columns(rows: Sequence[Sequence[str]], header: Sequence[str], shown: Iterable[int]) -> None:
+    """Print a table. shown (Iterable[int]): Its columns that are."""
+    places = list(shown)
+    aligns = ("l", *"r" * (len(places) - 1))
+    print_table([[row[i] for i in places] for row in rows], [header[i] for i in places], aligns)
+
+
+def _change(change: dict[str, Any] | None) -> tuple[str, str]:
+    if change is None or change["value"] is None:
+        return "-", "-"
+    return f"{change['value']:+.4f}", "-" if change["low"] is None else f"{change['low']:+.4f} to {change['high']:+.4f}"

@@ -1,0 +1,181 @@
+"""What one block holds, made ready to be asked: its rows as Python lists, its spans as a dict."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span, Token
+
+from .annotations import get_annotation, head_places
+from .blocks import Block
+from .digests import said_by, said_digest, word_digest, word_digests
+
+# Of a label's hash a block keeps so much.
+_LOW_HALF = (1 << 32) - 1
+
+# Of a span: (first character, the one after the last, label).
+SpanKey = tuple[int, int, str]
+
+
+class SpanValues(NamedTuple):
+    """What a block holds of one span.
+
+    place, text (int): Its first character in the text that the block was written for, and their digest. raw, calibrated (float): Its probability.
+    accept (int): 1 or 0 whether it reaches its cut-off, -1 without cut-offs. chosen (bool): Whether it stands on the Doc (no candidate).
+    layer (str), said (int): What its tokens carried, and of which annotation, where the probability is of that; else "" and 0.
+    """
+
+    place: int
+    text: int
+    raw: float
+    calibrated: float
+    accept: int
+    chosen: bool
+    layer: str
+    said: int
+
+    def agrees(self, span: Span) -> bool:
+        """Whether a span that stands at its place is this one still: the text is the same, and the labels of the tokens where they count."""
+        if word_digest(get_string_id(span.text), self.place) != self.text:
+            return False
+        return not self.layer or said_digest(said_by(get_annotation(self.layer), span, self.place)) == self.said
+
+
+def parse_spans(block: Block, start: int) -> dict[SpanKey, SpanValues]:
+    """The spans of a block whose Doc begins at the character `start`."""
+    held = block.get("spans")
+    if held is None:
+        return {}
+    begins, ends = held["start"].astype(np.int64), held["end"].astype(np.int64)
+    keys = zip((begins + start).tolist(), (ends + start).tolist(), held["labels"], strict=True)
+    columns = (held[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
+    layers, said = [held.get("layer", "")] * len(begins), held.get("said", np.zeros(len(begins), dtype=np.uint32))
+    places = (begins + block.get("origin", 0)).tolist()
+    return dict(zip(keys, map(SpanValues, places, *columns, layers, said.tolist()), strict=True))
+
+
+# An interval of probabilities.
+LowHigh = tuple[float, float]
+
+
+class TokenValues(NamedTuple):
+    """Raw and calibrated probability of a label at a token, and its interval if the pipe keeps intervals."""
+
+    raw: float
+    calibrated: float
+    interval: LowHigh | None
+
+
+class ParsedBlock:
+    """The units of a block as Python lists, which are several times as fast as arrays to read one item from.
+
+    label, raw, calibrated, low, high: Of each entry; behind those of the rows (see `indptr`) stand the labels below the threshold, see `below`.
+    end (int | None): Where a token behind the last would begin; None where an older version wrote the block.
+    origin (int): Where in the Doc the text begins that the block was written for. found: Hash of each row's word, 0 until it was met.
+    """
+
+    __slots__ = (
+        "accept", "annotation", "below", "calibrated", "carried", "end", "flag", "found", "head", "high", "in_set", "indptr", "label", "low", "origin",
+        "out_of_reach", "raw", "row_of_start", "start", "word",
+    )  # fmt: skip
+
+    def __init__(self, start: int, block: Block):
+        self.annotation = get_annotation(block["layer"])
+        self.start: list[int] = (block["start"].astype(np.int64) + start).tolist()
+        self.row_of_start: dict[int, int] = dict(zip(self.start, range(len(self.start)), strict=True))
+        self.end: int | None = block["end"] + start if "end" in block else None
+        self.origin: int = start - block.get("origin", 0)
+        self.word: list[int] = block["word"].tolist()
+        self.found = [0] * len(self.word)
+        self.head: list[int] | None = block["head"].tolist() if "head" in block else None
+        self.carried: Any = block.get("carried")  # an array: seldom asked
+        self.indptr: list[int] = block["indptr"].tolist()
+        self.label: list[str] = [*map(block["tags"].__getitem__, block["tag"].tolist())]
+        self.raw: list[float] = block["raw"].tolist()
+        self.calibrated: list[float] = block["calibrated"].tolist()
+        self.low: list[float] | None = block["low"].tolist() if "low" in block else None
+        self.high: list[float] | None = block["high"].tolist() if "low" in block else None
+        self.in_set: list[bool] | None = block["in_set"].tolist() if "in_set" in block else None
+        self.out_of_reach: list[bool] | None = block["out_of_reach"].tolist() if "in_set" in block else None
+        self.accept: list[int] | None = block["accept"].tolist() if "accept" in block else None
+        self.flag: list[int] | None = block["flag"].tolist() if "flag" in block else None
+        # Row -> the entry of a label below the threshold.
+        self.below: dict[int, int] = {}
+        if block.get("extra"):
+            self._add_below(block["extra"])
+
+    def _add_below(self, extra: Block) -> None:
+        self.below = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.label))}
+        self.label += extra["tags"]
+        for name in ("raw", "calibrated", "low", "high"):
+            held = getattr(self, name)
+            if held is not None:
+                held += extra[name].tolist()
+
+    def row_of(self, token: Token) -> int | None:
+        """The row whose token stood where this one stands: both begin at one character, and are as wide and the same word as far as the block can tell."""
+        start = token.idx
+        row = self.row_of_start.get(start)
+        if row is None or self.found[row] == token.orth:
+            return row
+        behind = self.start[row + 1] if row + 1 < len(self.start) else self.end
+        gap = 0 if behind is None else behind - start - len(token)
+        if gap not in (0, 1) or word_digest(token.orth, start - self.origin) != self.word[row]:
+            return None
+        self.found[row] = token.orth
+        return row
+
+    def has_head(self, row: int, token: Token) -> bool:
+        """Whether the token of a row has the head that it had, where labels are of arcs."""
+        if self.head is None:
+            return True
+        head = token.head
+        return head.idx - token.idx == self.head[row] and self.row_of(head) is not None
+
+    def stands_on(self, doc: Doc) -> bool:
+        """Whether its rows are the tokens of a Doc, one by one, with the heads that they had."""
+        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+        starts = place[:, 0].astype(np.int64)
+        if starts.tolist() != self.start or word_digests(place[:, 1], starts - self.origin).tolist() != self.word:
+            return False
+        return self.head is None or head_places(doc).tolist() == self.head
+
+    def carries(self, row: int, label: str) -> bool:
+        """Whether this row was written for this label, "" for none."""
+        return bool(self.carried[row] == (get_string_id(label) & _LOW_HALF if label else 0))
+
+    def entry_of(self, row: int, label: str) -> int | None:
+        """The entry of this label at this row, None where the block has none for it."""
+        try:
+            return self.label.index(label, self.indptr[row], self.indptr[row + 1])
+        except ValueError:
+            i = self.below.get(row)
+            return i if i is not None and self.label[i] == label else None
+
+    def values_of(self, row: int, label: str) -> TokenValues | None:
+        """The values of this label at this row, None where the block has none for it."""
+        i = self.entry_of(row, label)
+        if i is None:
+            return None
+        interval = None if self.low is None or self.high is None else (self.low[i], self.high[i])
+        return TokenValues(self.raw[i], self.calibrated[i], interval)
+
+    def set_of(self, row: int) -> tuple[str, ...] | None:
+        """The labels of the set at this row, highest calibrated score first; None without sets, and where the promise is out of reach."""
+        if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
+            return None
+        return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])
+
+    def _best_first(self, row: int) -> list[int]:
+        """The entries of a row by calibrated score, equal ones by raw score."""
+        return sorted(range(self.indptr[row], self.indptr[row + 1]), key=lambda i: (-self.calibrated[i], -self.raw[i]))
+
+    def scores_of(self, row: int) -> dict[str, float]:
+        """Label -> calibrated probability, highest first; equal ones by raw score."""
+        return {self.label[i]: self.calibrated[i] for i in self._best_first(row)}
+
+    def raw_of(self, row: int) -> dict[str, float]:
+        """The same before calibration, in the same order."""
+        return {self.label[i]: self.raw[i] for i in self._best_first(row)}

@@ -1,0 +1,101 @@
+"""Digests that nobody can guess from without their key: of words, texts and documents. Knows numbers, never texts.
+
+A *salt* is a key that lies beside its digests: who has it can still try words one by one, but no table that was made beforehand helps him.
+A `Key` is kept by those who collect statistics, and is in none of their files.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass, field
+from hashlib import blake2b, shake_256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import calib_error
+
+Digests = NDArray[np.uint64]
+_BYTES = 32
+
+
+def draw_salt() -> str:
+    """A new salt."""
+    return secrets.token_hex(16)
+
+
+def keyed(values: Digests, salt: str) -> Digests:
+    """Other digests, of each value and the salt; without a salt ("", of older pipelines) the values themselves."""
+    if not salt:
+        return values
+    distinct, place = np.unique(values, return_inverse=True)
+    key, held = blake2b(salt.encode()).digest(), distinct.astype("<u8").tobytes()
+    made = b"".join(blake2b(held[i : i + 8], digest_size=8, key=key).digest() for i in range(0, len(held), 8))
+    return np.frombuffer(made, dtype="<u8").astype(np.uint64)[place.reshape(-1)]
+
+
+def hasher(key: Key | None) -> blake2b:
+    """For the digest of all that is in a shard."""
+    return blake2b(digest_size=16, key=b"" if key is None else key.of_documents.encode())
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a collector keeps to himself. What is made of it does not lead back to it, nor from one to another. secret (bytes): At random."""
+
+    secret: bytes = field(repr=False)
+
+    @classmethod
+    def draw(cls) -> Key:
+        """A new one."""
+        return cls(secrets.token_bytes(_BYTES))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Key:
+        """From its file. RAISES C480: there is none, or something else is in it."""
+        wanted = f"{2 * _BYTES} hexadecimal digits are wanted"
+        try:
+            secret = bytes.fromhex(Path(path).read_text("ascii"))
+        except OSError as error:
+            raise calib_error("C480", path=path, why=error.strerror or error) from None
+        except ValueError:
+            raise calib_error("C480", path=path, why=wanted) from None
+        if len(secret) != _BYTES:
+            raise calib_error("C480", path=path, why=wanted)
+        return cls(secret)
+
+    def write(self, path: str | Path) -> None:
+        """Into a new file that nobody else may read. RAISES OSError: it is there already, or cannot be written."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(f"{self.secret.hex()}\n")
+
+    @property
+    def fingerprint(self) -> str:
+        """By which files name it."""
+        return self._derived("fingerprint")[:16]
+
+    @property
+    def salt(self) -> str:
+        """Of the pipes that are fitted with it, and of the texts in files."""
+        return self._derived("salt")
+
+    @property
+    def of_documents(self) -> str:
+        """Salt of the digests of documents, which is in no file."""
+        return self._derived("documents")
+
+    def seal(self, words: Digests) -> np.uint64:
+        """A digest of a Doc's words, under which they are hidden. words (Digests): Shape (k, n)."""
+        made = blake2b(words.astype("<u8").tobytes(), digest_size=8, key=bytes.fromhex(self._derived("seal"))).digest()
+        return np.uint64(int.from_bytes(made, "little"))
+
+    def hide(self, words: Digests, seal: np.uint64) -> Digests:
+        """The words as numbers that look random, no two equal ones alike; and of these the words again."""
+        begin = bytes.fromhex(self._derived("stream")) + int(seal).to_bytes(8, "little")
+        return words ^ np.frombuffer(shake_256(begin).digest(8 * words.size), dtype="<u8").reshape(words.shape)
+
+    def _derived(self, purpose: str) -> str:
+        return blake2b(purpose.encode(), digest_size=16, key=self.secret).hexdigest()

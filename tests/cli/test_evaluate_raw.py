@@ -1,0 +1,145 @@
+"""`spacy calib evaluate` before any fit ("how bad is mine?"), and what it leaves out of the gold."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from tests.categories import category_docs, revive_categorizer
+from tests.cli.conftest import calib, ok, refuses, save_docs
+
+CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
+
+
+def evaluated(*arguments):
+    """(what is printed, the JSON of the one pipe)."""
+    outcome = ok(calib("evaluate", *arguments))
+    (table,) = json.loads(ok(calib("evaluate", *arguments, "--format", "json")).printed).values()
+    return outcome.text, table
+
+
+def check_raw(table, fitted):
+    """The raw figures are those that a fitted pipe shows; no calibrated ones are there."""
+    assert table["errors"][0]["raw"] == pytest.approx(fitted["errors"][0]["raw"], abs=1e-6)
+    assert table["pairs"] == fitted["pairs"]
+    assert table["accuracy"] == pytest.approx(fitted["accuracy"])
+    assert {key: row["raw"] for key, row in table["scores"].items()} == pytest.approx(
+        {key: row["raw"] for key, row in fitted["scores"].items()}, abs=1e-6
+    )
+    assert all(row[key] is None for row in table["errors"] for key in CALIBRATED)
+    assert all(row["calibrated"] is None for row in table["scores"].values())
+    assert all(value is None for row in table["change"].values() for value in row.values())
+    assert set(fitted) <= set(table)
+
+
+def test_a_tagger_without_a_fit_shows_its_raw_scores_and_the_fit_command(model, calibrated, test_file):
+    text, table = evaluated(model, test_file)
+    check_raw(table, evaluated(calibrated, test_file)[1])
+    off = table["scores"]["ece"]["raw"]
+    assert f"The scores of 'tagger' are off by {off:.3f} on average, mostly too low (the likeliest label of each token" in text
+    assert f"python -m spacy calib fit {model} dev.spacy ./calibrated" in text
+    assert "--component" not in text
+    assert "Group Tags Pairs Raw Floor Floor 95 %" in text
+    assert "Score Raw " in text
+    assert "Calibrated " not in text
+    assert table["unfitted"]["fit"] in text
+
+
+def test_a_recognizer_without_a_fit(ner_model, calibrated_ner, entity_test):
+    text, table = evaluated(ner_model, entity_test, "--component", "ner")
+    fitted = evaluated(calibrated_ner, entity_test)[1]
+    check_raw(table, fitted)
+    check_raw(table["entities"], fitted["entities"])
+    assert f"off by {table['entities']['scores']['ece']['raw']:.3f} on average" in text
+    assert "predicted entities" in text
+    assert f"python -m spacy calib fit {ner_model} dev.spacy ./calibrated --component ner" in text
+    assert "whole entities (event: exact)" in text
+
+
+@pytest.fixture(scope="module")
+def categories(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("raw_categories")
+    revive_categorizer().to_disk(folder / "model")
+    return folder / "model", save_docs(folder / "test.spacy", category_docs(80, 42))
+
+
+def test_the_only_component_that_can_be_calibrated_is_taken(categories):
+    text, table = evaluated(*categories)
+    assert table["component"] == "textcat"
+    assert "The scores of 'textcat' are off by" in text
+    assert "--component textcat" in text
+    assert not re.search(r"\btags?\b", text, flags=re.I)
+
+
+def test_another_component_than_the_fitted_one(calibrated_ner, entity_test, two_pipes):
+    text, table = evaluated(calibrated_ner, entity_test, "--component", "tagger")
+    assert "The scores of 'tagger' are off by" in text
+    fitted = json.loads(ok(calib("evaluate", two_pipes, entity_test, "-C", "tagger", "--format", "json")).printed)
+    assert list(fitted) == ["tag_calib"]
+    check_raw(table, fitted["tag_calib"])
+
+
+def test_a_calib_pipe_that_was_never_fitted(changed_model, model, test_file):
+    path = changed_model(lambda nlp: nlp.add_pipe("calib", after="tagger", config={"threshold": 0.2}))
+    text, table = evaluated(path, test_file)
+    assert "The scores of 'tagger' are off by" in text
+    assert table["pairs"] < evaluated(model, test_file)[1]["pairs"]
+    assert spacy.load(path).get_pipe("calib").fitted is False
+
+
+def test_what_cannot_be_judged_is_refused(model, calibrated, test_file, entity_test, ner_model, tmp_path):
+    refuses(
+        calib("evaluate", model, test_file, "--component", "ner"),
+        "has no component 'ner'; of those that it has, calib can read:",
+    )
+    refuses(calib("evaluate", model, test_file, "--attr", "calib"), "The pipeline has no fitted calib pipe")
+    spacy.blank("xx").to_disk(tmp_path / "blank")
+    refuses(calib("evaluate", tmp_path / "blank", test_file), "calib can read none of those that it has")
+    refuses(calib("evaluate", ner_model, test_file, "-C", "ner"), "no gold ner annotation for component 'ner'")
+    for command, *output in (("report", "-o", tmp_path / "out.html"), ("plot", "-k", "top", "-o", tmp_path / "out.svg")):
+        refuses(calib(command, model, test_file, *output), "The pipeline has no fitted calib pipe")
+
+
+# Tokens that align with no single one of the gold
+
+
+@pytest.fixture(scope="module")
+def merged(test_file, tmp_path_factory):
+    """The gold with the first two words of every tenth sentence as three tokens in a row of which the tokenizer of "xx" makes two."""
+    docs = []
+    for number, doc in enumerate(DocBin().from_disk(test_file).get_docs(Vocab())):
+        words, tags = [token.text for token in doc], [token.tag_ for token in doc]
+        spaces = [True] * len(words)
+        if number % 10 == 0 and len(words[0]) > 1:
+            words[0:1], tags[0:1], spaces[0:1] = [words[0][:1], words[0][1:]], [tags[0]] * 2, [False, True]
+        docs.append(Doc(Vocab(), words=words, tags=tags, spaces=spaces))
+    return save_docs(tmp_path_factory.mktemp("merged") / "merged.spacy", docs)
+
+
+@pytest.mark.parametrize("which", ["model", "calibrated"])
+def test_misaligned_tokens_are_counted_aloud(which, merged, request):
+    path = request.getfixturevalue(which)
+    text, table = evaluated(path, merged)
+    held = table["misaligned"]
+    assert held["left_out"] >= 5
+    assert held["tokens"] == table["tokens"] + held["left_out"]
+    share = 100 * held["left_out"] / held["tokens"]
+    assert f"{held['left_out']} of {held['tokens']} tokens ({share:.1f} %) are left out" in text
+    assert "--gold-preproc" in text
+    text, table = evaluated(path, merged, "--gold-preproc")
+    assert table["misaligned"]["left_out"] == 0
+    assert "are left out" not in text
+
+
+def test_shards_know_what_they_left_out(calibrated, merged, tmp_path):
+    docs = list(DocBin().from_disk(merged).get_docs(Vocab()))
+    for number, part in enumerate((docs[:40], docs[40:])):
+        data, stats = save_docs(tmp_path / f"{number}.spacy", part), tmp_path / f"{number}.npz"
+        ok(calib("collect", calibrated, data, stats, "--judge", "--silent"))
+    found = evaluated("--from", tmp_path / "0.npz", tmp_path / "1.npz")[1]
+    assert found["misaligned"] == evaluated(calibrated, merged)[1]["misaligned"]

@@ -1,0 +1,144 @@
+"""What a stranger reads of `fit` in the first minute: one plain verdict, and no abbreviation without its meaning."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_calib.cli.fitting.fit_output import in_plain_words
+from tests.categories import category_docs, revive_categorizer
+from tests.cli.conftest import calib, ok, save_docs
+
+
+@pytest.fixture(scope="module")
+def fitted(model, dev, tmp_path_factory):
+    """(what a fit of a tagger on gold with 12 unknown labels printed, its folder, the gold)."""
+    folder = tmp_path_factory.mktemp("first_minute")
+    vocab = spacy.blank("xx").vocab
+    docs = list(DocBin().from_disk(dev).get_docs(vocab))
+    docs.append(Doc(vocab, words=[f"w{i}" for i in range(12)], tags=[f"a-long-unknown-label-{i}" for i in range(12)]))
+    gold = save_docs(folder / "gold.spacy", docs)
+    return ok(calib("fit", model, gold, folder / "out", "--method", "isotonic")), folder / "out", gold
+
+
+def figures(folder):
+    """What the pipeline says of itself in meta.json, measured on held-out parts of the fit data."""
+    return json.loads((folder / "meta.json").read_text())["performance"]
+
+
+def judged(text):
+    """The two figures of the verdict, which stands before everything else."""
+    found = re.search(
+        r"^✔ The scores of '(\w+)' were off by ([\d.]+) on average, (.+?); calibrated, they are off by ([\d.]+) \((.+?)\)", text
+    )
+    assert found is not None, text[:300]
+    return found.groups()
+
+
+def test_a_plain_verdict_of_what_was_held_out_comes_first(fitted):
+    outcome, folder, _ = fitted
+    name, raw, leaning, calibrated, of = judged(outcome.text)
+    held = figures(folder)
+    assert (name, leaning) == ("tagger", "mostly too low")
+    assert (raw, calibrated) == (f"{held['calib_ece_raw']:.3f}", f"{held['calib_ece']:.3f}")
+    assert float(raw) > 2 * float(calibrated)
+    assert "the likeliest label of each token" in of
+    assert "on parts of the data that were held out in turn" in of
+
+
+def test_the_verdict_on_a_recognizer_is_of_its_entities(ner_model, entity_dev, tmp_path):
+    outcome = ok(calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", "isotonic"))
+    name, raw, _, calibrated, of = judged(outcome.text)
+    held = figures(tmp_path / "out")
+    assert (name, raw, calibrated) == ("ner", f"{held['calib_ent_ece_raw']:.3f}", f"{held['calib_ent_ece']:.3f}")
+    assert "predicted entities" in of
+
+
+def test_scores_that_stay_as_they_are_are_called_so(model, dev, tmp_path):
+    outcome = ok(calib("fit", model, dev, tmp_path / "out", "--method", "identity"))
+    raw = figures(tmp_path / "out")["calib_ece_raw"]
+    assert outcome.text.startswith(
+        f"✔ The scores of 'tagger' are off by {raw:.3f} on average, mostly too low, and stay as they are ("
+    )
+
+
+def test_info_repeats_the_verdict(fitted):
+    outcome, folder, _ = fitted
+    sentence = outcome.text.removeprefix("✔ ").split(" ✔ ")[0] + "."
+    assert sentence in calib("info", folder).text
+
+
+def test_unknown_labels_take_two_lines_and_info_tells_the_rest(fitted):
+    outcome, folder, _ = fitted
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", outcome.printed).splitlines()
+    (start,) = [i for i, line in enumerate(lines) if "12 tokens (" in line]
+    end = next(i for i in range(start + 1, len(lines)) if not lines[i].strip() or re.search(r"[✔ℹ⚠]", lines[i]))
+    assert end - start <= 2
+    told = " ".join(lines[start:end])
+    assert "have a gold label that 'tagger' does not know" in told
+    assert "--map" in told
+    assert "a-long-unknown-label-7" in calib("info", folder).text
+
+
+def test_what_was_gained_by_context_reads_forward(model, dev, tmp_path):
+    """It said "kept: held-out log loss .1970, without .1967"."""
+    few = ["--components.calib.selection.n_groups", "[1]", "--components.calib.selection.n_folds", "2"]
+    for number, options in enumerate(([], ["--context"])):
+        outcome = ok(calib("fit", model, dev, tmp_path / f"{number}", *few, *options))
+        about = spacy.load(tmp_path / f"{number}").get_pipe("calib").fit_info.context
+        found = about["comparison"]
+        before, after = f"{found['without']:.4f}", f"{found['with_context']:.4f}"
+        line = re.search(r"ℹ Context (.+?\))", outcome.text)[1]
+        assert re.search(rf"log loss of held-out documents (from|is) {before} (to|without it and) {after}", line), line
+        assert line.startswith("kept") == about["kept"]
+        if found["with_context"] > found["without"]:
+            assert ("no clear difference" if about["when"] == "no_worse" and about["kept"] else "raises") in line
+        else:
+            assert "lowers" in line
+
+
+@pytest.mark.parametrize(
+    ("chosen", "plain"),
+    [
+        ("TFG-5 isotonic", "isotonic for each of 5 groups of tags"),
+        ("TFG-1 temperature", "temperature for all tags together"),
+        ("matrix scaling", "matrix scaling"),
+        ("vector scaling, one-vs-rest beta + tag offsets", "vector scaling, beta for all tags one by one + tag offsets"),
+    ],
+)
+def test_what_was_chosen_is_told_without_abbreviations(chosen, plain):
+    assert in_plain_words(chosen, "tags") == plain
+
+
+@pytest.fixture(scope="module")
+def of_categories(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("categories_first")
+    revive_categorizer().to_disk(folder / "model")
+    dev = save_docs(folder / "dev.spacy", category_docs(120, 41))
+    return ok(calib("fit", folder / "model", dev, folder / "out", "-C", "textcat", "-m", "isotonic")), folder / "out", dev
+
+
+def test_text_categories_are_no_tags(of_categories):
+    outcome, folder, dev = of_categories
+    assert judged(outcome.text)[0] == "textcat"
+    assert "the likeliest label of each document" in outcome.text
+    assert not re.search(r"\btags?\b", outcome.text, flags=re.I)
+    assert "Category frequencies were counted on the fit data" in outcome.text
+    assert "Group Categories % gold" in outcome.text
+    assert not re.search(r"\btags?\b", ok(calib("evaluate", folder, dev)).text, flags=re.I)
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_abbreviations_stand_in_tables_with_a_legend_alone(command, fitted):
+    outcome, folder, gold = fitted
+    lines = (outcome if command == "fit" else ok(calib("evaluate", folder, gold))).printed.splitlines()
+    table = [line for line in lines if re.match(r"all|mean", line)]
+    others = " ".join(line for line in lines if line not in table)
+    assert "TFG" not in others
+    for short, meaning in (("SMCE", "of all tags"), ("GMCE", "of each group")):
+        assert all(part in others for part in (f"{short}", meaning))
+        assert others.index(meaning) > others.index("Group")

