@@ -16,6 +16,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,7 @@ def markdown(result: dict[str, Any]) -> str:
     text = [
         "# Quality benchmark", "",
         f"Made by `{result['command']}`; do not edit. Lower is better everywhere.", "",
+        f"`auto` is that of version {version('spacy-calib')}.", "",
         "## Is auto ever worse, and is it better?", "",
         f"Never worse: by document bootstrap, all of Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of (auto - fixed method) stay "
         f"under {100 * MARGIN:g} % of the raw loss, over all fixed methods of ours and all peers. Held on "

@@ -77,7 +77,7 @@ RUNS = {
     "threshold_study.py": Run("--simulate --repeats 3 --entities 200", "| 0.95 |"),
     "recall_study.py": Run("--simulate --repeats 3 --documents 50", "| 50 | 0, 0 | 0.99 |"),
     "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),
-    "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/pairs/folds.py", "| pairs | 1 |"),
+    "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/analysis/tag_pairs.py", "| analysis | 1 |"),
     "study_auto_small.py": Run("--made-up --splits 2 --tokens 600 --rules auto raw", "| auto |"),
     "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| mixture, documents, offsets |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
@@ -109,11 +109,13 @@ PARTS = {
     "sequences/judge.py": "sequences.judge",
     "sequences/learning.py": "sequences.learning",
     "sequences/pictures.py": "sequences.pictures",
+    "sequences/readings.py": "sequences.readings",
     "sequences/runs.py": "sequences.runs",
     "sequences/tables.py": "sequences.tables",
 }
 SKIPPED = {
     "bench_smoke.py": "this script",
+    "docs_pictures.py": "needs a browser, and the quickstart followed on real data",
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",
     "docs_site.py": "runs inside MkDocs: make docs",
     "quality/peer_worker.py": "runs inside the environment of a peer; tests/test_quality_scripts.py runs it with scikit-learn",

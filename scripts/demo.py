@@ -30,12 +30,13 @@ from wasabi import msg
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.shared import shared_group
+from spacy_calib.calibration.registered import recalibrators
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
+from spacy_calib.metrics import smce
 from spacy_calib.metrics.proper import accuracy
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pairs.judged import JudgedPairs
-from spacy_calib.pipe.registered import recalibrators
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
 from spacy_calib.report.plots import compare_reliability
@@ -50,16 +51,21 @@ TESTS = {
     "dantestocks": ("OUT OF DOMAIN: DANTEStocks, tweets", "Out of domain: tweets"),
 }
 EXAMPLE = "O banco fecha cedo hoje, mas a bolsa abre amanhã."
+# What `calib fit` chose, and the picture shows.
+DEFAULT = "calib fit"
 MISSING = "This demo needs the package dante-corpora: pip install --no-deps dante-corpora"
 
 
 class Map(NamedTuple):
-    """A way to turn raw scores into calibrated ones; maps is None for the raw scores themselves."""
+    """A way to turn raw scores into calibrated ones; maps is None for the raw scores themselves, and for those of the pipeline."""
 
     name: str
-    maps: GroupedRecalibrator | None
+    maps: GroupedRecalibrator | None = None
 
-    def calibrate(self, pairs: Pairs) -> Floats:
+    def calibrate(self, judged: JudgedPairs) -> Floats:
+        if self.name == DEFAULT:
+            return judged.calibrated
+        pairs = judged.pairs
         return pairs.scores if self.maps is None else self.maps.predict(pairs.scores, pairs.tags)
 
 
@@ -127,10 +133,10 @@ def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
 
 
 def fit_maps(pairs: Pairs, by_frequency: Groups, labels: tuple[str, ...]) -> list[Map]:
-    """Raw, and SCW and TFG with each of the three methods, all fitted on the same pairs."""
+    """Raw, what the command chose, and SCW and TFG with each of the three methods, all fitted on the same pairs."""
     counts = dict(zip(labels, by_frequency.counts.tolist(), strict=True))
     groupings = {"SCW": shared_group(labels, counts), "TFG": by_frequency}
-    maps = [Map("raw", None)]
+    maps = [Map("raw"), Map(DEFAULT)]
     for grouping, groups in groupings.items():
         for method in ("isotonic", "histogram", "scaling-binning"):
             prototype = registry.calib_recalibrators.get(recalibrators()[method].registered)()
@@ -138,9 +144,9 @@ def fit_maps(pairs: Pairs, by_frequency: Groups, labels: tuple[str, ...]) -> lis
     return maps
 
 
-def figures(one: Map, pairs: Pairs, by_frequency: Groups) -> tuple[str, ...]:
+def figures(one: Map, judged: JudgedPairs, by_frequency: Groups) -> tuple[str, ...]:
     """A line of the big table."""
-    table = calibration_table(pairs, one.calibrate(pairs), by_frequency)
+    table = calibration_table(judged.pairs, one.calibrate(judged), by_frequency)
     whole, *groups, mean = table["errors"]
     cells = [value for error in (whole, mean, groups[-1]) for value in (error["calibrated"], error["floor"])]
     return (one.name, *("-" if cell is None else f"{cell:.4f}" for cell in (*cells, table["scores"]["nll"]["calibrated"])))
@@ -156,7 +162,7 @@ def show_comparison(judged: dict[str, JudgedPairs], maps: list[Map], by_frequenc
             rows.append(("",))
             rows.append((f"{title} ({pairs.n_units:,} words, accuracy {100 * (accuracy(pairs) or 0):.1f} %)",))
             for one in maps:
-                rows.append(figures(one, pairs, by_frequency))
+                rows.append(figures(one, judged[name], by_frequency))
                 progress.update()
     header = ("SMCE", "floor", "GMCE", "floor", f"group {last}", "floor", "log loss")
     msg.divider("Calibration error: lower is better")
@@ -179,7 +185,7 @@ def as_table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
 
 
 def draw(judged: dict[str, JudgedPairs], path: Path) -> None:
-    """Write the reliability diagrams of the three test sets."""
+    """Write the reliability diagrams of the three test sets; their errors stand in the file as well, for a test."""
     panels = [
         {
             "title": title,
@@ -189,8 +195,9 @@ def draw(judged: dict[str, JudgedPairs], path: Path) -> None:
         }
         for name, (_, title) in TESTS.items()
     ]
-    figure = compare_reliability(panels, title="Portuguese parts of speech and features: TFG isotonic, fitted on news")
-    figure.savefig(path, dpi=150)
+    figure = compare_reliability(panels, title="Portuguese parts of speech and features: calib fit, on news")
+    errors = " ".join(f"{smce(judged[name].pairs, judged[name].calibrated):.4f}" for name in TESTS)
+    figure.savefig(path, dpi=150, metadata={"Description": f"{DEFAULT} {errors}"})
 
 
 def show_example(nlp: spacy.Language) -> None:
@@ -231,7 +238,7 @@ def main(
     nlp = spacy.load(calibrated)
     pipe: Any = nlp.get_pipe("calib")
     judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in ("fit", *TESTS)}
-    step("5. Raw scores against six maps fitted on the fit part")
+    step("5. Raw scores, those of the pipeline, and six maps fitted on the fit part")
     groups = pipe.tokens.maps.groups
     show_comparison(judged, fit_maps(judged["fit"].pairs, groups, pipe.labels), groups)
     draw(judged, output / "reliability.png")

@@ -1,10 +1,12 @@
-"""Puts small faults into the numerical core, one at a time, and asks whether the tests beside the module notice.
+"""Puts small faults into the package, one at a time, and asks whether the tests that run the changed line notice.
 
     python scripts/mutation.py [FILE OR FOLDER ...] [--sample 150] [--seed 0] [--jobs 2]
 
 A mutant is the module with one expression changed: < to <=, + to -, and to or, a number to the next one, min to max, a condition to its
-opposite. It is run in a copy of the checkout against the tests of its room that import the module, the mirrored file first, and is killed
-where one fails (or hangs). A survivor is a fault that no test sees, or a change without any effect: read it. Mutation tools mutate
+opposite. First the tests of its room are run unchanged, for rooms that are reached through pipes or commands also the tests of these and
+those elsewhere that import the module or are named after its room, and it is noted which of them run which line and for how long. Then each
+mutant is run in a copy of the checkout against the tests that run its line, those of the mirrored file first, as many as take --seconds; it
+is killed where one fails (or hangs). A survivor is a fault that no test sees, or a change without any effect: read it. Mutation tools mutate
 annotations too and change files in place; what is left of them after that is no more than this.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import queue
 import random
@@ -19,14 +22,28 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("spacy_calib/pairs", "spacy_calib/calibration", "spacy_calib/metrics")
+ROOMS = tuple(
+    f"spacy_calib/{room}"
+    for room in ("pairs", "calibration", "metrics", "context", "doc", "sources", "arrays", "statistics", "sequence")
+)
+# Room -> tests elsewhere that run its lines: those of the pipe that stands on it, or of the commands that read its files.
+THROUGH = dict.fromkeys(("context", "doc", "sources", "statistics", "sequence"), ("pipe",)) | {
+    "arrays": ("cli/test_fit_scores.py", "cli/test_score_models.py")
+}
+# Folders whose tests run most of what they run in other processes.
+ELSEWHERE = ("tests/spark", "tests/docs", "tests/scripts")
 COPIED = ("spacy_calib", "spacy_calib.egg-info", "tests", "setup.cfg", "pyproject.toml")
 _PAIRS = [("Lt", "LtE"), ("Gt", "GtE"), ("Eq", "NotEq"), ("In", "NotIn"), ("Is", "IsNot"), ("Add", "Sub"), ("Mult", "Div"), ("And", "Or"),
           ("BitAnd", "BitOr")]  # fmt: skip
@@ -119,29 +136,143 @@ class _Replace(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def tests_of(path: str) -> list[str]:
-    """The tests of the module's room that import it, the mirrored file first; all of the room where none does."""
+# Which tests run which lines: this module is a plugin of pytest in the run of the unchanged tests.
+
+_LINES = "SPACY_CALIB_MUTATION_LINES"
+
+
+class Tracer:
+    """Notes which lines of the package each test runs. Those that are run while something is set up are noted for its whole file.
+
+    root (Path): Of the checkout. output (Path): A JSON file: "seconds" of the processor that each test took, and "lines" of each test or file, as "path:line".
+    """
+
+    def __init__(self, root: Path, output: Path):
+        self.root, self.output = f"{root}{os.sep}", output
+        self.seconds: dict[str, float] = {}
+        self.now: set[tuple[str, int]] = set()
+        self.ran: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        self.ours: dict[str, bool] = {}
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
+
+    def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        name = frame.f_code.co_filename
+        ours = self.ours.get(name)
+        if ours is None:
+            ours = self.ours[name] = name.startswith(f"{self.root}spacy_calib")
+        return self.line if ours else None
+
+    def line(self, frame: FrameType, event: str, arg: Any) -> Any:
+        self.now.add((frame.f_code.co_filename, frame.f_lineno))
+        return self.line
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self.now = self.ran[item.nodeid.partition("::")[0]]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        self.now = self.ran[item.nodeid]
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.seconds[nodeid] = -time.process_time()
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.seconds[nodeid] += time.process_time()
+
+    def pytest_sessionfinish(self) -> None:
+        sys.settrace(None)
+        lines = {test: [f"{name.removeprefix(self.root)}:{line}" for name, line in ran] for test, ran in self.ran.items()}
+        self.output.write_text(json.dumps({"seconds": self.seconds, "lines": lines}), encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if _LINES in os.environ:
+        config.pluginmanager.register(Tracer(Path.cwd(), Path(os.environ[_LINES])))
+
+
+def tests_near(path: str) -> list[str]:
+    """The folders and files of tests that may run a module's lines."""
     inside = Path(path).relative_to("spacy_calib").with_suffix("")
-    room = ROOT / "tests" / inside.parts[0]
-    dotted = ".".join(("spacy_calib", *inside.parts))
-    mirror = ROOT / "tests" / inside.parent / f"test_{inside.name}.py"
+    room, dotted = inside.parts[0], ".".join(("spacy_calib", *inside.parts))
+    folders = [f"tests/{one}" for one in (room, *THROUGH.get(room, ())) if (ROOT / "tests" / one).exists()]
+    if room not in THROUGH:
+        return folders
     found = [
-        file for file in sorted(room.rglob("test_*.py")) if dotted in file.read_text(encoding="utf-8").replace(" import ", ".")
+        file.relative_to(ROOT).as_posix()
+        for file in sorted((ROOT / "tests").rglob("test_*.py"))
+        if file.stem == f"test_{room}" or dotted in file.read_text(encoding="utf-8").replace(" import ", ".")
     ]
-    family = [file for file in [mirror.with_name("test_family.py")] if file.exists()]
-    wanted = dict.fromkeys([mirror, *family, *found] if mirror.exists() else [*family, *found])
-    return [file.relative_to(ROOT).as_posix() for file in wanted] or [room.relative_to(ROOT).as_posix()]
+    return [
+        *folders,
+        *(file for file in found if not file.startswith(tuple(f"{folder}/" for folder in (*folders, *ELSEWHERE)))),
+    ]
 
 
-def is_killed(copy: Path, tests: list[str], limit: float) -> bool:
-    """Whether a test of the copy fails or takes too long."""
+class Ran(NamedTuple):
+    """What the unchanged tests did. seconds (dict): Of each test, in the order in which they were run. lines (dict): See Tracer."""
+
+    seconds: dict[str, float]
+    lines: dict[str, set[str]]
+
+    def tests_of(self, mutant: Mutant, most: float) -> dict[str, float]:
+        """Test -> its seconds: of those that run the mutant's line (where it is run as the module is imported: any line of the module), the
+        mirrored file first, then the room's, as many as take no more than so many seconds, and one at least.
+        """
+        inside = Path(mutant.path).relative_to("spacy_calib").with_suffix("")
+        mirror = f"tests/{(inside.parent / f'test_{inside.name}').as_posix()}.py"
+        running = self._running({f"{mutant.path}:{mutant.line}"})
+        if not running:
+            start = f"{mutant.path}:"
+            running = self._running({line for ran in self.lines.values() for line in ran if line.startswith(start)})
+        of_file: dict[str, float] = defaultdict(float)
+        for test in running:
+            of_file[test.partition("::")[0]] += self.seconds[test]
+
+        def rank(test: str) -> tuple[bool, bool, float, str]:
+            file = test.partition("::")[0]
+            return file != mirror, not file.startswith(f"tests/{inside.parts[0]}/"), of_file[file], file
+
+        chosen: dict[str, float] = {}
+        for test in sorted(running, key=rank):
+            if not chosen or sum(chosen.values()) + self.seconds[test] <= most:
+                chosen[test] = self.seconds[test]
+        return chosen
+
+    def _running(self, lines: set[str]) -> list[str]:
+        return [
+            test
+            for test in self.seconds
+            if lines & self.lines.get(test, set()) or lines & self.lines.get(test.partition("::")[0], set())
+        ]
+
+
+def run_tests(copy: Path, tests: Sequence[str], seconds: float, **more: str) -> str:
+    """What is printed where a test of the copy does not pass, else "". seconds (float): Of processor time, which a loaded machine does not
+    lengthen; ten times as many by the clock.
+    """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]
-    settings = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    paths = os.pathsep.join([str(copy), *([str(ROOT / "scripts")] if more else [])])
+    settings = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", **more}
+    limited = ["bash", "-c", f'ulimit -t {int(seconds)}; exec "$@"', "bash", *command]
     try:
-        done = subprocess.run(command, cwd=copy, env={**os.environ, **settings}, capture_output=True, timeout=limit)
+        done = subprocess.run(
+            limited, cwd=copy, env={**os.environ, **settings}, capture_output=True, text=True, timeout=10 * seconds
+        )
     except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+        return "It hangs."
+    return done.stdout + done.stderr + f"Ended with {done.returncode}." if done.returncode else ""
+
+
+def run_unchanged(copy: Path, tests: Sequence[str], output: Path) -> Ran:
+    """What they do, written to a file; where it is there, it is only read. RAISES SystemExit: they do not pass."""
+    if not output.exists():
+        said = run_tests(copy, tests, 3600, PYTEST_PLUGINS="mutation", **{_LINES: str(output)})
+        if said:
+            sys.exit(f"The tests fail before anything is changed: {' '.join(tests)}\n{said[-2000:]}")
+    found = json.loads(output.read_text(encoding="utf-8"))
+    return Ran(found["seconds"], {test: set(lines) for test, lines in found["lines"].items()})
 
 
 def make_copy(folder: Path) -> Path:
@@ -154,35 +285,36 @@ def make_copy(folder: Path) -> Path:
     return folder
 
 
-def judge(chosen: list[Mutant], jobs: int, limit: float, seconds: float, green: bool) -> dict[Mutant, bool]:
-    """Mutant -> whether it was killed, for those begun within so many seconds. RAISES SystemExit: tests fail before anything is changed."""
-    end = time.monotonic() + seconds
+def judge(chosen: list[Mutant], jobs: int, seconds: float, minutes: float, lines: Path | None) -> dict[Mutant, bool]:
+    """Mutant -> whether it was killed, for those begun within so many minutes. seconds (float): Of tests for each. lines (Path | None): See
+    `run_unchanged`.
+
+    RAISES SystemExit: tests fail before anything is changed.
+    """
+    end = time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory() as held:
         copies: queue.Queue[Path] = queue.Queue()
         for job in range(jobs):
-            copies.put(make_copy(Path(held, str(job))))
+            copies.put(make_copy(Path(os.path.realpath(held), str(job))))
+        near = list(dict.fromkeys(test for one in chosen for test in tests_near(one.path)))
+        ran = run_unchanged(copies.queue[0], near, lines or Path(held, "lines.json"))
 
-        def run(tests: list[str], mutant: Mutant | None) -> bool | None:
-            copy = copies.get()
+        def is_killed(mutant: Mutant) -> bool | None:
+            copy, tests = copies.get(), ran.tests_of(mutant, seconds)
             try:
                 if time.monotonic() > end:
                     return None
-                if mutant is None:
-                    return is_killed(copy, tests, 10 * limit)
                 (copy / mutant.path).write_text(source_of(mutant), encoding="utf-8")
-                killed = is_killed(copy, tests, limit)
+                killed = bool(tests and run_tests(copy, list(tests), 60 + 5 * sum(tests.values())))
                 shutil.copy(ROOT / mutant.path, copy / mutant.path)
-                if not killed:
-                    print(f"survived: {mutant.path}:{mutant.line}: {mutant.change}", flush=True)
+                said = "killed" if killed else "survived" if tests else "run by no test"
+                print(f"{said}: {mutant.path}:{mutant.line}: {mutant.change} ({len(tests)} tests)", flush=True)
                 return killed
             finally:
                 copies.put(copy)
 
         with ThreadPoolExecutor(jobs) as pool:
-            every = sorted({test for mutant in chosen for test in tests_of(mutant.path)})
-            if not green and run(every, None):
-                sys.exit(f"The tests fail before anything is changed: {' '.join(every)}")
-            found = zip(chosen, pool.map(lambda one: run(tests_of(one.path), one), chosen), strict=True)
+            found = zip(chosen, pool.map(is_killed, chosen), strict=True)
             return {mutant: killed for mutant, killed in found if killed is not None}
 
 
@@ -192,9 +324,11 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=150, help="Mutants that are drawn")
     parser.add_argument("--seed", type=int, default=0, help="Of the drawing")
     parser.add_argument("--jobs", type=int, default=2, help="Copies that run at once")
-    parser.add_argument("--limit", type=float, default=120, help="Seconds after which a mutant hangs")
+    parser.add_argument("--seconds", type=float, default=40, help="Of tests that a mutant is run against")
     parser.add_argument("--minutes", type=float, default=60, help="After which no other mutant is begun")
-    parser.add_argument("--green", action="store_true", help="The tests are known to pass: do not run them unchanged first")
+    parser.add_argument(
+        "--lines", type=Path, help="File of which test runs which lines: kept for another run of the same tests"
+    )
     options = parser.parse_args()
     files = [
         file
@@ -204,7 +338,7 @@ def main() -> None:
     made = [mutant for file in files for mutant in mutants(file.relative_to(ROOT).as_posix())]
     chosen = random.Random(options.seed).sample(made, min(options.sample, len(made)))
     began = time.monotonic()
-    killed = judge(chosen, options.jobs, options.limit, 60 * options.minutes, options.green)
+    killed = judge(chosen, options.jobs, options.seconds, options.minutes, options.lines)
     print("\n\n| room | mutants | killed | survived | score |\n|---|---|---|---|---|")
     rooms = sorted({mutant.path.split("/")[1] for mutant in killed})
     for room in [*rooms, "all"]:

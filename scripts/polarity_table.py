@@ -124,7 +124,7 @@ def classify(data: dict[str, Snippets], make: Callable[[float], Any], values: Se
     models = [make(value).fit(features["train"], data["train"].positive) for value in values]
     best = max(range(len(values)), key=lambda place: on_dev(models[place]))
     dev, test = (np.asarray(models[best].predict_proba(features[split])) for split in ("dev", "test"))
-    calibrated = TagCalibrator(threshold=0.0).fit(dev, data["dev"].positive).predict_proba(test)
+    calibrated = TagCalibrator(threshold=0.0).fit(dev, data["dev"].positive).transform(test)
     return Judged(f"{name} {values[best]:g}", test[:, 1], np.asarray(calibrated)[:, 1])
 
 

@@ -1,10 +1,11 @@
 """Confidence in what sequence learners say: the experiments of Mejer & Crammer (2010), with calibration on top.
 
     python scripts/sequence_confidence.py check
+    python scripts/sequence_confidence.py readings --run 1
     python scripts/sequence_confidence.py run --folder work
     python scripts/sequence_confidence.py tables --folder work --pictures pictures
 
-`run` writes what each learner and each way of confidence says of each word, fold by fold, and goes on where it stopped; then it prints the tables.
+`readings` compares two readings of the paper's formula of Delta. `run` writes what each learner and each way of confidence says of each word, fold by fold, and goes on where it stopped; then it prints the tables.
 `tables` makes tables, claims with intervals, and pictures from those files.
 """
 
@@ -19,6 +20,7 @@ from sequences.active import Setting
 from sequences.data import CORPORA, read_sentences
 from sequences.learning import SCALES, Tuning
 from sequences.pictures import draw_all
+from sequences.readings import compare_readings
 from sequences.runs import PARTS, Plan, jobs_of, run_job
 from sequences.tables import active_curves, numbers_of, read_found, show, show_active
 
@@ -37,6 +39,21 @@ def check(corpora: Sequence[str]) -> int:
     return min(1, wrong)
 
 
+def readings(corpora: Sequence[str], plan: Plan, most: int | None) -> int:
+    """Print both readings of Delta, of each corpus and quarter."""
+    print(
+        "| corpus | quarter | words | other gaps | average precision | within the labelling |\n| --- | ---: | ---: | ---: | ---: | ---: |"
+    )
+    for name in corpora:
+        data = read_sentences(name, most)
+        for quarter in range(min(plan.quarters, plan.run or plan.quarters)):
+            found = compare_readings(data, plan, quarter)
+            print(
+                f"| {name} | {quarter + 1} | {found.words:,} | {100 * found.differ:.1f} % | {found.best:.3f} | {found.alone:.3f} |"
+            )
+    return 0
+
+
 def plan_of(given: argparse.Namespace) -> Plan:
     """Small where few sentences are read."""
     small = given.most is not None
@@ -49,7 +66,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("check", "run", "tables"))
+    parser.add_argument("command", choices=("check", "readings", "run", "tables"))
     parser.add_argument("--corpora", nargs="+", choices=list(CORPORA), default=list(CORPORA))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="What to run")
     parser.add_argument("--folder", type=Path, default=Path("work"), help="Where the answers are kept")
@@ -69,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command == "check":
         return check(given.corpora)
     plan = plan_of(given)
+    if given.command == "readings":
+        return readings(given.corpora, plan, given.most)
     if given.command == "run":
         given.folder.mkdir(parents=True, exist_ok=True)
         data = {name: read_sentences(name, given.most) for name in given.corpora}

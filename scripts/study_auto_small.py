@@ -27,10 +27,11 @@ from tqdm import tqdm
 
 from spacy_calib.calibration.auto import grouping_of
 from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, choose, select_method
+from spacy_calib.calibration.registered import recalibrators, scalings
 from spacy_calib.calibration.scaling import Scaling
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import Chosen, fit_tokens
-from spacy_calib.pipe.registered import make_selector, recalibrators, scalings
+from spacy_calib.pipe.registered import make_selector
 from spacy_calib.types import Floats
 
 SETS = ("streusle", "ark")

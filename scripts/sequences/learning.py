@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from spacy_calib.sequence.confidence import draw_shares, gaps, k_best_shares
+from spacy_calib.sequence.confidence import gaps, k_best_shares
 from spacy_calib.sequence.crfsuite import read_weights, train_crfsuite
-from spacy_calib.sequence.draws import learner_draws
+from spacy_calib.sequence.draws import draws_of_learner
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import sum_chains
 from spacy_calib.sequence.online.learner import OnlineLearner, learn, viterbi_one
@@ -110,7 +110,7 @@ def drawn(
 ) -> list[Floats]:
     """Shares of K draws for each label, sentence after sentence. learned (bool): KD-PC, else KD-Fixed."""
     rows = [data.rows[i] for i in sentences.tolist()]
-    return draw_shares(list(learner_draws(learner, rows, k, scale, learned, seed)), learner.n_labels)
+    return draws_of_learner(learner, rows, learned, seed).shares(k, scale)
 
 
 def of_own(given: Iterable[Floats], own: Ints) -> Floats:
@@ -140,33 +140,15 @@ def choose_scale(
     for way, learned in (("kd_pc", True), ("kd_fixed", False)):
         if learned and rule in ("pa", "perceptron"):
             continue
+        agree = np.zeros((len(tuning.scales), len(own)))
+        draws = draws_of_learner(learner, [data.rows[i] for i in held.tolist()], learned, seed)
+        for labels in draws.labels(tuning.draws, tuning.scales):
+            agree += labels == own
         found[way] = {
-            scale: float(average_precision_score(wrong, 1 - of_own(shares, own)))
-            for scale, shares in shares_by_scale(data, learner, held, learned, seed, tuning)
+            scale: float(average_precision_score(wrong, 1 - one / tuning.draws))
+            for scale, one in zip(tuning.scales, agree, strict=True)
         }
     return found
-
-
-def shares_by_scale(
-    data: Sentences, learner: OnlineLearner, sentences: Ints, learned: bool, seed: int, tuning: Tuning
-) -> Iterator[tuple[float, list[Floats]]]:
-    """(scale, what `drawn` gives) of each scale that is tried: scores are linear in what was drawn, so that it is drawn once."""
-    rows, mean = [data.rows[i] for i in sentences.tolist()], learner.mean
-    base, between, none = [learner.scores(mean, one) for one in rows], learner.transitions(mean), np.zeros(learner.n_labels)
-    moves = [
-        ([drawn - own for drawn, own in zip(scores, base, strict=True)], potentials.transitions - between)
-        for scores, potentials in learner_draws(learner, rows, tuning.draws, 1.0, learned, seed)
-    ]
-    for scale in tuning.scales:
-        by = np.sqrt(scale)
-        draws = [
-            (
-                [own + by * move for own, move in zip(base, of_words, strict=True)],
-                Potentials(between + by * of_labels, none, none),
-            )
-            for of_words, of_labels in moves
-        ]
-        yield scale, draw_shares(draws, learner.n_labels)
 
 
 def confidences(
