@@ -21,7 +21,7 @@ VERSIONS ?= 3.10 3.11 3.12 3.13
 QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
 	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py
 
-.PHONY: help demo test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint house clean
+.PHONY: help demo docs-real printed test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint house clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -47,6 +47,12 @@ test-versions: ## the quick tests with each of Python $(VERSIONS) that can be fo
 	done; \
 	[ -z "$$missing" ] || echo "Not found here, not tried: Python$$missing"; \
 	[ -z "$$failed" ] || { echo "Failed with Python$$failed"; exit 1; }
+
+docs-real: $(VENV)/test.stamp ## what the pages say of real data, compared with what their commands print of it (SPACY_CALIB_DATA)
+	DOCS_REAL=all $(VENV)/bin/python -m pytest -q -ra tests/docs/test_real_pages.py
+
+printed: $(VENV)/test.stamp ## write into the pages what their blocks print today; look at the difference before it lands
+	DOCS_PRINTED=write DOCS_REAL=all $(VENV)/bin/python -m pytest -q -ra tests/docs/test_pages.py tests/docs/test_own_marginals.py tests/docs/test_real_pages.py -k "runs or prints or table"
 
 coverage: $(VENV)/coverage.stamp ## the whole suite, and which lines it runs: a table, and pages in htmlcov/
 	$(VENV)/bin/python -m pytest -n 2 -q --cov=spacy_calib --cov-report=term --cov-report=html
