@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,20 +65,20 @@ class Material:
     n_docs: int
     context: TokenContext | None
     words: FitWords | None
+    of_docs: Ints
 
     @classmethod
     def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str, trained: bool) -> Material:
         """Read with the pipeline up to the calib pipe. trained (bool): Whether words were counted in what the model was trained on."""
         names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
         examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
-        context = pipe.tokens.context
-        found = gather(pipe, examples, FitArguments(word_counts=context.known_ if trained and context else None))
+        found = gather(pipe, examples, FitArguments())
         maps, n_docs = pipe.tokens.maps, int(found.tokens.kept_documents.max()) + 1
         spans = found.data.spans
         n_docs = n_docs if spans is None else len(spans.gold)
         return cls(
             found.tokens.kept_pairs, found.tokens.kept_documents, spans, tuple(found.labels), maps.groups, maps.prototype,
-            pipe.spans.groups, n_docs, pipe.context, found.tokens.words,
+            pipe.spans.groups, n_docs, pipe.context, found.tokens.words, found.data.doc_documents,
         )  # fmt: skip
 
     def tokens_in(self, documents: Mask) -> TokenData:
@@ -88,14 +87,14 @@ class Material:
         own, words = self.pairs.take(index), None
         if self.words is not None:
             held = self.words.words
-            docs = documents[self.words.of_docs]
+            docs = documents[self.of_docs]
             tokens = docs[held.docs]
             own = replace(own, rows=(np.cumsum(tokens) - 1)[own.rows])
             starts = np.cumsum(np.append(0, np.diff(held.starts)[docs]))
             shapes = {name: flags[tokens] for name, flags in held.shapes.items()}
             columns = {name: said[tokens] for name, said in held.columns.items()}
             some = Words(starts, held.forms[tokens], held.endings[tokens], shapes, held.counts[tokens], columns)
-            words = FitWords(some, self.words.of_docs[docs], self.words.counted, self.words.counted_on)
+            words = FitWords(some, self.words.salt)
         return TokenData(own, np.zeros(0, dtype=np.intp), self.documents[index], len(self.labels), 0.0, words=words)
 
     def spans_in(self, documents: Mask) -> SpanData | None:
@@ -114,12 +113,15 @@ def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     """Whether the interval of each measure holds the truth of the test documents. fit, test (Mask): Of documents."""
     n_docs, data, new = material.n_docs, material.tokens_in(fit), material.tokens_in(test)
     way = Chosen(lambda *_: material.groups, material.prototype, None, None, data.pairs.scores)
-    learn = None if material.context is None else partial(fit_token_context, material.context)
-    fitted, of_spans = fit_tokens(data, way, material.groups, learn_context=learn), material.fit_spans(fit)
+    if material.context is not None and data.words is not None:
+        n_tags = len(material.labels)
+        found_around = fit_token_context(material.context, data.pairs, data.others, data.documents, data.words, n_tags)
+        way = way if found_around.why else replace(way, context=found_around).in_context(data)
+    fitted, of_spans = fit_tokens(data, way, material.groups), material.fit_spans(fit)
     record = record_fit(JudgedPairs(data.pairs, fitted.held_out, data.documents), n_docs, material.labels, of_spans)
     assert record is not None
     top = np.sort(top_pairs(new.pairs))
-    scores = fitted.calibration.calibrate_pairs(new.pairs, 0.0, words=new.words and new.words.words)[1][top]
+    scores = fitted.calibration.calibrate_pairs(new.pairs, 0.0, words=new.words and new.words.words).scores[top]
     labels = [material.labels[tag] for tag in new.pairs.tags[top].tolist()]
     tokens = Labelled(new.documents[top], n_docs, labels, new.pairs.scores[top], scores)
     found: dict[str, Any] = {"accuracy": expected_accuracy(record.tokens, token_sums(scores, tokens.documents, n_docs))}

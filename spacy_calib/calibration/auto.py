@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,14 +13,14 @@ from ..pairs.bins import check_count
 from ..pairs.documents import DOCUMENT
 from ..schema import flag, listed, maybe, number, optional, record, text, whole
 from ..types import Grouping, Groups
-from .candidates import NOTHING, Candidate, ScaledScores, select_method
+from .candidates import CONTEXT, NOTHING, Candidate, ScaledScores, select_method
 from .grouping.one_vs_rest import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Recalibrator, Temperature
 from .scaling import Scaling
 from .sufficiency import too_few_to_choose
 from .tag_offsets import TagOffsets
-from .token_fit import Chosen, TokenData
+from .token_fit import Chosen, LearnContext, TokenData
 
 # The saved form of the table of what a selection chose from.
 _TRIAL = record(
@@ -71,23 +72,38 @@ class Selector:
         """Scores below it take no part in a scaling."""
         return min((scaling.floor for scaling in self.scalings.values()), default=1.0)
 
-    def __call__(self, data: TokenData, group: Callable[[Grouping], Groups], scalable: bool = True) -> Chosen:
+    def __call__(
+        self,
+        data: TokenData,
+        group: Callable[[Grouping], Groups],
+        scalable: bool = True,
+        learn_context: LearnContext | None = None,
+    ) -> Chosen:
         """What `select_method` chooses; one temperature for all tags, or none, where there is too little data to choose.
 
         group: Grouping -> Groups of the labels, with those labels apart that stand alone. scalable (bool): False where a token may have
             several labels, so that they cannot be scaled beside one another.
+        learn_context (LearnContext | None): Learns the context, which is tried as a scaling is; None leaves it out.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
         # Of a document with several labels each is a question of its own; of a token they are nearly one.
         alone = data.unit == DOCUMENT and not scalable
         n_questions = len(pairs) if alone else len(np.unique(pairs.rows))
+        context = None
+        if learn_context is not None:
+            context = learn_context(pairs, data.others.take(data.kept_others), documents, data.words)
         few = too_few_to_choose(len(np.unique(documents)), n_questions, len(pairs), data.unit)
         if few:
-            return self._smallest(data, group, few)
+            return replace(self._smallest(data, group, few), context=context)
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable}
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
         }
+        scaled = [ScaledScores(name, every[name][data.kept], one.size(), one.biased) for name, one in scalings.items()]
+        in_context = []
+        if context is not None and not context.why:
+            in_context = [ScaledScores(CONTEXT, context.held_out, context.size, True)]
+        always = bool(in_context) and context is not None and context.always
         found = select_method(
             pairs,
             documents,
@@ -95,17 +111,20 @@ class Selector:
             self.methods,
             self.numbers,
             n_folds=self.n_folds,
-            scaled=[ScaledScores(name, every[name][data.kept], one.size(), one.biased) for name, one in scalings.items()],
+            scaled=in_context if always else [*scaled, *in_context],
+            bare=not always,
         )
         chosen = found.chosen
-        return Chosen(
+        made = Chosen(
             grouping_of(chosen.n_groups),
             {NOTHING: Identity(), **self.methods}[chosen.method].clone(),
             TagOffsets() if chosen.offsets else None,
             scalings.get(chosen.scaling),
             every.get(chosen.scaling, data.pairs.scores),
             found.to_dict(),
+            context,
         )
+        return made.in_context(data) if chosen.scaling == CONTEXT else made
 
     def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str) -> Chosen:
         """One temperature for all tags, or nothing where held-out documents (of one document, blocks of tokens) see no use in it.

@@ -31,6 +31,8 @@ _MOST_GROUPS_AFTER_SCALING = 5
 TRIED_OFFSETS = TagOffsets()
 # The name of the map that changes nothing.
 NOTHING = Identity.short
+# That of the context, which stands before the maps as a scaling does.
+CONTEXT = "context"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Candidate:
     """One way to calibrate.
 
     n_groups (int | None): Tag frequency groups; None gives each tag a group of its own. method (str): Name of the map's prototype.
-    offsets (bool): Whether each tag has an offset of its own besides (see `TagOffsets`). scaling (str): What stands before the maps, "" for nothing.
+    offsets (bool): Whether each tag has an offset of its own besides (see `TagOffsets`). scaling (str): What stands before the maps: a scaling, CONTEXT, or "" for
+        nothing.
     """
 
     n_groups: int | None
@@ -56,7 +59,8 @@ class Candidate:
         maps = f"{groups} {self.method}{' + tag offsets' if self.offsets else ''}"
         if not self.scaling:
             return maps
-        return f"{self.scaling} scaling" + (f", {maps}" if self.mapped else "")
+        before = self.scaling if self.scaling == CONTEXT else f"{self.scaling} scaling"
+        return before + (f", {maps}" if self.mapped else "")
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,7 @@ def select_method(
     n_folds: int = 5,
     scaled: Sequence[ScaledScores] = (),
     offsets: TagOffsets | None = TRIED_OFFSETS,
+    bare: bool = True,
 ) -> Selection:
     """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents; with many pairs in
     two rounds, the first on few of the documents.
@@ -164,15 +169,15 @@ def select_method(
     documents (Ints): The document of each pair, ascending. make_groups: Number of groups (None: one-vs-rest) -> Groups.
     prototypes: Name -> prototype of a map.
     scaled (Sequence[ScaledScores]): After each of them no map, and the same maps with few groups, are tried; offsets only after one without biases.
-    offsets (TagOffsets | None): Prototype; the strength is learned by default. None tries none.
+    offsets (TagOffsets | None): Prototype; the strength is learned by default. None tries none. bare (bool): Whether maps are tried on the scores as they are.
     RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
     """
     index = thin_out(documents, MOST_PAIRS)
     if len(np.unique(documents[index])) < 2:
         raise calib_error("C007", n=len(np.unique(documents[index])))
-    bare = ScaledScores("", pairs.scores, 0, False)
+    as_given = [ScaledScores("", pairs.scores, 0, False)] if bare else []
     fits = [
-        *_fits_of(prototypes, numbers_of_groups, make_groups, bare, offsets is not None),
+        *(fit for one in as_given for fit in _fits_of(prototypes, numbers_of_groups, make_groups, one, offsets is not None)),
         *(fit for one in scaled for fit in _fits_after(one, prototypes, numbers_of_groups, make_groups, offsets is not None)),
     ]
     comparison = _Comparison(pairs, documents, n_folds, offsets)

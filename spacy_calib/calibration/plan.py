@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from ..metrics.proper import log_losses
 from ..types import Grouping, Groups
 from .auto import Selector
 from .grouping.alone import informed
 from .recalibrators import Recalibrator
 from .scaling import Scaling
 from .tag_offsets import TagOffsets
-from .token_fit import Chosen, TokenData
-from .tokens import lowest_score
+from .token_fit import Chosen, LearnContext, TokenData
+from .tokens import TokenCalibration, lowest_score
 
 
 class StepSettings(Protocol):
@@ -59,13 +60,15 @@ def make_plan(
     names: Sequence[str],
     group: Callable[[Grouping], Groups],
     scalable: bool = True,
+    learn_context: LearnContext | None = None,
 ) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags.
 
     names (Sequence[str]): What groupings call the tag of each column. group (Callable): Groups the labels by a grouping.
     scalable (bool): False where a token may have several labels, so that they cannot be scaled beside one another.
+    learn_context (LearnContext | None): Learns the context; None leaves it out.
     """
-    chosen = _chosen(settings, data, group, scalable)
+    chosen = _chosen(settings, data, group, scalable, learn_context)
     pairs = chosen.pairs_of(data)
     groups = judged_by = group(informed(chosen.grouping, pairs, names))
     if settings.selection is not None:
@@ -73,9 +76,24 @@ def make_plan(
     return Plan(chosen, groups, judged_by)
 
 
-def _chosen(settings: StepSettings, data: TokenData, group: Callable[[Grouping], Groups], scalable: bool) -> Chosen:
+def _chosen(
+    settings: StepSettings,
+    data: TokenData,
+    group: Callable[[Grouping], Groups],
+    scalable: bool,
+    learn_context: LearnContext | None,
+) -> Chosen:
     if settings.selection is not None:
-        return settings.selection(data, group, scalable)
+        return settings.selection(data, group, scalable, learn_context)
     scaling = None if settings.scaling is None else settings.scaling.clone()
     scaled = data.pairs.scores if scaling is None else scaling.cross_fit(data.pairs, data.documents, data.n_tags)
-    return Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)
+    chosen = Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)
+    if learn_context is None:
+        return chosen
+    others = TokenCalibration(scaling=scaling).calibrate_pairs(data.others, data.threshold)
+    kept_others = data.others.take(others.kept).with_scores(others.scores)
+    found = learn_context(chosen.pairs_of(data), kept_others, data.kept_documents, data.words)
+    chosen = replace(chosen, context=found)
+    pairs = chosen.pairs_of(data)
+    before, after = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, found.held_out))
+    return chosen.in_context(data) if not found.why and (found.always or after <= before) else chosen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
 from .sets import ConformalSets
 from .tag_offsets import TagOffsets
-from .tokens import Context, TokenCalibration, rest_of
+from .tokens import TokenCalibration, rest_of
 
 _FOLDS = 5
 
@@ -55,9 +55,43 @@ class TokenData:
         return self.pairs.take(self.kept)
 
     @cached_property
+    def kept_others(self) -> Ints:
+        """Index of the pairs of tokens without gold that reach it."""
+        return np.flatnonzero(self.others.scores >= self.threshold)
+
+    @cached_property
     def kept_documents(self) -> Ints:
         """The document of each of them."""
         return self.documents[self.kept]
+
+
+class ContextFit(Protocol):
+    """What was learned of words and what surrounds them.
+
+    context (Context): Fitted. why (str): Why it can move no scores of tokens; "" where it can. about (dict): What `info` says of it.
+    held_out (Floats): The score of each pair by a context that did not see its document.
+    others (Floats): The scores of the entries of tokens without gold. size (int): How many numbers were fitted.
+    always (bool): Whether it is to be kept whatever held-out documents say.
+    """
+
+    @property
+    def context(self) -> Any: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def about(self) -> dict[str, Any]: ...
+    @property
+    def held_out(self) -> Floats: ...
+    @property
+    def others(self) -> Floats: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def always(self) -> bool: ...
+
+
+# (pairs, the entries of tokens without gold, documents of the pairs, words).
+LearnContext = Callable[[Pairs, Pairs, Ints, Any], ContextFit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +99,9 @@ class Chosen:
     """How to calibrate.
 
     grouping (Grouping), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
-    scaling (Scaling | None): Fitted on all pairs. scaled (Floats): The score of each pair by scalings that did not see its document; the
-        raw ones without a scaling. table (dict): What `info` shows of the choice, {} where nothing was chosen.
+    scaling (Scaling | None): Fitted on all pairs. scaled (Floats): The score of each pair by a scaling and a context that did not see its document; the
+        raw ones without these. table (dict): What `info` shows of the choice, {} where nothing was chosen.
+    context (ContextFit | None): What was learned of the surroundings, if that was asked for. moves (bool): Whether it moves the scores of tokens.
     """
 
     grouping: Grouping
@@ -75,36 +110,19 @@ class Chosen:
     scaling: Scaling | None
     scaled: Floats
     table: dict[str, Any] = field(default_factory=dict)
+    context: ContextFit | None = None
+    moves: bool = False
 
     def pairs_of(self, data: TokenData) -> Pairs:
-        """What the maps are fitted on: the pairs that reach the threshold, with their scaled scores."""
+        """What the maps are fitted on: the pairs that reach the threshold, with the scores of scaling and context."""
         return data.kept_pairs.with_scores(self.scaled[data.kept])
 
-
-class ContextFit(Protocol):
-    """What was learned of the surroundings of tokens.
-
-    context (Context): Fitted. kept (bool): Whether it moves the scores of tokens. about (dict): What `info` says of it.
-    held_out (Floats): The score of each pair by a context that did not see its document; that of the maps where it moves none.
-    others (Floats): The scores of the entries of tokens without gold. view: The tokens of the fit as its features see them.
-    """
-
-    @property
-    def context(self) -> Context: ...
-    @property
-    def kept(self) -> bool: ...
-    @property
-    def about(self) -> dict[str, Any]: ...
-    @property
-    def held_out(self) -> Floats: ...
-    @property
-    def others(self) -> Floats: ...
-    @property
-    def view(self) -> Any: ...
-
-
-# (pairs with the scores of maps that did not see their document, the entries of tokens without gold, documents of the pairs, words).
-LearnContext = Callable[[Pairs, Pairs, Ints, Any], ContextFit]
+    def in_context(self, data: TokenData) -> Chosen:
+        """The same, its scores moved by the context."""
+        assert self.context is not None
+        scaled = self.scaled.copy()
+        scaled[data.kept] = self.context.held_out
+        return replace(self, scaled=scaled, moves=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +131,7 @@ class TokenFit:
 
     calibration (TokenCalibration): The fitted steps. maps (GroupedRecalibrator): The maps among these steps.
     data (TokenData), chosen (Chosen): What it was fitted on, and how. pairs (Pairs): What the maps were fitted on, see `Chosen.pairs_of`.
-    learn_context (LearnContext | None): Learns the context; None leaves it out. of_all (list[str]): The steps that were fitted on counts of all
-        tokens, where the data is a sample of these.
+    of_all (list[str]): The steps that were fitted on counts of all tokens, where the data is a sample of these.
     """
 
     calibration: TokenCalibration
@@ -122,7 +139,6 @@ class TokenFit:
     data: TokenData
     chosen: Chosen
     pairs: Pairs
-    learn_context: LearnContext | None = None
     of_all: list[str] = field(default_factory=list)
 
     @cached_property
@@ -141,35 +157,20 @@ class TokenFit:
         return cross_fit(folds_of(documents, _FOLDS), score)
 
     @cached_property
-    def context(self) -> ContextFit | None:
-        """What was learned of the surroundings, if that was asked for."""
-        if self.learn_context is None:
-            return None
-        kept, _, mapped = self._others
-        others = self.data.others.take(kept).with_scores(mapped)
-        return self.learn_context(self.pairs.with_scores(self.mapped), others, self.data.kept_documents, self.data.words)
-
-    @cached_property
-    def judged(self) -> Floats:
-        """The score of each pair before the normalization, by maps and context that did not see its document."""
-        return self.mapped if self.context is None else self.context.held_out
-
-    @cached_property
     def held_out(self) -> Floats:
         """The score of each pair by steps that did not see its document."""
-        return self.calibration.normalized(self.pairs.rows, self.pairs.scores, self.judged)
+        return self.calibration.normalized(self.pairs.rows, self.pairs.scores, self.mapped)
 
     @cached_property
     def others(self) -> tuple[Ints, Floats]:
         """(index of the pairs of tokens without gold that reach the threshold, their calibrated scores)."""
-        kept, scaled, mapped = self._others
-        scores = mapped if self.context is None else self.context.others
-        return kept, self.calibration.normalized(self.data.others.rows[kept], scaled, scores)
-
-    @cached_property
-    def _others(self) -> tuple[Ints, Floats, Floats]:
-        """(these pairs' index, their scaled scores, what the maps make of them)."""
-        return self.calibration.map_pairs(self.data.others, self.data.threshold)
+        others, context = self.data.others, self.chosen.context
+        if not self.chosen.moves or context is None:
+            found = self.calibration.calibrate_pairs(others, self.data.threshold)
+            return found.kept, found.scores
+        kept = self.data.kept_others
+        rows, tags = others.rows[kept], others.tags[kept]
+        return kept, self.calibration.normalized(rows, context.others, self.maps.predict(context.others, tags))
 
 
 def fit_tokens(
@@ -181,7 +182,6 @@ def fit_tokens(
     intervals: bool = False,
     sets: ConformalSets | None = None,
     promise_groups: Groups | None = None,
-    learn_context: LearnContext | None = None,
     counted: CountedTokens | None = None,
 ) -> TokenFit:
     """Fit all steps after the scaling.
@@ -189,28 +189,25 @@ def fit_tokens(
     groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
         selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
     sets (ConformalSets | None): Prototype; it is fitted on scores of steps that did not see the token's document.
-    learn_context (LearnContext | None): See TokenFit. counted (CountedTokens | None): What was counted of more tokens, of which the data is a
+    counted (CountedTokens | None): What was counted of more tokens, of which the data is a
         sample: maps that nothing stands before are fitted on these; so are intervals and sets, if nothing stands between them and the maps.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
     maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets)
-    tables = None if chosen.scaling is not None else counted
+    tables = None if chosen.scaling is not None or chosen.moves else counted
     maps = maps.fit(pairs) if tables is None else maps.fit_counts(tables.pairs)
     made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
-    fitted = TokenFit(made, maps, data, chosen, pairs, learn_context)
+    if chosen.context is not None and chosen.moves:
+        made.context = chosen.context.context
+    fitted = TokenFit(made, maps, data, chosen, pairs)
     if tables is not None:
         fitted.of_all.extend(["maps"] if maps.offsets is None else ["maps", "tag offsets"])
-    moved = fitted.context is not None and fitted.context.kept
-    tables = None if moved else tables
-    if fitted.context is not None and moved:
-        made.context = fitted.context.context
     if normalize == "other":
         made.other = _fit_other(pairs)
     if intervals:
-        judged = pairs.with_scores(fitted.judged) if moved else pairs
         promised = GroupedVennAbers(promise_groups or groups)
-        made.intervals = promised.fit(judged) if tables is None else promised.fit_counts(tables.pairs)
+        made.intervals = promised.fit(pairs) if tables is None else promised.fit_counts(tables.pairs)
         fitted.of_all.extend([] if tables is None else ["intervals"])
     if sets is not None:
         made.sets = _fit_sets(fitted, sets, None if normalize else tables, promise_groups or groups)

@@ -1,4 +1,4 @@
-"""From the probabilities that a source gave to calibrated ones: scaling, map of the group, context, normalization; and what is promised of them."""
+"""From the probabilities that a source gave to calibrated ones: scaling, context, map of the group, normalization; and what is promised of them."""
 
 from __future__ import annotations
 
@@ -61,19 +61,31 @@ class CalibratedEntries:
     high: Floats | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class CalibratedPairs:
+    """Pairs that reach the threshold, after all steps. kept (Ints): Which of the given ones. scaled (Floats): What scaling and context make of them.
+    scores (Floats): Calibrated. view (Any): As in Calibrated.
+    """
+
+    kept: Ints
+    scaled: Floats
+    scores: Floats
+    view: Any
+
+
 class Context(Protocol):
     """What a context learned; its class stands in a later room. functions: What it asks of Docs."""
 
     @property
     def functions(self) -> Any: ...
 
-    def view(self, words: Any, rows: Ints, scores: Floats) -> Any:
-        """The tokens as its features see them. words: Of all tokens. rows (Ints), scores (Floats): Of their entries, as the maps give them."""
+    def view(self, words: Any, rows: Ints, tags: Ints, scores: Floats) -> Any:
+        """The tokens as its features see them. words: Of all tokens. rows, tags (Ints), scores (Floats): Of their entries, as the scaling gives them."""
 
     def calibrate(self, view: Any) -> Floats | None:
         """The scores of these entries; None where those of tokens stay as they are."""
 
-    def calibrate_below(self, view: Any, rows: Ints, scores: Floats) -> Floats | None:
+    def calibrate_below(self, view: Any, rows: Ints, tags: Ints, scores: Floats) -> Floats | None:
         """The same of entries below the threshold."""
 
     def state(self) -> dict[str, Any]: ...
@@ -97,8 +109,8 @@ class TokenCalibration:
     """The steps between a source's probability and `Token._.calib_score`.
 
     scaling (Scaling | None): Fitted; weighs the tags of a token anew before the threshold cuts them off.
-    maps (GroupedRecalibrator | None): Fitted; of the scaled scores. None passes them through.
-    context (Context | None): Fitted; moves what the maps give by what surrounds the token.
+    context (Context | None): Fitted; moves what the scaling gives by the word and what surrounds it.
+    maps (GroupedRecalibrator | None): Fitted; of the scores that scaling and context give. None passes them through.
     normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the calibrated probability that the
         right tag is none of them. other (Recalibrator | None): The map of that probability.
     intervals (GroupedVennAbers | None): Fitted. sets (ConformalSets | None): Fitted.
@@ -136,49 +148,30 @@ class TokenCalibration:
 
     def calibrate(self, scores: Scores, threshold: float, words: Any = None) -> Calibrated:
         """The calibrated probabilities of all entries that reach the threshold. words: Of the tokens; a context looks at them."""
-        marginals, scaled = self._scaled(scores, threshold)
+        every = scores.above(lowest_score(threshold, self.scaling))
+        kept, scaled, view = self._front(every.rows, every.tags, every.scores, threshold, words)
+        marginals = every if self.scaling is None else every.take(kept)
         rows, tags = marginals.rows, marginals.tags
         leads = self._leads(rows, marginals.scores)
-        mapped = self._map(scaled, tags)
-        view = None if self.context is None else self.context.view(words, rows, mapped)
-        moved = None if self.context is None else self.context.calibrate(view)
-        adapted = move_all(self.adaptations, mapped if moved is None else moved, leads, tags)
+        adapted = move_all(self.adaptations, self._map(scaled, tags), leads, tags)
         calibrated = self.normalized(rows, scaled, adapted)
-        low, high = self._interval(scaled if moved is None else moved, tags, leads)
+        low, high = self._interval(scaled, tags, leads)
         in_set = out_of_reach = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(rows, tags, calibrated, marginals.n_tokens)
             out_of_reach[silent_tokens(scores, rows)] = True
         return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach, view)
 
-    def calibrate_pairs(self, pairs: Pairs, threshold: float, normalize: bool = True, words: Any = None) -> tuple[Ints, Floats]:
-        """(index of the pairs that reach the threshold, their calibrated probabilities).
+    def calibrate_pairs(self, pairs: Pairs, threshold: float, normalize: bool = True, words: Any = None) -> CalibratedPairs:
+        """The pairs that reach the threshold, after all steps.
 
         pairs (Pairs): All of their tokens that reach the lowest score that takes part. normalize (bool): Whether the last step is taken too.
         words: Of all tokens, which then must all have their pairs here; a context looks at them.
         """
-        kept, scaled, mapped = self.map_pairs(pairs, threshold)
+        kept, scaled, view = self._front(pairs.rows, pairs.tags, pairs.scores, threshold, words)
         rows, tags = pairs.rows[kept], pairs.tags[kept]
-        moved = None if self.context is None else self.context.calibrate(self.context.view(words, rows, mapped))
-        leads = self._leads(rows, pairs.scores[kept])
-        adapted = move_all(self.adaptations, mapped if moved is None else moved, leads, tags)
-        return kept, self.normalized(rows, scaled, adapted) if normalize else adapted
-
-    def view_pairs(self, pairs: Pairs, threshold: float, words: Any) -> Any:
-        """The tokens of these pairs as the context sees them; None without one. pairs (Pairs), words: Of all tokens, as above."""
-        if self.context is None:
-            return None
-        kept, _, mapped = self.map_pairs(pairs, threshold)
-        return self.context.view(words, pairs.rows[kept], mapped)
-
-    def map_pairs(self, pairs: Pairs, threshold: float) -> tuple[Ints, Floats, Floats]:
-        """(index of the pairs that reach the threshold, their scaled scores, what the maps make of these). pairs (Pairs): As above."""
-        kept = np.flatnonzero(pairs.scores >= threshold)
-        scaled = pairs.scores
-        if self.scaling is not None:
-            counted = None if threshold >= self.scaling.floor else scaled >= self.scaling.floor
-            scaled = self.scaling.scale(pairs.rows, pairs.tags, scaled, counted)
-        return kept, scaled[kept], self._map(scaled[kept], pairs.tags[kept])
+        adapted = move_all(self.adaptations, self._map(scaled, tags), self._leads(rows, pairs.scores[kept]), tags)
+        return CalibratedPairs(kept, scaled, self.normalized(rows, scaled, adapted) if normalize else adapted, view)
 
     def calibrate_entries(
         self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats, view: Any = None
@@ -196,21 +189,28 @@ class TokenCalibration:
             counted = np.concatenate([every.scores[beside] >= of_floor, np.zeros(len(raw), dtype=bool)])
             all_rows, all_tags = np.append(every.rows[beside], rows), np.append(every.tags[beside], tags)
             scaled = self.scaling.scale(all_rows, all_tags, joined, counted)[len(beside) :]
-        mapped = self._map(scaled, tags)
-        moved = None if self.context is None else self.context.calibrate_below(view, rows, mapped)
+        if self.context is not None:
+            moved = self.context.calibrate_below(view, rows, tags, scaled)
+            scaled = scaled if moved is None else moved
         leads = np.zeros(len(rows), dtype=bool)  # what leads reaches the threshold
-        adapted = move_all(self.adaptations, mapped if moved is None else moved, leads, tags)
-        return CalibratedEntries(adapted, *self._interval(scaled if moved is None else moved, tags, leads))
+        adapted = move_all(self.adaptations, self._map(scaled, tags), leads, tags)
+        return CalibratedEntries(adapted, *self._interval(scaled, tags, leads))
 
-    def _scaled(self, scores: Scores, threshold: float) -> tuple[Marginals, Floats]:
-        """(entries that reach the threshold, their scaled scores)."""
-        every = scores.above(lowest_score(threshold, self.scaling))
-        if self.scaling is None:
-            return every, every.scores
-        counted = None if threshold >= self.scaling.floor else every.scores >= self.scaling.floor
-        scaled = self.scaling.scale(every.rows, every.tags, every.scores, counted)
-        kept = np.flatnonzero(every.scores >= threshold)
-        return every.take(kept), scaled[kept]
+    def _front(self, rows: Ints, tags: Ints, scores: Floats, threshold: float, words: Any) -> tuple[Ints, Floats, Any]:
+        """(index of the entries that reach the threshold, what scaling and context make of these, how the context sees the tokens).
+
+        rows, tags (Ints), scores (Floats): Of all entries that reach the lowest score that takes part.
+        """
+        kept, scaled = np.flatnonzero(scores >= threshold), scores
+        if self.scaling is not None:
+            counted = None if threshold >= self.scaling.floor else scores >= self.scaling.floor
+            scaled = self.scaling.scale(rows, tags, scores, counted)
+        scaled = scaled[kept]
+        if self.context is None:
+            return kept, scaled, None
+        view = self.context.view(words, rows[kept], tags[kept], scaled)
+        moved = self.context.calibrate(view)
+        return kept, scaled if moved is None else moved, view
 
     def _leads(self, rows: Ints, raw: Floats) -> NDArray[np.bool_]:
         """Whether each entry is its token's likeliest one by the raw scores; asked by the adaptations alone."""
@@ -220,7 +220,7 @@ class TokenCalibration:
         return scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
 
     def _interval(self, judged: Floats, tags: Ints, leads: NDArray[np.bool_]) -> tuple[Floats | None, Floats | None]:
-        """judged (Floats): What the intervals are fitted on: the scores that context gives, without one the scaled ones."""
+        """judged (Floats): What the intervals are fitted on: what scaling and context give."""
         if self.intervals is None:
             return None, None
         low, high = self.intervals.interval(judged, tags)

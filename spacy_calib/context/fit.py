@@ -1,10 +1,9 @@
-"""Learning a context from cross-fitted scores, and asking held-out documents whether it is worth keeping. Knows arrays, never Docs."""
+"""Learning a context from the scores of a source, and asking held-out documents whether it is worth keeping. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from copy import copy
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,44 +12,35 @@ from numpy.typing import NDArray
 from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE, too_few_to_choose
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.build import interleave
+from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
-from .familiarity import Met, WordCounts, met_elsewhere
-from .ridge import RidgeFit, fit_ridge
-from .spans import SpanContext, named_columns, span_columns
-from .surroundings import CLIP, Entries, Surroundings
-from .tokens import Column, TokenContext, TokenModels, View
+from .blocks import blocks_of
+from .known import KnownWords, no_words
+from .log_linear import PairData, fit_pairs
+from .ridge import fit_ridge
+from .spans import CLIP, SpanContext, named_columns, span_columns
+from .surroundings import Entries, Surroundings
+from .tokens import TokenContext, View
 from .words import Words
 
-HERE = "the fit data"
+# A column whose standard deviation is below this is constant: what is left is floating-point noise.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class FitWords:
     """The words of the Docs that a context is learned on.
 
-    words (Words): Of all tokens. of_docs (Ints): The document of each Doc.
-    counted (WordCounts | None): Forms of the training data; None counts those of the other documents here. counted_on (str): Whose they are.
-    salt (str): Of the forms that are kept.
+    words (Words): Of all tokens. salt (str): Of the forms that are kept. shown (bool): False where the words are hidden, so that none is looked at.
     """
 
     words: Words
-    of_docs: Ints
-    counted: WordCounts | None = None
-    counted_on: str = HERE
     salt: str = ""
+    shown: bool = True
 
-    @cached_property
-    def known(self) -> WordCounts:
+    def known(self) -> KnownWords:
         """What a fitted context keeps."""
-        return (self.counted or WordCounts.of(self.words)).to_keep(self.salt)
-
-    @cached_property
-    def met(self) -> Met:
-        """How often each token's form was met; where they are counted here, a document's own words are left out."""
-        if self.counted is not None:
-            return self.known.look_up(self.words)
-        return met_elsewhere(self.words, self.of_docs[self.words.docs])
+        return KnownWords.of(self.words, self.salt) if self.shown else no_words()
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,7 @@ class Comparison:
 
     @property
     def no_worse(self) -> bool:
-        return self.with_context - self.without <= self.error
+        return self.with_context <= self.without
 
     @classmethod
     def of(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
@@ -78,69 +68,107 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class TokenContextFit:
-    """What was learned of tokens, and whether it is used.
+    """What was learned of tokens.
 
-    context (TokenContext): Fitted; its `models_` are None where scores of tokens stay as they are. view (View): Of the fit data.
-    held_out (Floats): The score of each pair by a context that did not see its document; that of the maps where scores stay as they are.
-    others (Floats): The scores of the entries of tokens without gold. about (dict): What `info` says of it.
-    kept (bool): Whether it moves the scores of tokens.
+    context (TokenContext): Fitted; its `model_` is None where there is too little to learn from. view (View): Of the fit data.
+    held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
+    others (Floats): The scores of the entries of tokens without gold. why (str): Why there is no model. about (dict): What `info` says of it.
     """
 
     context: TokenContext
     view: View
     held_out: Floats
     others: Floats
+    why: str
     about: dict[str, Any]
 
     @property
-    def kept(self) -> bool:
-        return self.context.models_ is not None
+    def always(self) -> bool:
+        """Whether it is to be kept whatever held-out documents say."""
+        return self.context.when == "always"
+
+    @property
+    def size(self) -> int:
+        """How many numbers were fitted."""
+        return 0 if self.context.model_ is None else self.context.model_.size
+
+    def left_out(self) -> TokenContext:
+        """The context where the scores of tokens are to stay as they are: those of spans may look at its view."""
+        made = copy(self.context)
+        made.model_ = None
+        return made
 
 
 def fit_token_context(
-    prototype: TokenContext, pairs: Pairs, others: Pairs, documents: Ints, data: FitWords, *, overlapping: bool = False
+    prototype: TokenContext,
+    pairs: Pairs,
+    others: Pairs,
+    documents: Ints,
+    data: FitWords,
+    n_tags: int,
+    *,
+    overlapping: bool = False,
 ) -> TokenContextFit:
     """Learn from tokens with gold.
 
-    pairs (Pairs): Their entries, with scores of maps that did not see their document. others (Pairs): The entries of tokens without gold,
-        which are looked at too; their hits mean nothing. documents (Ints): Of the pairs, ascending.
+    pairs (Pairs): Their entries. others (Pairs): The entries of tokens without gold, which are looked at too; their hits mean nothing.
+    documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
     overlapping (bool): Whether a token may have several right tags: none of them leads then, and scores of tokens stay as they are.
     """
     every, order = interleave(pairs, others)
     place = np.argsort(order)  # of the pairs, then of the others
-    entries = Entries(every.rows, every.scores)
-    around = Surroundings(data.words, entries, data.met, None, prototype.shrinkage)
+    entries = Entries(every.rows, every.tags, every.scores, len(data.words))
+    around = Surroundings(entries, data.words)
     made = prototype.clone()
-    made.known_, made.averages_ = data.known, around.averages
-    columns = _learn_columns(made, around)
-    why = too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
-    why = "a token may have several labels" if overlapping else why
+    made.known_, made.n_tags_ = data.known(), n_tags
+    view = View(around, _learn_columns(made, around), made.known_)
+    why = "a token may have several labels" if overlapping else ""
+    why = why or too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
     if why:
-        return TokenContextFit(made, View(around, columns), pairs.scores, others.scores, about(made, data, why=why))
-    leads, own = entries.leads[place][: len(pairs)], entries.log_odds[place][: len(pairs)]
-    held_out = pairs.scores.copy()
-    fits = []
-    for which, rival in ((leads, around.rival), (~leads, around.leading)):
-        mine = np.flatnonzero(which)
-        tokens = pairs.rows[mine]
-        fits.append(fit_ridge(own[mine], [column[tokens] for column in (rival, *columns)], pairs.hits[mine], documents[mine]))
-        held_out[mine] = fits[-1].held_out
-    compared = Comparison.of(pairs.scores, held_out, pairs.hits, documents)
-    told = about(made, data, compared=compared, fits={"leading": fits[0], "others": fits[1]})
-    if not told["kept"]:
-        return TokenContextFit(made, View(around, columns), pairs.scores, others.scores, told)
-    made.models_ = TokenModels(fits[0].model, fits[1].model)
-    view = made.view_of(around, columns)
+        return TokenContextFit(made, view, pairs.scores, others.scores, why, about(made, data))
+    own, leads = entries.log_odds[place][: len(pairs)], entries.leads[place][: len(pairs)]
+    blocks = blocks_of(made.looks(view, pairs.rows, pairs.tags, own, leads))
+    made.model_, held_out = fit_pairs(PairData(own, blocks, pairs.hits, documents))
     moved = made.calibrate(view)
     assert moved is not None
-    return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], told)
+    told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
+    return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], "", told)
+
+
+def _reordered(pairs: Pairs, moved: Floats) -> float:
+    """The share of tokens that get another likeliest tag."""
+    before, after = (leading(pairs.rows, scores) for scores in (pairs.scores, moved))
+    return float((before & ~after).sum() / max(1, before.sum()))
 
 
 def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
-    """What the features say of the fit data; the context remembers what each column is."""
+    """What the features say of the fit data, standardized; the context remembers what each column is."""
     said = [(feature, feature(around)) for feature in made.features]
-    made.columns_ = tuple(Column(feature.short, what) for feature, found in said for what in feature.named(around, len(found)))
-    return [column for _, found in said for column in found]
+    made.columns_ = tuple((feature.short, what) for feature, found in said for what in feature.named(around, len(found)))
+    columns = [column for _, found in said for column in found]
+    deviations = np.array([column.std() for column in columns])
+    made.centers_ = np.array([column.mean() for column in columns])
+    made.scales_ = np.where(deviations > _ROUNDING, deviations, 1.0)
+    return made.standardized(columns)
+
+
+def about(context: TokenContext, data: FitWords, compared: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
+    """What `info` says of a context, as plain data; whether it is kept is added by who chose.
+
+    compared (Comparison | None): Without and with it. reordered (float): The share of tokens that get another likeliest tag.
+    """
+    model = context.model_
+    return {
+        "when": context.when,
+        "words": data.shown,
+        "forms": len(context.known_.forms),
+        "endings": len(context.known_.endings),
+        "ridge": None if model is None else model.ridge,
+        "size": 0 if model is None else model.size,
+        "columns": [what for _, what in context.columns_],
+        "comparison": None if compared is None else asdict(compared),
+        "reordered": reordered,
+    }
 
 
 # Fewer entities with gold, and nothing is learned of their surroundings.
@@ -179,7 +207,7 @@ def fit_span_context(
     if told["why"]:
         return SpanContextFit(None, scores, told)
     columns = span_columns(tokens.view, spans, groups)
-    names = named_columns([column.what for column in tokens.context.columns_], groups)
+    names = named_columns([what for _, what in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
     compared = Comparison.of(scores, fit.held_out, hits, documents)
     kept = when == "always" or compared.no_worse
@@ -196,34 +224,3 @@ def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
     if n_documents < DOCUMENTS_TO_CHOOSE:
         return f"{n_documents:,} documents, and {DOCUMENTS_TO_CHOOSE} are wanted"
     return f"{len(hits):,} entities, and {_FEWEST_SPANS} are wanted" if len(hits) < _FEWEST_SPANS else ""
-
-
-def about(
-    context: TokenContext,
-    data: FitWords,
-    *,
-    why: str = "",
-    compared: Comparison | None = None,
-    fits: Mapping[str, RidgeFit] | None = None,
-) -> dict[str, Any]:
-    """What `info` says of a context, as plain data of the form ABOUT.
-
-    why (str): Why nothing could be compared. compared (Comparison | None), fits (Mapping | None): Without and with it, and what was learned.
-    """
-    learned = fits or {}
-    columns = (Column("rival", "the rival's score"), *context.columns_)
-    weights = [
-        {**column._asdict(), **{name: float(fit.weights[place]) for name, fit in learned.items()}}
-        for place, column in enumerate(columns if learned else ())
-    ]
-    return {
-        "when": context.when,
-        "kept": compared is not None and (context.when == "always" or compared.no_worse),
-        "why": why,
-        "counted_on": data.counted_on,
-        "forms": len(context.known_.forms.hashes),
-        "comparison": None if compared is None else asdict(compared),
-        "slopes": {name: fit.model.slope for name, fit in learned.items()},
-        "ridges": {name: fit.ridge for name, fit in learned.items()},
-        "weights": weights,
-    }

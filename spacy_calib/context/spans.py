@@ -12,11 +12,12 @@ from ..calibration.span_features import firsts_of
 from ..schema import lengths, listed, record, text
 from ..types import GROUPS, Floats, Groups, Spans
 from .ridge import RIDGE_MODEL, RidgeModel
-from .surroundings import CLIP
 from .tokens import View
 
+# Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
+CLIP = 1e-4
 # What is looked at besides the features of an entity's tokens and the group of its label.
-_OF_SPANS = ("how often its least familiar form was met", "its length")
+_OF_SPANS = ("entropy of its tokens' scores", "forms that are not known", "its length")
 
 # The saved form of SpanContext.
 SPAN_CONTEXT = record(
@@ -27,7 +28,7 @@ SPAN_CONTEXT = record(
 
 class SpanContext:
     """The step after the map of entities: logistic regression on the log-odds of an entity's score, the features of its tokens (their mean),
-    its least familiar form, its length and the group of its label.
+    how many of its forms are not known, its length and the group of its label.
 
     groups (Groups): Of the labels. model (RidgeModel): Fitted. columns (Sequence[str]): What each of its features says.
     """
@@ -41,7 +42,8 @@ class SpanContext:
         """The scores of n entities. view (View): Their tokens. scores (Floats): As the map gives them."""
         if not len(spans):
             return scores
-        return self.model.predict(log_odds(scores, CLIP), self.model.around(span_columns(view, spans, self.groups)))
+        columns = span_columns(view, spans, self.groups)
+        return self.model.predict(log_odds(scores, CLIP), self.model.around(columns))
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
@@ -59,10 +61,10 @@ def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:
     lengths = spans.ends - spans.starts
     firsts = firsts_of(spans)
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
-    means = [np.add.reduceat(column[tokens], firsts) / lengths for column in view.columns]
-    rarest = np.minimum.reduceat(np.log1p(view.around.met.forms[tokens]), firsts)
+    of_tokens = [*view.columns, view.around.entropy, view.unknown.astype(np.float64)]
+    means = [np.add.reduceat(column[tokens], firsts) / lengths for column in of_tokens]
     own = groups.of(spans.labels)
-    return [*means, rarest, np.log(lengths), *((own == group).astype(np.float64) for group in range(len(groups)))]
+    return [*means, np.log(lengths), *((own == group).astype(np.float64) for group in range(len(groups)))]
 
 
 def named_columns(of_tokens: Sequence[str], groups: Groups) -> list[str]:

@@ -1,38 +1,36 @@
-"""What the features of a token look at: the scores of its tags, of its neighbours and of its Doc, and how often its form was met. Knows arrays,
-never Docs."""
+"""What is looked at around a token: the scores of its tags, and the tokens beside it. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from ..calibration.recalibrators.logistic import log_odds
 from ..pairs.build import leading
 from ..types import Floats, Ints
-from .familiarity import Met
 from .words import Flags, Words
 
-# Scores are clipped to this distance from 0 and 1 before their log-odds are taken: those of a binning map may be 0 or 1.
-CLIP = 1e-4
-# What averages are taken of: attributes of Surroundings.
-AVERAGED = ("leading", "confidence", "entropy", "unfamiliar")
-# An entry that is not there: a rival below the threshold.
-_NO_ENTRY = float(log_odds(np.array([CLIP]), CLIP)[0])
+Values = TypeVar("Values", Floats, Ints)
+
+# The log-odds of an entry that is not there: a rival below the threshold.
+NO_ENTRY = float(log_odds(np.array([0.01]))[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The entries of some tokens. rows (Ints): Token of each, ascending. scores (Floats): Calibrated by the maps."""
+    """The entries of n_tokens tokens. rows (Ints): Token of each, ascending. tags (Ints): Its column. scores (Floats): Of each."""
 
     rows: Ints
+    tags: Ints
     scores: Floats
+    n_tokens: int
 
     @cached_property
     def log_odds(self) -> Floats:
-        return log_odds(self.scores, CLIP)
+        return log_odds(self.scores)
 
     @cached_property
     def leads(self) -> Flags:
@@ -43,89 +41,90 @@ class Entries:
 class Surroundings:
     """What features look at; all arrays have a value for each token.
 
-    words (Words), entries (Entries), met (Met): Of the tokens.
-    averages (Mapping[str, float]): Means over the tokens of the fit, by what they are of: towards these the means of a Doc are shrunk, and
-        they stand for a neighbour that is not there. None takes those of these tokens.
-    shrinkage (float): As many tokens of an average Doc are added to each Doc before its means are taken.
+    entries (Entries): Of the tokens. words (Words | None): What stands in them; None where nothing is known but scores.
     """
 
-    def __init__(
-        self, words: Words, entries: Entries, met: Met, averages: Mapping[str, float] | None = None, shrinkage: float = 10.0
-    ):
-        self.words, self.entries, self.met = words, entries, met
-        self.shrinkage = shrinkage
-        self.averages = self._averages() if averages is None else averages
+    def __init__(self, entries: Entries, words: Words | None):
+        self.entries, self.words = entries, words
 
     # Of a token alone
 
     @cached_property
-    def confidence(self) -> Floats:
-        """The score of the likeliest tag; 0 without entries."""
-        return self._of_leads(self.entries.scores, 0.0)
+    def first_tag(self) -> Ints:
+        """The likeliest tag; -1 without entries."""
+        return self._tags_of(np.flatnonzero(self.entries.leads))
 
     @cached_property
-    def leading(self) -> Floats:
+    def first(self) -> Floats:
         """The log-odds of the likeliest tag."""
-        return self._of_leads(self.entries.log_odds, _NO_ENTRY)
+        return self._log_odds_of(np.flatnonzero(self.entries.leads))
 
     @cached_property
-    def rival(self) -> Floats:
+    def second_tag(self) -> Ints:
+        """The second likeliest tag; -1 where there is none."""
+        return self._tags_of(self._seconds)
+
+    @cached_property
+    def second(self) -> Floats:
         """The log-odds of the second likeliest tag."""
-        others = np.flatnonzero(~self.entries.leads)
-        found = np.full(len(self.words), _NO_ENTRY)
-        rows, values = self.entries.rows[others], self.entries.log_odds[others]
-        if len(rows):
-            firsts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-            found[rows[firsts]] = np.maximum.reduceat(values, firsts)
-        return found
+        return self._log_odds_of(self._seconds)
 
     @cached_property
     def entropy(self) -> Floats:
         """In nats: of the scores, as they are, and of what they leave to all other tags."""
-        scores, n = self.entries.scores, len(self.words)
+        scores, n = self.entries.scores, self.entries.n_tokens
         own = np.bincount(self.entries.rows, _surprise(scores), n)
         return own + _surprise(np.clip(1.0 - np.bincount(self.entries.rows, scores, n), 0.0, 1.0))
 
     @cached_property
-    def unfamiliar(self) -> Floats:
-        """1 where the form was never met, else 0."""
-        return (self.met.forms == 0).astype(np.float64)
+    def shape(self) -> Ints:
+        """What the form looks like, as one number: 1 for title case, 2 for a number, 3 for both."""
+        assert self.words is not None
+        return self.words.shapes["title"] + 2 * self.words.shapes["number"].astype(np.intp)
 
-    # Of its neighbours and its Doc
+    @cached_property
+    def _seconds(self) -> Ints:
+        """The second likeliest entry of each token that has one."""
+        others = np.flatnonzero(~self.entries.leads)
+        return others[leading(self.entries.rows[others], self.entries.scores[others])]
 
-    def neighbour(self, values: Floats, step: int, average: str) -> Floats:
-        """The value of the token so many places before (-1) or behind (1) in the same Doc."""
-        found = np.full(len(values), self.averages[average])
-        if step < 0:
-            here, there = np.arange(-step, len(values)), np.arange(len(values) + step)
-        else:
-            here, there = np.arange(len(values) - step), np.arange(step, len(values))
-        docs = self.words.docs
-        same = (docs[here] == docs[there]) & self.scored[there]
-        found[here[same]] = values[there[same]]
+    # Of its neighbours
+
+    def neighbour(self, values: Values, step: int, default: float) -> Values:
+        """The value of the token so many places before (-1) or behind (1) in the same Doc; the default where there is none with a score."""
+        found = np.full(len(values), default, dtype=values.dtype)
+        here, there = self._beside(step)
+        found[here] = values[there]
         return found
 
-    def document_mean(self, values: Floats, average: str) -> Floats:
-        """The mean over the tokens of the Doc, shrunk towards the average."""
-        docs, n = self.words.docs, len(self.words.starts) - 1
-        sums = np.bincount(docs, values * self.scored, n) + self.shrinkage * self.averages[average]
-        return (sums / (np.bincount(docs, self.scored, n) + self.shrinkage))[docs]
+    def neighbouring_tags(self, none: int) -> tuple[Ints, Ints]:
+        """(the likeliest tag of the token before each, that of the token behind). none (int): Stands for no token, and for tags that are not below it."""
+        tags = np.where((self.first_tag < 0) | (self.first_tag > none), none, self.first_tag)
+        return self.neighbour(tags, -1, none), self.neighbour(tags, 1, none)
+
+    def _beside(self, step: int) -> tuple[Ints, Ints]:
+        """(tokens with such a neighbour, which it is): more than white space, with entries, in the same Doc."""
+        assert self.words is not None
+        n, docs = len(self.words), self.words.docs
+        here = np.arange(-step, n) if step < 0 else np.arange(n - step)
+        there = here + step
+        same = (docs[here] == docs[there]) & self.scored[there]
+        return here[same], there[same]
 
     @cached_property
     def scored(self) -> Flags:
         """Tokens with entries that are more than white space."""
-        has_entries = np.zeros(len(self.words), dtype=bool)
-        has_entries[self.entries.rows] = True
-        return has_entries & self.words.counts
+        has_entries = self.first_tag >= 0
+        return has_entries if self.words is None else has_entries & self.words.counts
 
-    def _averages(self) -> dict[str, float]:
-        """Over the tokens that are here."""
-        scored = np.flatnonzero(self.scored)
-        return {name: float(getattr(self, name)[scored].mean()) if len(scored) else 0.0 for name in AVERAGED}
+    def _tags_of(self, places: Ints) -> Ints:
+        found = np.full(self.entries.n_tokens, -1, dtype=np.intp)
+        found[self.entries.rows[places]] = self.entries.tags[places]
+        return found
 
-    def _of_leads(self, values: Floats, default: float) -> Floats:
-        found = np.full(len(self.words), default)
-        found[self.entries.rows[self.entries.leads]] = values[self.entries.leads]
+    def _log_odds_of(self, places: Ints) -> Floats:
+        found = np.full(self.entries.n_tokens, NO_ENTRY)
+        found[self.entries.rows[places]] = self.entries.log_odds[places]
         return found
 
 

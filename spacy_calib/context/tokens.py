@@ -1,105 +1,85 @@
-"""Scores of tokens that look at what surrounds the token. Knows arrays, never Docs."""
+"""Scores of tokens that look at the word and at what surrounds it. Knows arrays, never Docs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..calibration.recalibrators.logistic import log_odds, sigmoid
+from ..calibration.recalibrators.logistic import log_odds
 from ..errors import calib_error
-from ..schema import Misfit, keyed, lengths, listed, maybe, number, record, text
+from ..schema import floats, lengths, listed, maybe, record, text, whole
 from ..types import Floats, Ints
-from .familiarity import WORD_COUNTS, WordCounts, no_words
+from .blocks import Looks, blocks_of
 from .features import Feature, FromDocs
-from .ridge import RIDGE_MODEL, RidgeModel
-from .surroundings import AVERAGED, CLIP, Entries, Surroundings
+from .known import KNOWN_WORDS, KnownWords, no_words
+from .log_linear import LOG_LINEAR, LogLinear
+from .surroundings import Entries, Surroundings
 from .words import Words
 
-# When context is kept: always, or where by held-out documents it is no worse than none by more than one standard error.
+# When context is kept: always, or where held-out documents lose no more with it than without.
 WHEN = ("always", "no_worse")
-
-
-def _weights_agree(held: dict[str, Any]) -> str:
-    size = {"weights": 1 + len(held["columns"])}  # one for the rival
-    models = () if held["models"] is None else (held["models"]["leading"], held["models"]["others"])
-    return next(filter(None, (lengths(size, model) for model in models)), "")
-
 
 # What a fitted TokenContext saves.
 _LEARNED = record(
     {
         "columns": listed(listed(text, 2, 2)),
-        "known": WORD_COUNTS,
-        "averages": keyed(number()),
-        "models": maybe(record({"leading": RIDGE_MODEL, "others": RIDGE_MODEL})),
+        "centers": floats(),
+        "scales": floats(1e-12),
+        "known": KNOWN_WORDS,
+        "n_tags": whole(),
+        "model": maybe(LOG_LINEAR),
     },
-    _weights_agree,
+    lambda held: lengths(dict.fromkeys(("centers", "scales"), len(held["columns"])), held),
 )
-
-
-class Column(NamedTuple):
-    """One of the things that are looked at. feature (str): Short name of the feature that says it. what (str): In words."""
-
-    feature: str
-    what: str
-
-
-@dataclass(frozen=True, eq=False)
-class TokenModels:
-    """leading (RidgeModel): Of the likeliest tag of each token; it looks at the second likeliest too. others (RidgeModel): Of the other tags,
-    which look at the likeliest: where the scores are too sure of that one, they are too unsure of these.
-    """
-
-    leading: RidgeModel
-    others: RidgeModel
 
 
 @dataclass(frozen=True, eq=False)
 class View:
     """Some tokens as the features see them.
 
-    around (Surroundings): What the features look at. columns (Sequence[Floats]): What they say, each of all tokens.
-    leading, others (Floats | None): What the surroundings add to the log-odds of a token's likeliest tag, and to those of its other tags;
-        None where only spans look at their surroundings.
+    around (Surroundings): What they look at. columns (Sequence[Floats]): What they say, each of all tokens, standardized.
+    known (KnownWords): Forms and endings that have weights.
     """
 
     around: Surroundings
     columns: Sequence[Floats]
-    leading: Floats | None = None
-    others: Floats | None = None
+    known: KnownWords
+
+    @property
+    def unknown(self) -> NDArray[np.bool_]:
+        """Of each token, whether its form is not known."""
+        assert self.around.words is not None
+        return self.known.places(self.around.words)[0] < 0
 
 
 class TokenContext:
-    """The step after the maps: logistic regression on the log-odds of a score, of its rival, and on features of the token and its Doc
-    (Kuleshov and Liang 2015: recalibration with features).
+    """The log-linear model that looks at the word: log-odds of the score and of its rival, tag beside rival, ending, form and shape of the token, the tags
+    beside it, and features (recalibration with features: Kuleshov and Liang 2015).
 
-    features (Sequence[Feature]): What is looked at. when (str): When it is kept, see WHEN.
-    shrinkage (float): As many average tokens are added to a Doc before its means are taken.
-    known_ (WordCounts): How often forms were met. averages_ (Mapping): See Surroundings. columns_ (tuple[Column, ...]): What the features say.
-    models_ (TokenModels | None): None where scores of tokens stay as they are, and only those of spans look at their surroundings.
+    features (Sequence[Feature]): What else is looked at. when (str): When it is kept, see WHEN.
+    columns_ (tuple): Of each thing that features say (short name of the feature, what it says). centers_, scales_ (Floats): Mean and deviation of each.
+    known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit.
+    model_ (LogLinear | None): None where scores of tokens stay as they are, and only those of spans look at their surroundings.
     RAISES C001: a setting out of range.
     """
 
     registered = "spacy-calib.Context.v1"
 
-    def __init__(self, features: Sequence[Feature], when: str = "always", shrinkage: float = 10.0):
+    def __init__(self, features: Sequence[Feature], when: str = "always"):
         if when not in WHEN:
             raise calib_error("C001", name="when", wanted=" or ".join(WHEN), given=repr(when))
-        is_number = isinstance(shrinkage, (int, float)) and not isinstance(shrinkage, bool)
-        if not (is_number and shrinkage > 0):
-            raise calib_error("C001", name="shrinkage", wanted="a number above 0", given=repr(shrinkage))
-        if not features:
-            raise calib_error("C001", name="features", wanted="one feature at least", given="none")
         self.features = tuple(features)
         self.when = when
-        self.shrinkage = float(shrinkage)
-        self.known_: WordCounts = no_words()
-        self.averages_: Mapping[str, float] = {}
-        self.columns_: tuple[Column, ...] = ()
-        self.models_: TokenModels | None = None
+        self.columns_: tuple[tuple[str, str], ...] = ()
+        self.centers_ = np.zeros(0)
+        self.scales_ = np.ones(0)
+        self.known_: KnownWords = no_words()
+        self.n_tags_ = 0
+        self.model_: LogLinear | None = None
 
     @property
     def functions(self) -> tuple[FromDocs, ...]:
@@ -108,74 +88,80 @@ class TokenContext:
 
     def clone(self) -> TokenContext:
         """A new one with the same settings, not fitted."""
-        return TokenContext(self.features, self.when, self.shrinkage)
+        return TokenContext(self.features, self.when)
 
     # Applying
 
-    def view(self, words: Words, rows: Ints, scores: Floats) -> View:
-        """Look at some tokens. rows (Ints), scores (Floats): Of their entries, as the maps give them; rows ascending.
+    def view(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> View:
+        """Look at some tokens. rows, tags (Ints), scores (Floats): Of all their entries, with the scores that the model is to move.
 
         RAISES C204: a user's feature says another number of things than at the fit.
         """
-        around = Surroundings(words, Entries(rows, scores), self.known_.look_up(words), self.averages_, self.shrinkage)
-        said = [feature(around) for feature in self.features]
-        for feature, columns in zip(self.features, said, strict=True):
-            wanted = sum(column.feature == feature.short for column in self.columns_)
-            if len(columns) != wanted:
-                raise calib_error("C204", name=feature.registered, wanted=wanted, given=len(columns))
-        return self.view_of(around, [column for columns in said for column in columns])
+        around = Surroundings(Entries(rows, tags, scores, len(words)), words)
+        columns: list[Floats] = []
+        for feature in self.features:
+            said = feature(around)
+            wanted = sum(name == feature.short for name, _ in self.columns_)
+            if len(said) != wanted:
+                raise calib_error("C204", name=feature.registered, wanted=wanted, given=len(said))
+            columns += said
+        return View(around, self.standardized(columns), self.known_)
 
-    def view_of(self, around: Surroundings, columns: Sequence[Floats]) -> View:
-        """columns (Sequence[Floats]): What the features say of what they look at."""
-        if self.models_ is None:
-            return View(around, columns)
-        leading = self.models_.leading.around([around.rival, *columns])
-        return View(around, columns, leading, self.models_.others.around([around.leading, *columns]))
+    def standardized(self, columns: Sequence[Floats]) -> list[Floats]:
+        """What the features say, in units of the fit."""
+        parts = zip(columns, self.centers_.tolist(), self.scales_.tolist(), strict=True)
+        return [(column - center) / scale for column, center, scale in parts]
+
+    def looks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: Any) -> Looks:
+        """Pairs of the tokens of a view as the model sees them. rows, tags (Ints), own (Floats), leads: Of n pairs, see Looks."""
+        known = view.known if len(view.known.endings) else None
+        return Looks.of(view.around, known, view.columns, self.n_tags_, rows=rows, tags=tags, own=own, leads=leads)
 
     def calibrate(self, view: View) -> Floats | None:
         """The scores of the entries that the view was made of; None where those of tokens stay as they are."""
-        models, entries = self.models_, view.around.entries
-        if models is None or view.leading is None or view.others is None:
-            return None
-        rows = entries.rows
-        as_leading = models.leading.slope * entries.log_odds + view.leading[rows]
-        as_other = models.others.slope * entries.log_odds + view.others[rows]
-        return sigmoid(np.where(entries.leads, as_leading, as_other))
+        entries = view.around.entries
+        return self._predict(view, entries.rows, entries.tags, entries.log_odds, entries.leads)
 
-    def calibrate_below(self, view: View, rows: Ints, scores: Floats) -> Floats | None:
-        """The same of entries below the threshold. rows (Ints): Token of each. scores (Floats): As the maps give them."""
-        if self.models_ is None or view.others is None:
+    def calibrate_below(self, view: View, rows: Ints, tags: Ints, scores: Floats) -> Floats | None:
+        """The same of n entries below the threshold. rows (Ints): Token of each. tags (Ints), scores (Floats): Likewise."""
+        return self._predict(view, rows, tags, log_odds(scores), np.zeros(len(rows), dtype=bool))
+
+    def _predict(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: Any) -> Floats | None:
+        if self.model_ is None:
             return None
-        return sigmoid(self.models_.others.slope * log_odds(scores, CLIP) + view.others[rows])
+        return self.model_.predict(own, blocks_of(self.looks(view, rows, tags, own, leads)))
 
     # Saving
 
     def state(self) -> dict[str, Any]:
         """Name, settings and what was learned: what `load_learned` needs."""
-        models = self.models_
         return {
             "@calib_contexts": self.registered,
-            "settings": {
-                "features": [feature.registered for feature in self.features],
-                "when": self.when,
-                "shrinkage": self.shrinkage,
-            },
+            "settings": {"features": [feature.registered for feature in self.features], "when": self.when},
             "learned": {
                 "columns": [list(column) for column in self.columns_],
+                "centers": self.centers_,
+                "scales": self.scales_,
                 "known": self.known_.state(),
-                "averages": dict(self.averages_),
-                "models": None if models is None else {name: getattr(models, name).state() for name in ("leading", "others")},
+                "n_tags": self.n_tags_,
+                "model": None if self.model_ is None else self.model_.state(),
             },
         }
 
     def load_learned(self, learned: dict[str, Any]) -> TokenContext:
         """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
-        if set(held["averages"]) != set(AVERAGED):
-            raise Misfit("learned.averages", f"of {', '.join(AVERAGED)}")
-        self.columns_ = tuple(Column(*one) for one in held["columns"])
-        self.known_ = WordCounts.from_state(held["known"])
-        self.averages_ = held["averages"]
-        if held["models"] is not None:
-            self.models_ = TokenModels(**{name: RidgeModel.from_state(one) for name, one in held["models"].items()})
+        self.columns_ = tuple((feature, what) for feature, what in held["columns"])
+        self.centers_, self.scales_, self.n_tags_ = held["centers"], held["scales"], held["n_tags"]
+        self.known_ = KnownWords.from_state(held["known"])
+        if held["model"] is not None:
+            self.model_ = LogLinear.from_state(held["model"])
+            self.model_.check(blocks_of(self._looks_at_nothing()))
         return self
+
+    def _looks_at_nothing(self) -> Looks:
+        """No pairs at all, whose blocks have the sizes of all others."""
+        none = np.zeros(0, dtype=np.intp)
+        around = Surroundings(Entries(none, none, np.zeros(0), 0), Words.joined([]))
+        empty = View(around, [np.zeros(0) for _ in self.columns_], self.known_)
+        return self.looks(empty, none, none, np.zeros(0), np.zeros(0, dtype=bool))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from spacy import attrs, util
+from spacy import attrs
 from spacy.tokens import Doc
 
-from ..context.familiarity import WordCounts, no_words
 from ..context.features import FromDocs
 from ..context.words import SHAPES, Words
 from ..errors import brief, calib_error
@@ -16,7 +15,6 @@ from ..types import Floats
 
 # In the order of SHAPES.
 _OF_SHAPES = (attrs.IS_TITLE, attrs.LIKE_NUM)
-_BATCH = 1000
 _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, *_OF_SHAPES]
 
 
@@ -34,14 +32,6 @@ def words_of(docs: Sequence[Doc], functions: Sequence[FromDocs] = (), first: int
     shapes = {name: table[:, 3 + i] != 0 for i, name in enumerate(SHAPES)}
     columns = {feature.registered: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     return Words(starts, table[:, 0].copy(), table[:, 1].copy(), shapes, counts, columns)
-
-
-def count_words(docs: Iterable[Doc]) -> WordCounts:
-    """How often each form and ending stands in some Docs."""
-    counts = no_words()
-    for batch in util.minibatch(docs, size=_BATCH):
-        counts = counts + WordCounts.of(words_of(batch))
-    return counts
 
 
 def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:

@@ -40,6 +40,7 @@ class AdaptedTokens:
 
     pairs (Pairs), documents (Ints): Those with gold, that reach the threshold. scaled (Floats): Their scaled scores. unjudged (JudgedPairs): Those
     without gold. fit (AdaptationFit): Of those with gold. calibration (TokenCalibration): With the new step, and without sets.
+    view (Any): The tokens as the pipe's context sees them.
     """
 
     pairs: Pairs
@@ -48,6 +49,7 @@ class AdaptedTokens:
     unjudged: JudgedPairs
     fit: AdaptationFit
     calibration: TokenCalibration
+    view: Any
 
     @cached_property
     def held_out(self) -> Floats | None:
@@ -92,9 +94,7 @@ def adapt_calibrator(
     tokens = adapt_tokens(gathered, learned.tokens, pipe.groups)
     spans = None
     if gathered.data.spans is not None:
-        every = interleave(gathered.data.pairs, gathered.data.unjudged)[0]
-        view = learned.tokens.view_pairs(every, pipe.threshold, gathered.data.words)
-        spans = adapt_spans(gathered.data.spans, learned.spans, view)
+        spans = adapt_spans(gathered.data.spans, learned.spans, tokens.view)
     tokens.calibration.sets = sets = fit_sets(gathered, learned.tokens.sets, tokens, pipe.groups)
     made = {
         "docs": gathered.data.n_docs,
@@ -141,8 +141,8 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     """groups (Groups): Of the tags."""
     data, threshold = gathered.data, gathered.settings.threshold
     every, order = interleave(data.pairs, data.unjudged)
-    kept, scores = before.calibrate_pairs(every, threshold, normalize=False, words=data.words)
-    scaled = before.map_pairs(every, threshold)[1]
+    found = before.calibrate_pairs(every, threshold, normalize=False, words=data.words)
+    kept, scores, scaled = found.kept, found.scores, found.scaled
     pairs, documents = every.take(kept), np.concatenate([data.documents, data.unjudged_documents])[order][kept]
     with_gold = order[kept] < len(data.pairs)
     own, bare = np.flatnonzero(with_gold), np.flatnonzero(~with_gold)
@@ -153,7 +153,7 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     made.sets = made.recall_cutoffs = made.label_cutoffs = None
     moved = fit.adaptation.move(scores[bare], entries.leads[bare], pairs.tags[bare])
     unjudged = JudgedPairs(pairs.take(bare), made.normalized(pairs.rows[bare], scaled[bare], moved), documents[bare])
-    return AdaptedTokens(pairs.take(own), documents[own], scaled[own], unjudged, fit, made)
+    return AdaptedTokens(pairs.take(own), documents[own], scaled[own], unjudged, fit, made, found.view)
 
 
 def adapt_spans(data: SpanData, before: SpanCalibration, view: Any = None) -> AdaptedSpans | None:

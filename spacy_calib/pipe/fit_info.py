@@ -37,14 +37,11 @@ _SETS = record(
         "unreached": listed(text),
     }
 )  # fmt: skip
-_BY_MODEL = keyed(maybe(number()))
 _COMPARISON = record({"without": number(), "with_context": number(), "error": number()})
 _CONTEXT = record(
     {
-        "when": text, "kept": flag, "why": text, "counted_on": text, "forms": whole(),
-        "comparison": maybe(_COMPARISON),
-        "slopes": _BY_MODEL, "ridges": _BY_MODEL,
-        "weights": listed(record({"feature": text, "what": text, "leading": number(), "others": number()})),
+        "when": text, "kept": flag, "why": text, "words": flag, "forms": whole(), "endings": whole(), "ridge": maybe(number()),
+        "size": whole(), "columns": listed(text), "comparison": maybe(_COMPARISON), "reordered": number(0.0, 1.0),
     }
 )  # fmt: skip
 _SPAN_CONTEXT = record(

@@ -18,7 +18,7 @@ from ..calibration.plan import Plan, make_plan
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
-from ..calibration.token_fit import TokenFit, fit_tokens
+from ..calibration.token_fit import Chosen, TokenFit, fit_tokens
 from ..context.fit import TokenContextFit, fit_span_context, fit_token_context
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..pairs.judged import JudgedPairs
@@ -81,15 +81,21 @@ def choose(gathered: Gathered) -> Plan:
     """The steps of the settings, or what the selection chose, and the groups of the tags."""
     settings = gathered.settings
     names = [settings.source.frequency_label(label) for label in gathered.labels]
-    return make_plan(settings, gathered.tokens, names, gathered.groups, of_one_tag(settings, gathered.annotation))
+    learn_context = None
+    if gathered.context is not None:
+        learn_context = partial(
+            fit_token_context,
+            gathered.context,
+            n_tags=len(gathered.labels),
+            overlapping=gathered.annotation.overlapping,
+        )
+    scalable = of_one_tag(settings, gathered.annotation)
+    return make_plan(settings, gathered.tokens, names, gathered.groups, scalable, learn_context)
 
 
 def learn(gathered: Gathered, plan: Plan) -> Learned:
     """Fit the maps. RAISES C003, C006, C007: too few pairs."""
     settings, data, tokens = gathered.settings, gathered.data, gathered.tokens
-    learn_context = None
-    if gathered.context is not None:
-        learn_context = partial(fit_token_context, gathered.context, overlapping=gathered.annotation.overlapping)
     fitted = fit_tokens(
         tokens,
         plan.chosen,
@@ -98,7 +104,6 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         intervals=settings.intervals,
         sets=settings.sets,
         promise_groups=plan.judged_by,
-        learn_context=learn_context,
         counted=gathered.counted,
     )
     spans = None if data.spans is None else _learn_spans(gathered, data.spans, fitted)
@@ -107,14 +112,14 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
 
 def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanFit:
     """tokens (TokenFit): Of the same Docs; entities look at their tokens through its context, whether that moves those or not."""
-    settings, given, around = gathered.settings, gathered.arguments.span_counts, tokens.context
+    settings, given, around = gathered.settings, gathered.arguments.span_counts, tokens.chosen.context
     labels = settings.source.span_labels(gathered.component)
     counts = gathered.data.span_counts if given is None else given
     groups = group_beside(informed(settings.grouping, found.pairs, labels), labels, counts)
     learn_context = partial(fit_span_context, around) if isinstance(around, TokenContextFit) else None
     fitted = fit_spans(found, groups, learn_context)
-    if around is not None and fitted.calibration.context is not None:
-        tokens.calibration.context = around.context
+    if isinstance(around, TokenContextFit) and fitted.calibration.context is not None and tokens.calibration.context is None:
+        tokens.calibration.context = around.left_out()
     return fitted
 
 
@@ -160,7 +165,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.chosen.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
-        context=None if learned.tokens.context is None else learned.tokens.context.about,
+        context=_describe_context(plan.chosen),
         intervals=settings.intervals,
         sets=None if tokens.sets is None else tokens.sets.describe(gathered.labels),
         selection=plan.chosen.table or None,
@@ -174,6 +179,12 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
             "python": platform.python_version(),
         },
     )
+
+
+def _describe_context(chosen: Chosen) -> dict[str, Any] | None:
+    """What was learned of the surroundings, and whether it moves the scores of tokens; None where that was not asked for."""
+    found = chosen.context
+    return None if found is None else {**found.about, "kept": chosen.moves, "why": found.why}
 
 
 def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:

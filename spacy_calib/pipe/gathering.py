@@ -15,7 +15,6 @@ from ..calibration.counted_sets import CountedTokens
 from ..calibration.grouping.alone import group_beside
 from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
-from ..context.familiarity import WordCounts, no_words
 from ..context.fit import FitWords
 from ..doc.annotations import Annotation
 from ..doc.texts import TextWatch
@@ -45,7 +44,6 @@ class FitArguments:
     span_counts (Mapping | None): The same for the labels of spans (entities). min_pairs (int): Fewer pairs in all are refused.
     counted_on (str): Where tag_counts come from, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
     max_unknown (float): A greater share of gold labels that the component does not know is refused.
-    word_counts (WordCounts | None): How often forms stand in the training data, for a context; None counts them in the examples.
     key (Key | None): Of statistics, without which forms and texts stay unknown; of examples, where two fits are to be equal to the byte: digests are salted
         with what is made of it. None draws a salt.
     progress (Callable): (steps, what they are) -> the steps, of work that takes long: to show how far it is.
@@ -58,7 +56,6 @@ class FitArguments:
     counted_on: str = HERE
     n_bins: int = 10
     max_unknown: float = 1.0
-    word_counts: WordCounts | None = None
     key: Key | None = None
     progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, what: steps
 
@@ -127,7 +124,7 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
 def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: FitArguments) -> Gathered:
     """The same from statistics of any number of shards.
 
-    Without their key a context does not look at how often forms were met, and the fit does not know its texts again.
+    Without their key a context does not look at forms and endings, and the fit does not know its texts again.
     RAISES C425: they are of another model, or other settings. C428: shards are missing. C432: a feature of the context was not collected.
     C481: the key is another one than theirs. And see `gather`.
     """
@@ -147,9 +144,7 @@ def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: Fi
         readings = replace(readings, words=None)
     else:
         check_features(context, identity.features)
-    if key is None:
-        arguments = replace(arguments, word_counts=no_words())
-    elif readings.words is not None:
+    if key is not None and readings.words is not None:
         readings = replace(readings, words=readings.words.shown(key))
     data = FitData.of(pipe.source, component, readings, statistics.totals)
     seen = None if key is None else SeenTexts(statistics.texts, key.salt)
@@ -174,7 +169,7 @@ def _gathered(
         data=data,
         texts=texts,
         seen=seen,
-        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, arguments, seen), annotation.unit),
+        tokens=data.tokens(len(labels), pipe.threshold, _fit_words(data, seen), annotation.unit),
         counts=_counts(annotation, labels, data, arguments),
         collected=collected,
     )
@@ -200,12 +195,11 @@ def check_context(settings: PipeSettings, annotation: Annotation) -> None:
         raise calib_error("C264", setting="context", component=settings.source.component or "the source")
 
 
-def _fit_words(data: FitData, arguments: FitArguments, seen: SeenTexts | None) -> FitWords | None:
-    """seen (SeenTexts | None): Whose salt the forms get too."""
+def _fit_words(data: FitData, seen: SeenTexts | None) -> FitWords | None:
+    """seen (SeenTexts | None): Whose salt the forms get too; None where the words are hidden."""
     if data.words is None:
         return None
-    counted, salt = arguments.word_counts, "" if seen is None else seen.salt
-    return FitWords(data.words, data.doc_documents, counted, HERE if counted is None else arguments.counted_on, salt)
+    return FitWords(data.words, "" if seen is None else seen.salt, shown=seen is not None)
 
 
 def _lowest(settings: PipeSettings, annotation: Annotation) -> float:

@@ -39,7 +39,7 @@ def make_selector(
     return Selector(maps, before, n_folds, n_groups, one_vs_rest)
 
 
-def make_context(when: str = "always", features: list[str] | None = None, shrinkage: float = 10.0) -> TokenContext:
+def make_context(when: str = "always", features: list[str] | None = None) -> TokenContext:
     """Registered as spacy-calib.Context.v1. See TokenContext.
 
     features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does.
@@ -48,7 +48,7 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
     """
     ours = [name for name, made in _features().items() if made.registered.startswith(OURS)]
     names = [one for name in (["*"] if features is None else features) for one in (ours if name == "*" else [name])]
-    return TokenContext([_feature(name) for name in dict.fromkeys(names)], when, shrinkage)
+    return TokenContext([_feature(name) for name in dict.fromkeys(names)], when)
 
 
 def _features() -> dict[str, Any]:

@@ -5,7 +5,7 @@ import spacy
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from spacy_calib.doc.words import count_words, words_of
+from spacy_calib.doc.words import words_of
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +36,5 @@ def test_batches_joined_are_the_whole(docs):
     assert (whole.forms == parts.forms).all()
 
 
-def test_forms_are_counted_without_white_space(docs):
-    counts = count_words(docs)
-    assert counts.look_up(words_of(docs)).forms.tolist() == [1, 3, 0, 1, 1, 3, 3]
-
-
 def test_nothing(docs):
     assert len(words_of([])) == len(words_of([docs[1]])) == 0
-    assert len(count_words([]).forms.hashes) == 0

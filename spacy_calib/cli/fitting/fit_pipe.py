@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...calibration.sufficiency import HeldOut
-    from ...context.familiarity import WordCounts
     from ...doc.annotations import Annotation
     from ...expect.seen import SeenShare, TextUnits
     from ...pairs.keyed import Key
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
 
 
 class GoldCounts(NamedTuple):
-    """Gold frequency of the token labels, of the span labels, and of forms where the pipe has context; and which texts they were counted in."""
+    """Gold frequency of the token labels and of the span labels; and which texts they were counted in."""
 
     tags: dict[str, int]
     spans: dict[str, int]
-    words: WordCounts | None
     texts: TextUnits
 
 
@@ -39,15 +37,12 @@ def count_tags(nlp: Language, calib: Calibrator, path: Path) -> GoldCounts:
 
     RAISES C030: it has no gold for the component.
     """
-    from ...doc.words import count_words
-
     pipe = calib.lookup.component()
     annotation = calib.source.annotation(pipe)
     examples = read_examples(nlp, path, gold_preproc=False)
     references = [example.reference for example in examples]
-    words = None if calib.context is None else count_words(references)
     texts = units_of(annotation, examples)
-    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), words, texts)
+    counts = GoldCounts(dict(calib.source.count(pipe, references)), dict(annotation.count_spans(references)), texts)
     if not counts.tags:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
     return counts
@@ -129,7 +124,6 @@ def _arguments(
         "counted_on": counted_on,
         "n_bins": n_bins,
         "max_unknown": max_unknown,
-        "word_counts": counts and counts.words,
         "key": key,
     }
 

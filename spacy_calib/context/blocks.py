@@ -1,0 +1,117 @@
+"""What the log-linear model looks at of a pair of a token and a tag: blocks of features, each a code and perhaps numbers. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Floats, Ints
+from .known import KnownWords
+from .surroundings import Surroundings
+
+# Where the lines bend that lead from the log-odds of a score, and of its rival, to those that it is right.
+_BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0)
+_BENDS_OF_RIVAL = (-3.0, 0.0, 3.0)
+# Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
+_UNIT = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """n pairs as the model looks at them.
+
+    tags, rivals (Ints): The tag, and its rival: the second likeliest tag of the token where it is the likeliest one, else the likeliest; n_tags for none,
+        and for one that the fit did not know. leads (NDArray): Whether it is the likeliest tag. own, rival_own (Floats): Log-odds of both scores.
+    rows (Ints): Token of each. around (Surroundings): Of all tokens. known (KnownWords | None): None where words are not looked at.
+    columns (Sequence[Floats]): What the features say of all tokens, standardized. n_tags (int): Of the fit.
+    """
+
+    tags: Ints
+    rivals: Ints
+    leads: NDArray[np.bool_]
+    own: Floats
+    rival_own: Floats
+    rows: Ints
+    around: Surroundings
+    known: KnownWords | None
+    columns: Sequence[Floats]
+    n_tags: int
+
+    @classmethod
+    def of(
+        cls,
+        around: Surroundings,
+        known: KnownWords | None,
+        columns: Sequence[Floats],
+        n_tags: int,
+        *,
+        rows: Ints,
+        tags: Ints,
+        own: Floats,
+        leads: NDArray[np.bool_],
+    ) -> Looks:
+        """rows, tags (Ints), own (Floats), leads: Of n pairs."""
+        rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
+        rival_own = np.where(leads, around.second[rows], around.first[rows])
+        tags, rivals = (np.where((one < 0) | (one > n_tags), n_tags, one) for one in (tags, rivals))
+        return cls(tags, rivals, leads, own, rival_own, rows, around, known, columns, n_tags)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A weight for each code, or one for each code and number.
+
+    name (str): Of the weights. codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing of a pair. size (int): How many there may be.
+    numbers (Sequence[Floats]): What the weights of a code are multiplied with, each of n pairs; () for 1. share (float): Of the ridge.
+    """
+
+    name: str
+    codes: Ints
+    size: int
+    numbers: Sequence[Floats] = ()
+    share: float = 1.0
+
+    @property
+    def width(self) -> int:
+        return max(1, len(self.numbers))
+
+
+def blocks_of(looks: Looks) -> list[Block]:
+    """All blocks of some pairs. The shares of the ridge were found by cross-validation on EWT dev and GUM train: tags beside tags take ten times as much as
+    words, of which there are many more.
+    """
+    around, rows, n = looks.around, looks.rows, looks.n_tags + 1
+    leads = looks.leads.astype(np.intp)
+    tag = 2 * looks.tags + leads
+    own, rival, spread = looks.own / _UNIT, looks.rival_own / _UNIT, around.entropy[rows]
+    constant = np.ones(len(rows))
+    bends = [np.maximum(looks.own - at, 0.0) / _UNIT for at in _BENDS]
+    bends += [np.maximum(looks.rival_own - at, 0.0) / _UNIT for at in _BENDS_OF_RIVAL]
+    found = [
+        Block("line", np.zeros(len(rows), dtype=np.intp), 1, (own, constant), 0.0),
+        Block("bends", leads, 2, (constant, own, rival, spread, *bends)),
+        Block("tag", tag, 2 * n, (constant, own, rival, spread), 3.0),
+        Block("rival", tag * n + looks.rivals, 2 * n * n, share=10.0),
+    ]
+    if looks.known is None or around.words is None:
+        return found
+    forms, endings = (place[rows] for place in looks.known.places(around.words))
+    beside = around.neighbouring_tags(n - 1)
+    found += [
+        Block("ending", _joined(endings, looks.tags, n), len(looks.known.endings) * n),
+        Block("form", _joined(forms, looks.tags, n), len(looks.known.forms) * n),
+        Block("before", looks.tags * n + beside[0][rows], n * n, share=10.0),
+        Block("behind", looks.tags * n + beside[1][rows], n * n, share=10.0),
+        Block("shape", 4 * tag + around.shape[rows], 8 * n, share=3.0),
+    ]
+    if looks.columns:
+        found.append(Block("features", leads, 2, [column[rows] for column in looks.columns], 3.0))
+    return found
+
+
+def _joined(places: Ints, tags: Ints, n: int) -> Ints:
+    """One code of the place of a word and a tag; -1 where the word is not known."""
+    return np.where(places < 0, -1, places * n + tags)

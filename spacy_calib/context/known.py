@@ -1,0 +1,88 @@
+"""The forms and endings that a context knows: those that it met often enough. Kept are salted digests, no words. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..pairs.keyed import keyed
+from ..schema import digests, record, text
+from ..types import Ints
+from .words import Hashes, Words
+
+# What was met less often says little of new texts, and much of those that it was met in: it is not known.
+FEWEST = 3
+# So many digests of either kind that were made for one text are kept in memory for the next.
+_MOST_REMEMBERED = 1 << 18
+
+# The saved form of KnownWords.
+KNOWN_WORDS = record({"forms": digests, "endings": digests, "salt": text})
+
+
+class _Places:
+    """Finds digests in a list, and remembers what it found. held (Hashes): The list, rising."""
+
+    def __init__(self, held: Hashes):
+        self.held = held
+        # What was asked for so far, rising, and where each stands; one object, so that threads never see half of it.
+        self._found = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.intp)
+
+    def of(self, values: Hashes, salt: str) -> Ints:
+        """The place of the salted digest of each value; -1 where it is not in the list."""
+        if not len(self.held):
+            return np.full(len(values), -1, dtype=np.intp)
+        asked, places = self._found
+        at = np.searchsorted(asked, values)
+        new = asked.take(at, mode="clip") != values if len(asked) else np.ones(len(values), dtype=bool)
+        if new.any():
+            asked, places = self._found = self._with(np.unique(values[new]), np.unique(values), salt)
+            at = np.searchsorted(asked, values)
+        return places[at]
+
+    def _with(self, new: Hashes, every: Hashes, salt: str) -> tuple[Hashes, Ints]:
+        """What is remembered, and the new ones; where these are too many, all of this time alone."""
+        asked, places = self._found
+        if len(asked) + len(new) > _MOST_REMEMBERED:
+            asked, places, new = asked[:0], places[:0], every
+        made = keyed(new, salt)
+        place = np.minimum(np.searchsorted(self.held, made), len(self.held) - 1)
+        asked, places = np.concatenate([asked, new]), np.concatenate([places, np.where(self.held[place] == made, place, -1)])
+        order = np.argsort(asked)
+        return asked[order], places[order]
+
+
+class KnownWords:
+    """forms, endings (Hashes): Salted digests, rising. salt (str): Of them."""
+
+    def __init__(self, forms: Hashes, endings: Hashes, salt: str = ""):
+        self.forms, self.endings, self.salt = forms, endings, salt
+        self._forms, self._endings = _Places(forms), _Places(endings)
+
+    @classmethod
+    def of(cls, words: Words, salt: str) -> KnownWords:
+        """What stands in these tokens often enough."""
+        return cls(_frequent(words.forms[words.counts], salt), _frequent(words.endings[words.counts], salt), salt)
+
+    def places(self, words: Words) -> tuple[Ints, Ints]:
+        """(the place of each token's form among the known ones, that of its ending); -1 for what is not known."""
+        return self._forms.of(words.forms, self.salt), self._endings.of(words.endings, self.salt)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        return {"forms": self.forms, "endings": self.endings, "salt": self.salt}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> KnownWords:
+        """Rebuild from a state that KNOWN_WORDS has read."""
+        return cls(**state)
+
+
+def no_words() -> KnownWords:
+    """Nothing is known: words were hidden, or there are none."""
+    return KnownWords(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64))
+
+
+def _frequent(values: Hashes, salt: str) -> Hashes:
+    distinct, counts = np.unique(values, return_counts=True)
+    return np.sort(keyed(distinct[counts >= FEWEST], salt))

@@ -1,0 +1,230 @@
+"""Logistic regression on what is known of a pair of a token and a tag, drawn towards changing nothing. Knows arrays, never Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.recalibrators.logistic import sigmoid, softplus
+from ..calibration.scaling.ridge import lowest_from
+from ..metrics.proper import log_losses
+from ..pairs.folds import cross_fit, folds_of, thin_out
+from ..schema import Misfit, floats, keyed, number, record, whole, wholes
+from ..types import Floats, Ints
+from .blocks import Block
+
+# Strengths of the ridge among which held-out documents choose, the strongest first: with the first little but a line for all tags is learned.
+RIDGES = (10_000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
+_USUAL = RIDGES.index(3.0)
+# To choose, so many pairs are looked at, in so many folds, and no closer than is needed to tell ridges apart.
+_MOST_TO_CHOOSE = 40_000
+_FOLDS_TO_CHOOSE, _FOLDS = 3, 5
+# A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
+_MOST_PAIRS = 500_000
+# The search ends with a step that lowers the loss by less than this share of it.
+_CLOSELY, _ROUGHLY = 1e-7, 1e-5
+_MOST_STEPS, _MEMORY = 400, 15
+# Weight of the prior on a block without ridge, in pairs: it decides only where the pairs leave the weights open.
+_PRIOR = 1.0
+# Weights stand in a table where it has no more cells than this.
+_CELLS = 1 << 22
+
+
+def _weights_agree(held: dict[str, Any]) -> str:
+    if held["codes"].max(initial=-1) >= held["size"]:
+        return f"codes below {held['size']} are wanted"
+    return "" if len(held["codes"]) == len(held["values"]) else "a row of weights for each code is wanted"
+
+
+# The saved form of Weights, and of LogLinear.
+_WEIGHTS = record({"codes": wholes(rising=True), "values": floats(ndim=2), "size": whole()}, _weights_agree)
+LOG_LINEAR = record({"ridge": number(0.0), "weights": keyed(_WEIGHTS)})
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Of a block. codes (Ints): Those that the fit met, rising. values (Floats): Of each, shape (k, width). size (int): As of the block."""
+
+    codes: Ints
+    values: Floats
+    size: int
+
+    def of(self, codes: Ints) -> Floats:
+        """Of n codes, shape (n, width); 0 for those that the fit did not meet, and for -1."""
+        if self._table is not None:
+            return self._table[codes]
+        if not len(self.codes):
+            return np.zeros((len(codes), self.values.shape[1]))
+        at = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        return np.where((self.codes[at] == codes)[:, None], self.values[at], 0.0)
+
+    @cached_property
+    def _table(self) -> Floats | None:
+        """The weights of all codes, and zeros in the last row; None where that were too large."""
+        if self.size * self.values.shape[1] > _CELLS:
+            return None
+        table = np.zeros((self.size + 1, self.values.shape[1]))
+        table[self.codes] = self.values
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class LogLinear:
+    """The log-odds of a score, plus the weights of its blocks. ridge (float): That was chosen. weights (Mapping[str, Weights]): Of each block by name."""
+
+    ridge: float
+    weights: Mapping[str, Weights]
+
+    def predict(self, own: Floats, blocks: Sequence[Block]) -> Floats:
+        """The probability of n pairs, each added up in one order, so that it depends on no other pair and on no number of threads.
+
+        own (Floats): Log-odds of their scores. blocks (Sequence[Block]): Of them; one without weights says nothing.
+        """
+        margins = own.copy()
+        for block in blocks:
+            if block.name not in self.weights:
+                continue
+            weights = self.weights[block.name].of(block.codes)
+            if not block.numbers:
+                margins += weights[:, 0]
+            for place, column in enumerate(block.numbers):
+                margins += weights[:, place] * column
+        return sigmoid(margins)
+
+    @property
+    def size(self) -> int:
+        """How many numbers were fitted."""
+        return sum(one.values.size for one in self.weights.values())
+
+    def check(self, blocks: Sequence[Block]) -> None:
+        """RAISES Misfit: the weights are not those of these blocks."""
+        wanted = {block.name: (block.size, block.width) for block in blocks}
+        given = {name: (one.size, one.values.shape[1]) for name, one in self.weights.items()}
+        if given != wanted:
+            raise Misfit("learned.model.weights", f"those of {wanted}")
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays: what `from_state` needs."""
+        held = {name: {"codes": one.codes, "values": one.values, "size": one.size} for name, one in self.weights.items()}
+        return {"ridge": self.ridge, "weights": held}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LogLinear:
+        """Rebuild from a state that LOG_LINEAR has read."""
+        return cls(state["ridge"], {name: Weights(**held) for name, held in state["weights"].items()})
+
+
+@dataclass(frozen=True, eq=False)
+class PairData:
+    """n pairs to learn from. own (Floats): Log-odds of their scores. blocks (Sequence[Block]): Of them. hits (NDArray), documents (Ints): Of each."""
+
+    own: Floats
+    blocks: Sequence[Block]
+    hits: NDArray[np.bool_]
+    documents: Ints
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def take(self, index: Ints) -> PairData:
+        """Some of them."""
+        blocks = [
+            Block(one.name, one.codes[index], one.size, [column[index] for column in one.numbers], one.share)
+            for one in self.blocks
+        ]
+        return PairData(self.own[index], blocks, self.hits[index], self.documents[index])
+
+
+def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
+    """(the model of the ridge under which models that did not see the document lose least, the probability of each pair by such a model).
+
+    Of one document alone the ridge is the strongest, and the model's own probabilities are given.
+    """
+    if len(np.unique(data.documents)) < 2:
+        model = _fit(data, RIDGES[0])
+        return model, model.predict(data.own, data.blocks)
+    ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)))
+    model = _fit(data.take(thin_out(data.documents, _MOST_PAIRS)), ridge)
+    return model, _held_out(data, ridge, _FOLDS, _ROUGHLY, model)
+
+
+def _choose_ridge(data: PairData) -> float:
+    """The search begins at the usual ridge and goes to the side where the loss falls; of equal ridges the strongest is taken."""
+    start = _fit(data, RIDGES[_USUAL], _ROUGHLY)
+
+    def loss(place: int) -> float:
+        return float(log_losses(_held_out(data, RIDGES[place], _FOLDS_TO_CHOOSE, _ROUGHLY, start), data.hits).sum())
+
+    return RIDGES[lowest_from(_USUAL, len(RIDGES), loss)]
+
+
+def _held_out(data: PairData, ridge: float, n_folds: int, tolerance: float, start: LogLinear) -> Floats:
+    """The probability of each pair by a model that did not see its document. start (LogLinear): Where the search of each begins."""
+
+    def score(outside: Ints, inside: Ints) -> Floats:
+        others = data.take(outside)
+        model = _fit(others.take(thin_out(others.documents, _MOST_PAIRS)), ridge, tolerance, start)
+        mine = data.take(inside)
+        return model.predict(mine.own, mine.blocks)
+
+    return cross_fit(folds_of(data.documents, n_folds), score)
+
+
+def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
+    """The model of least penalized log loss."""
+    from scipy.optimize import minimize
+    from scipy.sparse import csr_matrix, hstack
+    from threadpoolctl import threadpool_limits
+
+    met = [np.unique(block.codes[block.codes >= 0]) for block in data.blocks]
+    design = hstack([_design(block, codes) for block, codes in zip(data.blocks, met, strict=True)]).tocsr()
+    across = csr_matrix(design.T)
+    sizes = [len(codes) * block.width for block, codes in zip(data.blocks, met, strict=True)]
+    penalty = np.repeat([ridge * block.share or _PRIOR for block in data.blocks], sizes)
+    chance = sigmoid(data.own)
+    # In units of its own curvature, without which the search would take several times as many steps.
+    units = 1.0 / np.sqrt(design.power(2).T @ (chance * (1.0 - chance)) + penalty)
+
+    def loss(scaled: Floats) -> tuple[float, Floats]:
+        values = scaled * units
+        margins = data.own + design @ values
+        residuals = sigmoid(margins) - data.hits
+        found = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
+        return found, (across @ residuals + penalty * values) * units
+
+    begin = np.zeros(len(units)) if start is None else _begin(start, data.blocks, met) / units
+    options = {"maxiter": _MOST_STEPS, "ftol": tolerance, "gtol": 1e-3, "maxcor": _MEMORY}
+    # The vectors are short: threads would wait for one another for most of the time.
+    with threadpool_limits(1):
+        values = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x * units
+    parts = np.split(values, np.cumsum(sizes)[:-1])
+    return LogLinear(
+        ridge,
+        {
+            block.name: Weights(codes, part.reshape(len(codes), block.width), block.size)
+            for block, codes, part in zip(data.blocks, met, parts, strict=True)
+        },
+    )
+
+
+def _begin(start: LogLinear, blocks: Sequence[Block], met: Sequence[Ints]) -> Floats:
+    """The weights of another model, as one vector."""
+    return np.concatenate([start.weights[block.name].of(codes).ravel() for block, codes in zip(blocks, met, strict=True)])
+
+
+def _design(block: Block, met: Ints) -> Any:
+    """What the weights of a block are multiplied with, shape (n, codes that were met * width)."""
+    from scipy.sparse import csr_matrix
+
+    rows = np.flatnonzero(block.codes >= 0)
+    first = np.searchsorted(met, block.codes[rows]) * block.width
+    numbers = block.numbers or (np.ones(len(block.codes)),)
+    columns = np.stack([first + place for place in range(block.width)], axis=1)
+    values = np.stack([column[rows] for column in numbers], axis=1)
+    starts = np.concatenate([[0], np.cumsum(block.codes >= 0)]) * block.width
+    return csr_matrix((values.ravel(), columns.ravel(), starts), (len(block.codes), len(met) * block.width))
