@@ -33,6 +33,8 @@ class Words:
     hints (Mapping[str, Floats]): What the source says of each token beside its scores, by what it is, shape (n_tokens,).
     columns (Mapping[str, Floats]): Registered name of a user's feature -> what it says of each token, shape (n_tokens, k).
     seals (Hashes | None): Of each Doc, under which its forms and endings are hidden by a key; None where they are not.
+    sources (Ints | None): Of each Doc, the number of the source of gold that it goes by, among those of the fit; -1 where it names none. None where
+        nothing is known of sources.
     """
 
     starts: Ints
@@ -43,6 +45,7 @@ class Words:
     columns: Mapping[str, Floats] = field(default_factory=dict)
     hints: Mapping[str, Floats] = field(default_factory=dict)
     seals: Hashes | None = None
+    sources: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -59,6 +62,7 @@ class Words:
             return parts[0]
         lengths = [np.diff(part.starts) for part in parts]
         seals = [part.seals for part in parts if part.seals is not None]
+        sources = [part.sources for part in parts if part.sources is not None]
         return cls(
             np.cumsum(np.concatenate([np.zeros(1, dtype=np.intp), *lengths])),
             _joined([part.forms for part in parts], np.uint64),
@@ -68,6 +72,7 @@ class Words:
             _joined_columns([part.columns for part in parts]),
             _joined_columns([part.hints for part in parts]),
             _joined(seals, np.uint64) if seals else None,
+            _joined(sources, np.intp) if sources else None,
         )
 
     def hidden(self, key: Key | None) -> Words:

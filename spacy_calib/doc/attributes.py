@@ -2,7 +2,7 @@
 Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
 
 Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _right; Doc._.<attr>, and where documents have
-categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept.
+categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept. Doc._.calib_source alone is set by users, see `gold_source`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..pairs.documents import TOKEN, counted
 from ..types import Floats, Ints
 from .annotations import get_annotation, plain_name
 from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
+from .gold_source import register_source
 from .names import check_attr
 from .parsed import SpanValues, TokenValues
 from .rows import claimed_rows, document_block, find_row, find_span, held_spans
@@ -323,6 +324,7 @@ def register_default() -> None:
 
     from ..errors import CalibError
 
+    register_source()
     with contextlib.suppress(CalibError):
         register()
 

@@ -90,7 +90,7 @@ def adapt_calibrator(
     learned = pipe.learned
     if not pipe.fitted or pipe.groups is None:
         raise calib_error("C216", name=pipe.name)
-    gathered = gather(pipe, examples, arguments)
+    gathered = gather(pipe, examples, arguments, learned.info.source_names)
     tokens = adapt_tokens(gathered, learned.tokens, pipe.groups)
     spans = None
     if gathered.data.spans is not None:

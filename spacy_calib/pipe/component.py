@@ -17,6 +17,7 @@ from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
+from ..doc.gold_source import GoldSources, named_examples
 from ..doc.likeliest import Likeliest
 from ..doc.names import check_pipe_name
 from ..doc.words import words_of
@@ -50,12 +51,14 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     settings: See PipeSettings; each is an attribute of the pipe.
     learned (PipeState): What the fit learned; before it, nothing. held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores
     of maps that did not see their document; it is not saved. lookup (SourceLookup): Finds what the source reads.
+    gold_source (str | None): Name of the source of gold by which Docs go whose `Doc._.calib_source` is None; it is not saved.
     RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
     """
 
     def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
         self.learned = PipeState()
         self.held_out: JudgedPairs | None = None
+        self.gold_source: str | None = None
         self.lookup = SourceLookup(self, nlp)
         self.warn = WarnOnce(self)
         self.name = name
@@ -131,7 +134,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     def predict(self, docs: Sequence[Doc]) -> Reading:
         """Read and calibrate, without changing the Docs.
 
-        RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability.
+        RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability. C548, C549: a Doc, or `gold_source`,
+            names a source of gold that the fit does not know.
         """
         if not self.fitted:
             self.warn("CW01")
@@ -148,15 +152,17 @@ class Calibrator(AnnotatingPipe, PipeSettings):
             self.warn("CW02", why=why)
         if not open_docs.places:
             return Reading()
-        scores = source.read(component, [docs[i] for i in open_docs.places])
+        read = [docs[i] for i in open_docs.places]
+        scores = source.read(component, read)
         labels = source.labels(component)
         changes = self.lookup.changes(found.nlp, component, labels)
         if changes:
             self.warn(changes[0], **changes[1])
         words = None
+        gold_sources = GoldSources(self.name, self.fit_info.source_names).of(read, self.gold_source)
         if learned.tokens.context is not None:
-            words = words_of([docs[i] for i in open_docs.places], learned.tokens.context.functions, annotation.first)
-            words = replace(words, hints=hints_of(scores))
+            words = words_of(read, learned.tokens.context.functions, annotation.first)
+            words = replace(words, hints=hints_of(scores), sources=gold_sources)
         calibrated = learned.tokens.calibrate(scores, self.threshold, words)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
@@ -198,22 +204,27 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     # Fitting
 
     def fit(
-        self, examples: Iterable[Example] | FitStatistics, tag_counts: Mapping[str, int] | None = None, **options: Any
+        self,
+        examples: Iterable[Example] | Mapping[str, Iterable[Example]] | FitStatistics,
+        tag_counts: Mapping[str, int] | None = None,
+        **options: Any,
     ) -> Calibrator:
         """Learn the maps from held-out gold.
 
-        examples (Iterable[Example] | FitStatistics): `predicted` holds what the source reads (run the pipeline up to the source), `reference`
-            the gold; or statistics of any number of shards, see `collecting.collect_statistics`.
+        examples (Iterable[Example] | Mapping | FitStatistics): `predicted` holds what the source reads (run the pipeline up to the source), `reference`
+            the gold; of gold from several sources, the name of each -> its examples (or `Doc._.calib_source` of each predicted Doc says it); or
+            statistics of any number of shards, see `collecting.collect_statistics`.
         tag_counts (Mapping | None), options: See FitArguments.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005 to C007: too few pairs.
-        C425, C428, C432: statistics of something else, or of some shards only.
+        C425, C428, C432: statistics of something else, or of some shards only. C547: a single source has a name.
         """
         arguments = FitArguments(tag_counts, **options)
         with labels_unless_it_fails(with_map(self.source, None)):
             if isinstance(examples, FitStatistics):
                 self.learned, self.held_out = fit_gathered(self, gather_statistics(self, examples, arguments))
             else:
-                self.learned, self.held_out = fit_calibrator(self, examples, arguments)
+                given = named_examples(examples) if isinstance(examples, Mapping) else examples
+                self.learned, self.held_out = fit_calibrator(self, given, arguments)
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:

@@ -22,10 +22,11 @@ from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.events import span_hits
 from ..doc.gold import gold_columns
+from ..doc.gold_source import GoldSources
 from ..doc.reading import document_of
 from ..doc.texts import document_digest
 from ..errors import calib_error
-from ..pairs.documents import TOKEN, DocumentNumbers, joint_unit
+from ..pairs.documents import TOKEN, DocumentNumbers, SourceDocument, joint_unit
 from ..pairs.marginals import Scores, hints_of
 from ..pairs.unknown_gold import UnknownGold
 from ..sources.base import Source
@@ -49,6 +50,8 @@ class FitData:
     unknown (UnknownGold): The gold labels that the component does not know, and what it says for them.
     unjudged (Pairs), unjudged_documents (Ints): The same of tokens without gold, which take no part in the fit; their hits mean nothing.
     words (Words | None): All tokens that were read; None where they were not asked for. doc_documents (Ints): The document of each of its Docs.
+    sources (tuple[str, ...]): Names of the sources of gold; () where none was named. of_sources (Ints): Number of the source of each document, -1
+        where it names none, shape (n_docs,); a document is of one source.
     """
 
     pairs: Pairs
@@ -67,11 +70,25 @@ class FitData:
     unjudged_documents: Ints
     words: Words | None
     doc_documents: Ints
+    sources: tuple[str, ...]
+    of_sources: Ints
 
     @classmethod
-    def of(cls, source: Source, pipe: Any, readings: Readings, totals: Totals) -> FitData:
-        """What was read of documents, and what was counted over these and perhaps more."""
+    def of(
+        cls,
+        source: Source,
+        pipe: Any,
+        readings: Readings,
+        totals: Totals,
+        sources: Sequence[str] = (),
+        of_sources: Sequence[int] = (),
+    ) -> FitData:
+        """What was read of documents, and what was counted over these and perhaps more. of_sources (Sequence[int]): Of each document, where sources have names."""
         pairs, unjudged = readings.pairs(totals.n_with_gold), readings.pairs_without_gold()
+        numbers, words = np.full(readings.n_documents, -1, dtype=np.intp), readings.words
+        if sources:
+            numbers = np.array(of_sources, dtype=np.intp)
+            words = None if words is None else replace(words, sources=numbers[readings.documents])
         return cls(
             pairs=pairs,
             gold=readings.gold,
@@ -87,8 +104,10 @@ class FitData:
             unknown=totals.unknown(source.labels(pipe)),
             unjudged=unjudged,
             unjudged_documents=readings.of_rows[unjudged.rows],
-            words=readings.words,
+            words=words,
             doc_documents=readings.documents,
+            sources=tuple(sources),
+            of_sources=numbers,
         )
 
     def check(self, layer: str, component: str, threshold: float, min_pairs: int, max_unknown: float) -> None:
@@ -121,23 +140,36 @@ def collect_fit_data(
     lowest: float,
     event: str = "exact",
     words_of: Callable[[Sequence[Doc]], Words] | None = None,
+    sources: GoldSources | None = None,
 ) -> FitData:
     """Read the marginals of the predicted Docs and pair them with gold, batch by batch; no Doc is kept.
 
     lowest (float): Entries below this score are left out. event (str): When a span counts as right, see `doc/events.py`.
-    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
-    RAISES C024, C040, C041: what the source found is no probability.
+    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing. sources (GoldSources | None): Numbers the sources
+        of gold that predicted Docs name; None does not look at them.
+    RAISES C024, C040, C041: what the source found is no probability. C548, C549: see `GoldSources.number`.
     """
-    reader = Reader(source, pipe, lowest, event, words_of)
+    reader = Reader(source, pipe, lowest, event, words_of, sources)
     readings = Readings.joined(list(reader.batches(examples)))
-    return FitData.of(source, pipe, readings, reader.totals())
+    names = () if sources is None else sources.names
+    return FitData.of(source, pipe, readings, reader.totals(), names, reader.of_sources)
 
 
 class Reader:
     """Reads batches of examples, and adds up what is counted over all of them; the arguments are those of `collect_fit_data`."""
 
-    def __init__(self, source: Source, pipe: Any, lowest: float, event: str, words_of: Callable[[Sequence[Doc]], Words] | None):
+    def __init__(
+        self,
+        source: Source,
+        pipe: Any,
+        lowest: float,
+        event: str,
+        words_of: Callable[[Sequence[Doc]], Words] | None,
+        sources: GoldSources | None = None,
+    ):
         self.source, self.pipe, self.lowest, self.event, self.words_of = source, pipe, lowest, event, words_of
+        self.sources = GoldSources("", ()) if sources is None else sources
+        self.of_sources: list[int] = []  # of each document
         self.annotation = source.annotation(pipe)
         self.labels: Sequence[str] = ()
         self.counts: Counter[str] = Counter()
@@ -168,7 +200,8 @@ class Reader:
             return None
         scores = self.source.read(self.pipe, [eg.predicted for eg in readable])
         self.labels = self.source.labels(self.pipe)  # a recognizer may have met new ones while it ran
-        numbers = [self._number(eg) for eg in readable]
+        sources = self.sources.of(eg.predicted for eg in readable)
+        numbers = [self._number(eg, of) for eg, of in zip(readable, sources.tolist(), strict=True)]
         spans = None if scores.spans is None else self._spans(readable, scores.spans)
         words = (
             None if self.words_of is None else replace(self.words_of([eg.predicted for eg in readable]), hints=hints_of(scores))
@@ -182,12 +215,13 @@ class Reader:
             **self._entries(readable, scores),
         )
 
-    def _number(self, example: Example) -> int:
-        """Of the example's document."""
+    def _number(self, example: Example, source: int) -> int:
+        """Of the example's document; those of two sources are two, whatever they are called."""
         document = document_of(example)
-        number = self.numbers.number(document)
+        number = self.numbers.number(document if source < 0 else SourceDocument(document.unit, (source, document.key)))
         if number == len(self._digests):
             self._digests.append(document_digest(document, example.reference))
+            self.of_sources.append(source)
         return number
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, NDArray[Any]]:

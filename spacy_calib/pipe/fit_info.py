@@ -63,6 +63,7 @@ _ADAPTATION = record(
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
+_SOURCE = record({"name": text, "documents": whole(), "pairs": whole()})
 _SAMPLED = record({"documents": whole(), "pairs": whole(), "tables": listed(text)})
 # The saved form of FitInfo.
 FIT_INFO = record(
@@ -91,6 +92,7 @@ FIT_INFO = record(
         "adaptations": optional(listed(_ADAPTATION), ()),
         "versions": keyed(text),
         "sampled": optional(maybe(_SAMPLED)),
+        "sources": optional(listed(_SOURCE), ()),
     }
 )
 
@@ -148,7 +150,8 @@ class FitInfo:
         without the step. intervals (bool): Whether tokens get one. selection (Mapping | None): What the steps were chosen from.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
-        `adapting.adapt_calibrator`. versions (Mapping): Package -> version.
+        `adapting.adapt_calibrator`. versions (Mapping): Package -> version. sources (list[Mapping]): The named sources of gold in the order of their
+        numbers, "documents" and "pairs" of each; [] where none was named.
     """
 
     component: str = ""
@@ -175,11 +178,17 @@ class FitInfo:
     adaptations: list[Mapping[str, Any]] = field(default_factory=list)
     versions: Mapping[str, str] = field(default_factory=dict)
     sampled: Mapping[str, Any] | None = None
+    sources: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
     def row_unit(self) -> str:
         """What has labels: "token" or "document"."""
         return unit_of(self.layer)
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """The named sources of gold, by their numbers."""
+        return tuple(source["name"] for source in self.sources)
 
     @property
     def steps(self) -> str:
@@ -201,7 +210,9 @@ class FitInfo:
     def from_dict(cls, held: Mapping[str, Any]) -> FitInfo:
         """Rebuild from what FIT_INFO has read."""
         spans = None if held["spans"] is None else SpanFitInfo(**_rebuilt(held["spans"]))
-        return cls(**{**_rebuilt(held), "spans": spans, "adaptations": list(held["adaptations"])})
+        return cls(
+            **{**_rebuilt(held), "spans": spans, "adaptations": list(held["adaptations"]), "sources": list(held["sources"])}
+        )
 
 
 def _judged(held_out: HeldOut | None) -> dict[str, Any]:

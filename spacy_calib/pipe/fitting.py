@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import Chosen, TokenFit, fit_tokens
 from ..context.fit import TokenContextFit, fit_span_context, fit_token_context
+from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
 from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
@@ -51,9 +52,12 @@ class Learned:
 
 def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> tuple[PipeState, JudgedPairs]:
     """(what a pipe learns from examples, see `Calibrator.fit`; the pairs with scores of maps that did not see their document). The pipe is not
-    changed; its figures go into the pipeline's meta.
+    changed; its figures go into the pipeline's meta. RAISES C547: a single source of gold has a name.
     """
-    return fit_gathered(pipe, gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments))
+    gathered = gather(pipe, settle(pipe, learn_labels(pipe, examples), arguments.progress), arguments)
+    if len(gathered.data.sources) == 1:
+        raise calib_error("C547", given=gathered.data.sources[0])
+    return fit_gathered(pipe, gathered)
 
 
 def fit_gathered(pipe: Calibrator, gathered: Gathered) -> tuple[PipeState, JudgedPairs]:
@@ -178,6 +182,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
+        sources=_sources(gathered),
     )
 
 
@@ -185,6 +190,16 @@ def _describe_context(chosen: Chosen) -> dict[str, Any] | None:
     """What was learned of the surroundings, and whether it moves the scores of tokens; None where that was not asked for."""
     found = chosen.context
     return None if found is None else {**found.about, "kept": chosen.moves, "why": found.why}
+
+
+def _sources(gathered: Gathered) -> list[Mapping[str, Any]]:
+    """Each named source of gold, see FitInfo; pairs are those that reach the threshold."""
+    data = gathered.data
+    kept = data.of_sources[data.documents[data.pairs.scores >= gathered.settings.threshold]]
+    return [
+        {"name": name, "documents": int((data.of_sources == number).sum()), "pairs": int((kept == number).sum())}
+        for number, name in enumerate(data.sources)
+    ]
 
 
 def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
 from ..context.fit import FitWords
 from ..doc.annotations import Annotation
+from ..doc.gold_source import GoldSources
 from ..doc.texts import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error
@@ -103,10 +104,12 @@ class Gathered:
         return group_beside(grouping, self.labels, self.counts, source.alone, source.frequency_label)
 
 
-def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> Gathered:
-    """Read the examples.
+def gather(
+    pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments, sources: Sequence[str] | None = None
+) -> Gathered:
+    """Read the examples. sources (Sequence[str] | None): Names of the sources of gold that predicted Docs may say; None takes every name.
 
-    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few pairs.
+    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164, C548, C549: the gold. C003, C005: too few pairs.
     """
     first, examples = with_first(examples)
     nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
@@ -116,7 +119,8 @@ def gather(pipe: Calibrator, examples: Iterable[Example], arguments: FitArgument
     context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else None
     read_words = None if context is None else partial(words_of, functions=context.functions, first=annotation.first)
     lowest = _lowest(pipe, annotation)
-    data = collect_fit_data(pipe.source, component, watch.over(examples), lowest, pipe.event, read_words)
+    numbers = GoldSources(pipe.name, sources)
+    data = collect_fit_data(pipe.source, component, watch.over(examples), lowest, pipe.event, read_words, numbers)
     texts, salt = watch.units(), draw_salt() if arguments.key is None else arguments.key.salt
     return _gathered(pipe, arguments, nlp, component, data, texts=texts, seen=SeenTexts.of(texts.digests, salt))
 

@@ -323,7 +323,10 @@ def _words_at(words: Words, docs: Ints, tokens: Ints) -> Words:
     by_name = ({name: column[tokens] for name, column in getattr(words, held).items()} for held in _OF_WORDS_BY_NAME)
     shapes, columns, hints = by_name
     starts, seals = _starts_of(np.diff(words.starts)[docs]), None if words.seals is None else words.seals[docs]
-    return Words(starts, words.forms[tokens], words.endings[tokens], shapes, words.counts[tokens], columns, hints, seals)
+    sources = None if words.sources is None else words.sources[docs]
+    return Words(
+        starts, words.forms[tokens], words.endings[tokens], shapes, words.counts[tokens], columns, hints, seals, sources
+    )
 
 
 def _digests_of_parts(lengths: Ints, columns: Sequence[NDArray[Any]]) -> Digests:
