@@ -303,6 +303,8 @@ _MESSAGES = {
     "C455": "The column '{given}' cannot be kept, since the scores have a column of this name; rename it before.",
     "C456": "The column '{name}' of the DataFrame holds no documents; give DocBins with gold.",
     "C457": "A row of the column '{name}' is no DocBin ({why}); give the bytes of .spacy files, or what `spacy_calib.spark.gold_frame` makes.",
+    "C545": "Option --gold names a source and where its gold lies, NAME=PATH, but '{given}' was given; write, for instance, --gold EWT=dev.spacy.",
+    "C546": "Two sources of gold are called '{given}'; give each a name of its own (DATA has that of its file).",
     "C547": "Gold of a single source has a name ('{given}'), so that there is nothing to tell it from; name two or more, or none.",
     "C548": "The gold source '{given}' is none that the pipe '{name}' was fitted on; {known}.",
     "C549": "The name of a gold source must be a text, but {given} was given; set Doc._.calib_source to a name or to None.",

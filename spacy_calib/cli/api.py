@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-def fit(model: str | Path, data: str | Path, output: str | Path, *, component: str | None = None, **options: Any) -> Calibrator:
+def fit(
+    model: str | Path, data: str | Path | None, output: str | Path, *, component: str | None = None, **options: Any
+) -> Calibrator:
     """Learn calibrated probabilities from held-out gold and write the pipeline with them, as `spacy calib fit` does.
 
-    model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a folder of them. output: Folder to write.
+    model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a folder of them;
+        None where `gold`, a list of "NAME=PATH", names several sources. output: Folder to write.
     component (str | None): What to calibrate; None takes the command's default.
     options: Those of the command by their long names: train_data, config, method, groups, scaling, tag_offsets, bins, threshold, normalize,
         intervals, sets, coverage, attr, event, granularity, gold_preproc, n_process, gpu_id, code, force and so on.
@@ -21,7 +24,7 @@ def fit(model: str | Path, data: str | Path, output: str | Path, *, component: s
     """
     from .fit import fit as run
 
-    return run(str(model), Path(data), Path(output), component=component, **options)
+    return run(str(model), None if data is None else Path(data), Path(output), component=component, **options)
 
 
 def adapt(model: str | Path, data: str | Path, output: str | Path, **options: Any) -> Calibrator:

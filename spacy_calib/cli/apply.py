@@ -33,6 +33,7 @@ from .shared.outputs import Output, check_files, check_shard_folder
 from .shared.records import FIELDS, Fields
 from .shared.results import print_json
 from .shared.screen import msg, shorten, warn
+from .shared.sources import GoldSource, go_by
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -81,6 +82,7 @@ class ApplyOptions(Options):
     id_column: IdColumn = FIELDS.id
     raw_cells: RawCells = False
     attr: OnlyAttr = None
+    gold_source: GoldSource = None
     batch_size: Annotated[
         int | None, typer.Option("--batch-size", help="Texts in a batch of the pipeline", show_default="the pipeline's own")
     ] = None
@@ -134,7 +136,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
 
     RETURNS (dict): "output", "format", "unit" (None for Docs), "texts" (rows of DATA), "left_out" (those without text), "shards" (0 for one file), "finished_before" (shards that
         were there), "rows": written by this run.
-    RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C470: another run writes there. C446, C447: nothing scores what --unit asks for.
+    RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C470: another run writes there. C446, C447: nothing scores what --unit asks for. C548: --gold-source is none of the fit.
         CalibError: every other fault of the input.
     """
     from ..pipe.fitted import pipes_named
@@ -154,6 +156,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     check_format(options.form)
     nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
     pipes = pipes_named(nlp, options.attr)
+    go_by(pipes, options.gold_source)
     for pipe in pipes:
         check_readable(nlp, pipe)
     whole = options.form == "spacy"
@@ -194,6 +197,7 @@ def settings_of(options: ApplyOptions, unit: str, attrs: Iterable[str], texts: M
         "format": options.form,
         "unit": None if options.form == "spacy" else unit,
         "attr": list(attrs),
+        "gold_source": options.gold_source,
         "raw_cells": options.raw_cells,
         "shard_size": options.shard_size,
         "text_column": options.text_column,

@@ -52,6 +52,7 @@ from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
 from .shared.screen import msg, warn
 from .shared.seen import check_apart
+from .shared.sources import NamedGold, sources_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -64,18 +65,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitOptions(Options):
-    """What is calibrated, on what, and how. statistics: Files of `calib collect`; DATA is None then."""
+    """What is calibrated, on what, and how. statistics: Files of `calib collect`; DATA is None then. gold: NAME=PATH of each source; DATA may be None."""
 
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline to calibrate: package name or path")]
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="DATA", help="Held-out gold: a .spacy or .conllu file, or a folder of them; left out beside --from"
+            metavar="DATA",
+            help="Held-out gold: a .spacy or .conllu file, or a folder of them; left out beside --from, and where --gold says all",
         ),
     ]
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the calibrated pipeline to")]
     _: KW_ONLY
     statistics: From = field(default_factory=list)
+    gold: NamedGold = field(default_factory=list)
     component: Component = None
     source: Source = None
     score: Score = None
@@ -181,17 +184,30 @@ class FitOptions(Options):
     overrides: Mapping[str, Any] | None = None
 
     def check_options(self) -> None:
-        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
+        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics. C545 to C547: see `sources_of`."""
         of_documents = {
-            "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1,
+            "--gold": self.gold, "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1,
             "--event": self.event in UNIT_EVENTS,
         }  # fmt: skip
-        check_source(self.statistics, self.data, of_documents)
+        given = self.data is not None or (self.gold and not self.statistics)
+        check_source(self.statistics, Path() if given else None, of_documents)
+        sources_of(self.gold, self.data)
+
+    @property
+    def gold_paths(self) -> list[Path]:
+        """All gold that is read, of DATA and of named sources."""
+        return [*sources_of(self.gold, self.data).values()] or ([] if self.data is None else [self.data])
 
     def examples(self, nlp: Language) -> list[Example]:
-        """Of DATA, which must be given."""
-        assert self.data is not None
-        return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+        """Of DATA, and of the named sources, whose predicted Docs say which they are of."""
+        from ..doc.gold_source import named_examples
+
+        paths = sources_of(self.gold, self.data)
+        if not paths:
+            assert self.data is not None
+            return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+        read = {name: read_examples(nlp, path, self.gold_preproc, self.doc_key) for name, path in paths.items()}
+        return list(named_examples(read))
 
     def given(self) -> dict[str, Any]:
         """With --no-context, which is more than a flag that is off."""
@@ -199,7 +215,9 @@ class FitOptions(Options):
 
 
 class FitCommand(WithOverrides, TakesStatistics):
-    """With dotted settings, and statistics in the place of DATA."""
+    """With dotted settings, and statistics or named sources in the place of DATA."""
+
+    instead = "--gold"
 
 
 @command(
@@ -263,7 +281,7 @@ def prepare(options: FitOptions, collected: FitStatistics | None = None) -> tupl
     if collected is not None:
         given = as_collected(collected.identity, given)
     take_event(given)
-    sources = [data for data in (options.data, options.train_data) if data is not None]
+    sources = [*options.gold_paths, *([] if options.train_data is None else [options.train_data])]
     read = [path for data in sources for path in (data, *data_files(data))]
     inputs = [*read, *options.statistics, options.config, options.code, options.key]
 

@@ -23,6 +23,7 @@ from .shared.options import Code, ForceFile, Format, Silent
 from .shared.outputs import check_files, wanted_output
 from .shared.results import deliver
 from .shared.screen import first_of, msg, number, print_table
+from .shared.sources import sources_line
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -197,6 +198,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Intervals": "Venn-Abers" if info.intervals else "none",
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
+        **({"Sources": sources_line(info.sources)} if info.sources else {}),
         **({} if info.sampled is None else {"Sampled": sampled_line(info.sampled)}),
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),

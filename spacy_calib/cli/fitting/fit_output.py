@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...pairs.documents import LABEL_WORDS, TOKEN
 from ..shared.gold import unknown_in_short
 from ..shared.screen import msg, number, print_table
+from ..shared.sources import sources_line
 from .context import context_line
 from .promises import warn_of_promises
 
@@ -30,6 +31,8 @@ def show_fit(calib: Calibrator, output: Path) -> None:
     )
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
+    if info.sources:
+        msg.info(f"Sources: {sources_line(info.sources)}")
     if calib.source.says:
         msg.info(f"Scores: {calib.source.says}")
     if info.unknown is not None:

@@ -37,18 +37,18 @@ class TakesStatistics(CalibCommand):
     """A command whose option names any number of files of statistics, which take the place of some of its arguments.
 
     several (str): The option, whose values end with the next option. replaced (tuple[str, ...]): Arguments that are left out then.
-    optional (tuple[str, ...]): Arguments that may be left out then.
+    optional (tuple[str, ...]): Arguments that may be left out then. instead (str): An option beside which those replaced may be left out too.
     """
 
     several = "--from"
+    instead = ""
     replaced: tuple[str, ...] = ("data",)
     optional: tuple[str, ...] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if self.several not in args:
-            return super().parse_args(ctx, args)
-        more = ctx.meta.setdefault(MORE_OPTIONS, {})
-        more |= dict.fromkeys(self.replaced, _nothing)
+            return self._parse_instead(ctx, args)
+        self._leave_out(ctx)
         others, held = split_values(self.several, args)
         check_option(self.several, bool(held), "files or folders of statistics", "nothing")
         if len(held) > 1 and not held[-1].endswith(SUFFIX) and not os.path.exists(held[-1]):
@@ -64,6 +64,21 @@ class TakesStatistics(CalibCommand):
             if "unexpected extra argument" not in str(error.message):
                 raise
             raise calib_error("C433", option=self.several, given=self.replaced[0].upper()) from None
+
+    def _leave_out(self, ctx: Any) -> None:
+        """What is replaced is nothing."""
+        ctx.meta.setdefault(MORE_OPTIONS, {}).update(dict.fromkeys(self.replaced, _nothing))
+
+    def _parse_instead(self, ctx: Any, args: list[str]) -> list[str]:
+        """Where an argument is missing beside `instead`, it is one of those that this option replaces."""
+        try:
+            return super().parse_args(ctx, list(args))
+        except typer.BadParameter as error:
+            beside = self.instead and any(one.partition("=")[0] == self.instead for one in args)
+            if type(error).__name__ != "MissingParameter" or not beside:
+                raise
+        self._leave_out(ctx)
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         params = super().get_params(ctx)

@@ -1,0 +1,105 @@
+"""Gold from several sources by name: `calib fit --gold NAME=PATH`, and `--gold-source NAME` of what runs the pipe."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import spacy
+
+from spacy_calib.cli.shared.sources import sources_of
+from spacy_calib.errors import CalibError
+from tests.cli.conftest import calib, ok, refuses, save_gold, save_key
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Two files of one source, and a folder of another."""
+    folder = tmp_path_factory.mktemp("gold")
+    (folder / "web").mkdir()
+    save_gold(folder / "web" / "a.spacy", 40, seed=11)
+    save_gold(folder / "web" / "b.spacy", 40, seed=12)
+    save_gold(folder / "news.spacy", 60, seed=13)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fitted(model, sources, tmp_path_factory):
+    """Fitted on both, and what was printed."""
+    out = tmp_path_factory.mktemp("fitted") / "out"
+    named = ("--gold", f"EWT={sources / 'web'}", f"--gold=WSJ={sources / 'news.spacy'}")
+    return out, ok(calib("fit", model, out, *named, "--method", "isotonic", "--context"))
+
+
+def test_each_source_is_told_by_fit_and_info(fitted):
+    out, printed = fitted
+    assert "Sources: EWT (80 documents, " in printed.text
+    assert "Sources EWT (80 documents, " in ok(calib("info", out)).text
+    told = json.loads(ok(calib("info", out, "--format", "json")).printed)["calib"]
+    assert [(one["name"], one["documents"]) for one in told["sources"]] == [("EWT", 80), ("WSJ", 60)]
+    assert told["docs"] == 140
+    assert told["pairs"] == sum(one["pairs"] for one in told["sources"])
+
+
+def test_data_beside_named_gold_has_the_name_of_its_file(model, sources, tmp_path):
+    options = ("--gold", f"WSJ={sources / 'news.spacy'}", "--method", "isotonic", "--format", "json")
+    for data, name in ((sources / "web" / "a.spacy", "a"), (sources / "web", "web")):
+        told = json.loads(ok(calib("fit", model, data, tmp_path / name, *options)).printed)
+        assert [one["name"] for one in told["sources"]] == [name, "WSJ"]
+
+
+def test_what_runs_the_pipe_names_the_source(fitted, sources, tmp_path, monkeypatch):
+    from spacy_calib.pipe.component import Calibrator
+
+    seen, predict = [], Calibrator.predict
+    monkeypatch.setattr(Calibrator, "predict", lambda pipe, docs: (seen.append(pipe.gold_source), predict(pipe, docs))[1])
+    out, _ = fitted
+    ok(calib("evaluate", out, sources / "news.spacy", "--gold-source", "WSJ"))
+    ok(calib("apply", out, sources / "news.spacy", tmp_path / "scores.jsonl", "--gold-source", "EWT"))
+    assert set(seen) == {"WSJ", "EWT"}
+    assert json.loads(ok(calib("evaluate", out, sources / "news.spacy", "--format", "json")).printed)["calib"]
+    assert spacy.load(out).get_pipe("calib").gold_source is None
+
+
+def test_shards_of_another_source_are_not_gone_on_with(fitted, sources, tmp_path):
+    out, _ = fitted
+    ok(calib("apply", out, sources / "news.spacy", tmp_path / "scores", "--format", "jsonl"))
+    again = calib("apply", out, sources / "news.spacy", tmp_path / "scores", "--format", "jsonl", "--gold-source", "EWT")
+    refuses(again, "are of another run: --gold-source was None, and now it is EWT")
+
+
+def test_bad_names_are_one_sentence(model, fitted, sources, tmp_path):
+    web, news, out = sources / "web", sources / "news.spacy", tmp_path / "out"
+    for given in ("dev.spacy", "=dev.spacy", "EWT=", "="):
+        refuses(
+            calib("fit", model, out, "--gold", given),
+            "Option --gold names a source and where its gold lies, NAME=PATH, but '",
+        )
+    twice = calib("fit", model, out, "--gold", f"EWT={web}", "--gold", f"EWT={news}")
+    refuses(twice, "Two sources of gold are called 'EWT'; give each a name of its own")
+    refuses(calib("fit", model, news, out, "--gold", f"news={web}"), "Two sources of gold are called 'news'")
+    refuses(calib("fit", model, out, "--gold", f"EWT={web}"), "Gold of a single source has a name ('EWT')")
+    refuses(calib("fit", model, out, "--gold", f"EWT={web}", "--gold", f"X={sources / 'gone'}"), "gone")
+    refuses(calib("fit", model, "--gold", f"EWT={web}", "--gold", f"WSJ={news}"), "Missing argument 'OUTPUT'", code=2)
+    refuses(calib("fit", model), "Missing argument", code=2)
+    asked = calib("evaluate", fitted[0], news, "--gold-source", "PTB")
+    refuses(asked, "The gold source 'PTB' is none that the pipe 'calib' was fitted on; name EWT, WSJ or none.")
+    refuses(calib("evaluate", model, news, "--gold-source", "PTB"), "Option --gold-source must be left out for a pipeline")
+
+
+def test_where_no_source_was_named_none_can_be(calibrated, sources, tmp_path):
+    asked = calib("apply", calibrated, sources / "news.spacy", tmp_path / "out.jsonl", "--gold-source", "EWT")
+    refuses(asked, "'calib' was fitted on; its gold had no names, so name none.")
+
+
+def test_statistics_have_no_named_sources(model, sources, tmp_path):
+    ok(calib("collect", model, sources / "news.spacy", tmp_path / "one.npz", "--key", save_key(tmp_path / "key"), "--silent"))
+    asked = calib("fit", model, "--from", tmp_path / "one.npz", tmp_path / "out", "--gold", f"EWT={sources / 'web'}")
+    refuses(asked, "Option --gold looks at documents, which statistics do not hold; leave it out")
+
+
+def test_names_are_told_from_paths(tmp_path):
+    assert sources_of([], tmp_path / "dev.spacy") == {}
+    assert sources_of(["A = x=y.spacy", "B=z"], None) == {"A": tmp_path.__class__("x=y.spacy"), "B": tmp_path.__class__("z")}
+    with pytest.raises(CalibError, match="C545"):
+        sources_of(["A\nB=x"], None)
