@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 from ..types import Floats, Ints
 from .known import KnownWords
 from .surroundings import Surroundings
+from .words import Words
 
 # Where the lines bend that lead from the log-odds of a score, and of its rival, to those that it is right.
 _BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0)
 _BENDS_OF_RIVAL = (-3.0, 0.0, 3.0)
+# Each source of gold that has a name gets weights of its own beside those of all, in these blocks, and with so many times their ridge.
+_BY_SOURCE = ("tag", "rival", "ending", "form")
+_SHARE_OF_SOURCES = 3.0
 # Log-odds reach from -5 to 10 or so: in these units a weight means as much as that of a flag.
 _UNIT = 4.0
 
@@ -26,7 +30,7 @@ class Looks:
     tags, rivals (Ints): The tag, and its rival: the second likeliest tag of the token where it is the likeliest one, else the likeliest; n_tags for none,
         and for one that the fit did not know. leads (NDArray): Whether it is the likeliest tag. own, rival_own (Floats): Log-odds of both scores.
     rows (Ints): Token of each. around (Surroundings): Of all tokens. known (KnownWords | None): None where words are not looked at.
-    columns (Sequence[Floats]): What the features say of all tokens, standardized. n_tags (int): Of the fit.
+    columns (Sequence[Floats]): What the features say of all tokens, standardized. n_tags, n_sources (int): Of the fit: tags, and sources of gold by name.
     """
 
     tags: Ints
@@ -39,6 +43,7 @@ class Looks:
     known: KnownWords | None
     columns: Sequence[Floats]
     n_tags: int
+    n_sources: int
 
     @classmethod
     def of(
@@ -47,6 +52,7 @@ class Looks:
         known: KnownWords | None,
         columns: Sequence[Floats],
         n_tags: int,
+        n_sources: int,
         *,
         rows: Ints,
         tags: Ints,
@@ -57,7 +63,7 @@ class Looks:
         rivals = np.where(leads, around.second_tag[rows], around.first_tag[rows])
         rival_own = np.where(leads, around.second[rows], around.first[rows])
         tags, rivals = (np.where((one < 0) | (one > n_tags), n_tags, one) for one in (tags, rivals))
-        return cls(tags, rivals, leads, own, rival_own, rows, around, known, columns, n_tags)
+        return cls(tags, rivals, leads, own, rival_own, rows, around, known, columns, n_tags, n_sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +115,25 @@ def blocks_of(looks: Looks) -> list[Block]:
     ]
     if looks.columns:
         found.append(Block("features", leads, 2, [column[rows] for column in looks.columns], 3.0))
-    return found
+    return [*found, *_of_sources(looks, around.words, found)]
+
+
+def _of_sources(looks: Looks, words: Words, found: Sequence[Block]) -> list[Block]:
+    """What a source of gold does otherwise with tags and words than all of them together. found (Sequence[Block]): The weights of all."""
+    if not looks.n_sources:
+        return []
+    named = np.full(len(looks.rows), -1) if words.sources is None else words.sources[words.docs[looks.rows]]
+    return [
+        Block(
+            f"{block.name} by source",
+            np.where((named < 0) | (block.codes < 0), -1, named * block.size + block.codes),
+            looks.n_sources * block.size,
+            block.numbers,
+            _SHARE_OF_SOURCES * block.share,
+        )
+        for block in found
+        if block.name in _BY_SOURCE
+    ]
 
 
 def _joined(places: Ints, tags: Ints, n: int) -> Ints:

@@ -38,6 +38,11 @@ class FitWords:
     salt: str = ""
     shown: bool = True
 
+    @property
+    def n_sources(self) -> int:
+        """How many sources of gold have names."""
+        return 0 if self.words.sources is None else int(self.words.sources.max(initial=-1)) + 1
+
     def known(self) -> KnownWords:
         """What a fitted context keeps."""
         return KnownWords.of(self.words, self.salt) if self.shown else no_words()
@@ -120,7 +125,7 @@ def fit_token_context(
     entries = Entries(every.rows, every.tags, every.scores, len(data.words))
     around = Surroundings(entries, data.words)
     made = prototype.clone()
-    made.known_, made.n_tags_ = data.known(), n_tags
+    made.known_, made.n_tags_, made.n_sources_ = data.known(), n_tags, data.n_sources
     view = View(around, _learn_columns(made, around), made.known_)
     why = "a token may have several labels" if overlapping else ""
     why = why or too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))

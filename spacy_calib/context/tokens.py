@@ -31,6 +31,7 @@ _LEARNED = record(
         "scales": floats(1e-12),
         "known": KNOWN_WORDS,
         "n_tags": whole(),
+        "n_sources": whole(),
         "model": maybe(LOG_LINEAR),
     },
     lambda held: lengths(dict.fromkeys(("centers", "scales"), len(held["columns"])), held),
@@ -62,7 +63,7 @@ class TokenContext:
 
     features (Sequence[Feature]): What else is looked at. when (str): When it is kept, see WHEN.
     columns_ (tuple): Of each thing that features say (short name of the feature, what it says). centers_, scales_ (Floats): Mean and deviation of each.
-    known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit.
+    known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit. n_sources_ (int): Sources of gold that it knew by name.
     model_ (LogLinear | None): None where scores of tokens stay as they are, and only those of spans look at their surroundings.
     RAISES C001: a setting out of range.
     """
@@ -78,7 +79,7 @@ class TokenContext:
         self.centers_ = np.zeros(0)
         self.scales_ = np.ones(0)
         self.known_: KnownWords = no_words()
-        self.n_tags_ = 0
+        self.n_tags_ = self.n_sources_ = 0
         self.model_: LogLinear | None = None
 
     @property
@@ -115,7 +116,9 @@ class TokenContext:
     def looks(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: Any) -> Looks:
         """Pairs of the tokens of a view as the model sees them. rows, tags (Ints), own (Floats), leads: Of n pairs, see Looks."""
         known = view.known if len(view.known.endings) else None
-        return Looks.of(view.around, known, view.columns, self.n_tags_, rows=rows, tags=tags, own=own, leads=leads)
+        return Looks.of(
+            view.around, known, view.columns, self.n_tags_, self.n_sources_, rows=rows, tags=tags, own=own, leads=leads
+        )
 
     def calibrate(self, view: View) -> Floats | None:
         """The scores of the entries that the view was made of; None where those of tokens stay as they are."""
@@ -144,6 +147,7 @@ class TokenContext:
                 "scales": self.scales_,
                 "known": self.known_.state(),
                 "n_tags": self.n_tags_,
+                "n_sources": self.n_sources_,
                 "model": None if self.model_ is None else self.model_.state(),
             },
         }
@@ -152,7 +156,8 @@ class TokenContext:
         """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
         self.columns_ = tuple((feature, what) for feature, what in held["columns"])
-        self.centers_, self.scales_, self.n_tags_ = held["centers"], held["scales"], held["n_tags"]
+        self.centers_, self.scales_ = held["centers"], held["scales"]
+        self.n_tags_, self.n_sources_ = held["n_tags"], held["n_sources"]
         self.known_ = KnownWords.from_state(held["known"])
         if held["model"] is not None:
             self.model_ = LogLinear.from_state(held["model"])

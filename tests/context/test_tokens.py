@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,21 @@ def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
     others = np.flatnonzero(~view.around.entries.leads)
     below = found.context.calibrate_below(view, pairs.rows[others], pairs.tags[others], pairs.scores[others])
     assert np.array_equal(below, found.context.calibrate(view)[others])
+
+
+def test_sources_of_gold_have_weights_of_their_own():
+    words, pairs, documents = words_and_pairs()
+    rng = np.random.default_rng(3)
+    named = replace(words, sources=np.arange(60) % 2)
+    # In Docs of source 1 the annotators call nothing by the likeliest tag of word 7.
+    odd = (words.forms[pairs.rows] == 7) & (documents % 2 == 1)
+    hits = np.where(odd, (pairs.tags == 1) & (rng.random(len(pairs)) < 0.95), pairs.hits)
+    data = FitWords(named, "salt")
+    found = fit_token_context(TokenContext(EVERY), replace(pairs, hits=hits), Pairs.none(), documents, data, 2)
+    seven = (words.forms[pairs.rows] == 7) & (pairs.tags == 0)
+    means = [moved(found.context, replace(words, sources=np.full(60, source)), pairs)[seven].mean() for source in (0, 1, -1)]
+    assert means[0] > means[2] > means[1]
+    assert means[0] - means[1] > 0.3
+    assert np.array_equal(
+        moved(found.context, words, pairs), moved(found.context, replace(words, sources=np.full(60, -1)), pairs)
+    )
