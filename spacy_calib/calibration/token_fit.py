@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -166,7 +167,9 @@ class TokenFit:
         """(index of the pairs of tokens without gold that reach the threshold, their calibrated scores)."""
         others, context = self.data.others, self.chosen.context
         if not self.chosen.moves or context is None:
-            found = self.calibration.calibrate_pairs(others, self.data.threshold)
+            without = copy(self.calibration)
+            without.context = None  # at which spans alone look
+            found = without.calibrate_pairs(others, self.data.threshold)
             return found.kept, found.scores
         kept = self.data.kept_others
         rows, tags = others.rows[kept], others.tags[kept]

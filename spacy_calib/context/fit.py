@@ -31,7 +31,7 @@ _ROUNDING = 1e-9
 class FitWords:
     """The words of the Docs that a context is learned on.
 
-    words (Words): Of all tokens. salt (str): Of the forms that are kept. shown (bool): False where the words are hidden, so that none is looked at.
+    words (Words): Of all tokens. salt (str): Of the forms that are kept, "" for digests as they are. shown (bool): False where the words are hidden, so that none is looked at.
     """
 
     words: Words
@@ -45,7 +45,7 @@ class FitWords:
 
     def known(self) -> KnownWords:
         """What a fitted context keeps."""
-        return KnownWords.of(self.words, self.salt) if self.shown else no_words()
+        return KnownWords.of(self.words) if self.shown else no_words()
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,16 @@ def fit_token_context(
     view = View(around, _learn_columns(made, around), made.known_)
     why = "a token may have several labels" if overlapping else ""
     why = why or too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
+    kept, places = made.known_.salted(data.salt)
     if why:
+        made.known_ = kept
         return TokenContextFit(made, view, pairs.scores, others.scores, why, about(made, data))
     own, leads = entries.log_odds[place][: len(pairs)], entries.leads[place][: len(pairs)]
     blocks = blocks_of(made.looks(view, pairs.rows, pairs.tags, own, leads))
     made.model_, held_out = fit_pairs(PairData(own, blocks, pairs.hits, documents))
     moved = made.calibrate(view)
     assert moved is not None
+    made.known_, made.model_ = kept, made.model_.with_places(places, n_tags + 1)
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
     return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], "", told)
 

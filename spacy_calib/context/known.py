@@ -60,9 +60,16 @@ class KnownWords:
         self._forms, self._endings = _Places(forms), _Places(endings)
 
     @classmethod
-    def of(cls, words: Words, salt: str) -> KnownWords:
-        """What stands in these tokens often enough."""
-        return cls(_frequent(words.forms[words.counts], salt), _frequent(words.endings[words.counts], salt), salt)
+    def of(cls, words: Words) -> KnownWords:
+        """What stands in these tokens often enough, by digests that are not salted."""
+        return cls(_frequent(words.forms[words.counts]), _frequent(words.endings[words.counts]))
+
+    def salted(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
+        """(the same by other digests, the new place of each "form" and of each "ending"). What a fit says does not depend on its salt, which numbers them."""
+        made = {"form": keyed(self.forms, salt), "ending": keyed(self.endings, salt)}
+        orders = {name: np.argsort(held) for name, held in made.items()}
+        forms, endings = (made[name][orders[name]] for name in ("form", "ending"))
+        return KnownWords(forms, endings, salt), {name: np.argsort(order) for name, order in orders.items()}
 
     def places(self, words: Words) -> tuple[Ints, Ints]:
         """(the place of each token's form among the known ones, that of its ending); -1 for what is not known."""
@@ -83,6 +90,6 @@ def no_words() -> KnownWords:
     return KnownWords(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64))
 
 
-def _frequent(values: Hashes, salt: str) -> Hashes:
+def _frequent(values: Hashes) -> Hashes:
     distinct, counts = np.unique(values, return_counts=True)
-    return np.sort(keyed(distinct[counts >= FEWEST], salt))
+    return distinct[counts >= FEWEST]

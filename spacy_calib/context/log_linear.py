@@ -96,6 +96,17 @@ class LogLinear:
                 margins += weights[:, place] * column
         return sigmoid(margins)
 
+    def with_places(self, places: Mapping[str, Ints], n: int) -> LogLinear:
+        """The same where words stand in other places. places (Mapping): Block -> new place of each word. n (int): Codes of a word, see `blocks._joined`."""
+        moved = dict(self.weights)
+        for name, own in self.weights.items():
+            if len(place := places.get(name.split()[0], ())):
+                source, code = np.divmod(own.codes, len(place) * n)
+                codes = source * len(place) * n + np.asarray(place)[code // n] * n + code % n
+                order = np.argsort(codes)
+                moved[name] = Weights(codes[order], own.values[order], own.size)
+        return LogLinear(self.ridge, moved)
+
     @property
     def size(self) -> int:
         """How many numbers were fitted."""

@@ -182,3 +182,15 @@ def test_sources_of_gold_have_weights_of_their_own():
     assert np.array_equal(
         moved(found.context, words, pairs), moved(found.context, replace(words, sources=np.full(60, -1)), pairs)
     )
+
+
+def test_what_a_fit_says_does_not_depend_on_its_salt():
+    words, pairs, documents = words_and_pairs()
+    words = replace(words, sources=np.arange(60) % 2)
+    found = [
+        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, FitWords(words, salt), 2).context
+        for salt in ("", "one", "other")
+    ]
+    assert len({context.known_.forms.tobytes() for context in found}) == 3
+    first = moved(found[0], words, pairs)
+    assert all(np.array_equal(moved(context, words, pairs), first) for context in found)
