@@ -6,11 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..calibration.recalibrators.logistic import sigmoid
 from ..types import Floats
 from .surroundings import Surroundings
 
 # Log-odds of a neighbour that is not there: the first and the last word of a Doc have nothing doubtful on that side.
 _SURE = 3.0
+# Score of the likeliest tag, and entropy, of the tokens that are added to a Doc before its means are taken.
+_USUAL, _USUAL_ENTROPY = 0.9, 0.3
 
 
 class Feature(ABC):
@@ -42,6 +45,22 @@ class Neighbours(Feature):
 
     def __call__(self, around: Surroundings) -> Sequence[Floats]:
         return [around.neighbour(around.first, step, _SURE) for step in (-1, 1)]
+
+
+class Document(Feature):
+    """How sure the model is of the whole Doc: where a Doc is strange to it, high scores say less."""
+
+    registered = "spacy-calib.Document.v1"
+    short = "document"
+    columns = (
+        "the document's mean confidence",
+        "the document's mean entropy",
+        "that confidence, times that in the token",
+    )
+
+    def __call__(self, around: Surroundings) -> Sequence[Floats]:
+        confidence = around.document_mean(sigmoid(around.first), _USUAL)
+        return [confidence, around.document_mean(around.entropy, _USUAL_ENTROPY), confidence * around.first]
 
 
 class Hints(Feature):
@@ -80,6 +99,11 @@ class FromDocs(Feature):
 def make_neighbours() -> Feature:
     """Registered as spacy-calib.Neighbours.v1."""
     return Neighbours()
+
+
+def make_document() -> Feature:
+    """Registered as spacy-calib.Document.v1."""
+    return Document()
 
 
 def make_hints() -> Feature:

@@ -15,6 +15,8 @@ from .words import Flags, Words
 
 Values = TypeVar("Values", Floats, Ints)
 
+# So many tokens of a usual Doc are added to each Doc before its means are taken.
+_TOKENS_ADDED = 10.0
 # The log-odds of an entry that is not there: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
 
@@ -96,6 +98,13 @@ class Surroundings:
         here, there = self._beside(step)
         found[here] = values[there]
         return found
+
+    def document_mean(self, values: Floats, usual: float) -> Floats:
+        """The mean over the tokens of the Doc, and over ten tokens of a usual value, so that a Doc of three words does not swing."""
+        assert self.words is not None
+        docs, n = self.words.docs, len(self.words.starts) - 1
+        sums = np.bincount(docs, values * self.scored, n) + _TOKENS_ADDED * usual
+        return (sums / (np.bincount(docs, self.scored, n) + _TOKENS_ADDED))[docs]
 
     def neighbouring_tags(self, none: int) -> tuple[Ints, Ints]:
         """(the likeliest tag of the token before each, that of the token behind). none (int): Stands for no token, and for tags that are not below it."""

@@ -9,7 +9,7 @@ import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.context.blocks import blocks_of
-from spacy_calib.context.features import Hints, Neighbours
+from spacy_calib.context.features import Document, Hints, Neighbours
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
 from spacy_calib.context.surroundings import NO_ENTRY, Entries, Surroundings
 from spacy_calib.context.tokens import TokenContext
@@ -18,7 +18,7 @@ from spacy_calib.schema import Misfit
 from spacy_calib.types import Pairs
 from tests.context.made_up import words_and_pairs, words_of
 
-EVERY = (Neighbours(), Hints())
+EVERY = (Neighbours(), Document(), Hints())
 
 
 def fitted(when: str = "always", n_docs: int = 60, **settings):
@@ -46,6 +46,12 @@ def test_a_neighbour_is_of_the_same_doc_and_no_white_space():
     assert before.tolist() == [9, 0, 9, 2, 9]
     assert behind.tolist() == [1, 9, 9, 4, 9]
     assert around.neighbour(around.first, -1, 3.0) == pytest.approx([3.0, 0.0, 3.0, log_odds(np.array([0.7]))[0], 3.0])
+
+
+def test_document_means_are_shrunk_towards_those_of_usual_tokens():
+    around = around_of(words_of([[1, 2, -3], [4]]), [0, 1], [0, 0], [0.6, 0.8])
+    # (.6 + .8 + 10 * .9) / (2 + 10), and of a Doc without scores .9
+    assert around.document_mean(np.array([0.6, 0.8, 0.0, 0.0]), 0.9) == pytest.approx([10.4 / 12] * 3 + [0.9])
 
 
 def test_the_rival_is_the_second_likeliest_entry():

@@ -61,7 +61,8 @@ def test_the_fit_says_what_it_learned(in_context):
     assert about["kept"]
     assert about["words"]
     assert about["forms"] > 5
-    assert about["columns"] == ["confidence in the token before", "confidence in the token behind"]
+    assert about["columns"][-2:] == ["confidence in the token before", "confidence in the token behind"]
+    assert "the document's mean confidence" in about["columns"]
     assert set(in_context.get_pipe("calib").tokens.context.model_.weights) == {
         "line", "bends", "tag", "rival", "ending", "form", "before", "behind", "shape", "features",
     }  # fmt: skip
