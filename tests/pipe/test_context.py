@@ -81,7 +81,7 @@ def test_interval_and_set_are_of_the_score_in_context(in_context):
         for token in doc:
             low, high = token._.calib_interval
             assert 0 <= low < high <= 1
-            assert token._.calib_set
+            assert token._.calib_set is not None
 
 
 def test_white_space_and_tokens_without_entries(in_context):
