@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..types import Floats, Ints
 
-# The tests begin at each of these shares of the spans, with an equal part of the error rate.
-_STARTS = (0.05, 0.1, 0.2, 0.4, 0.8)
+# Tests begin at so many places.
+_STARTS = 8
+# Walks of chance that say how likely one of these tests is to pass by luck.
+_WALKS = 10_000
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,9 @@ def find_threshold(
     """The lowest cut-off that is sure to reach a precision.
 
     Cut-offs are tested one after the other towards lower scores, each by an exact binomial test of the precision of what it keeps (fixed
-    sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). The error rate 1 - confidence is divided equally among five
-    starting points. A test has the parts of the starting points passed so far; where it fails, they are spent. With the confidence asked
-    for, no cut-off that passes falls short of the precision (the fallback procedure, Wiens 2003). The lowest that passes is chosen.
+    sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), from several places on, and all at one level, so low that with the
+    confidence asked for none of them passes by luck (see `_shared_level`). Of those that pass, the lowest is chosen by which as many other
+    spans reach the precision as well (see `_choose`).
 
     scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of each: what several
         spans of one document say counts for less where they are right or wrong together.
@@ -74,11 +76,16 @@ def find_threshold(
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)) + 1 if len(ranked) else np.zeros(0, dtype=np.intp)
     kept, n_right = ends, np.cumsum(right)[ends - 1]
     size = _effective_sizes(right, documents[order], kept, n_right)
-    chosen = _lowest_passed(chance_of_more(n_right / np.maximum(kept, 1), size, precision), kept, 1 - confidence)
-    if chosen is None:
+    if not len(kept):
+        return Threshold(None, 0)
+    error = 1 - confidence
+    starts, chances = _starts(kept, size, precision, error), chance_of_more(n_right / kept, size, precision)
+    passed = _passed(chances <= _shared_level(size[starts], precision, error), starts)
+    if not len(passed):
         return Threshold(None, len(scores))
+    chosen = _choose(passed, chances, error)
     seen = float(n_right[chosen] / kept[chosen])
-    low = prediction_interval(seen, size[chosen], size[chosen], _level(confidence))[0]
+    low = prediction_interval(seen, size[chosen], size[chosen], 1 - error / _STARTS)[0]
     high = prediction_interval(seen, size[chosen], size[chosen], confidence)[1]
     return Threshold(float(ranked[kept[chosen] - 1]), len(scores), int(kept[chosen]), int(n_right[chosen]), low, high)
 
@@ -100,28 +107,64 @@ def highest_reached(
     return found
 
 
-def _level(confidence: float) -> float:
-    """The confidence of one part of the error rate."""
-    return 1 - (1 - confidence) / len(_STARTS)
+def _starts(kept: Ints, size: Floats, precision: float, error: float) -> Ints:
+    """The cut-offs at which tests begin, ascending: in equal steps of the logarithm from the fewest spans that could pass to all of them.
 
-
-def _lowest_passed(chances: Floats, kept: Ints, error: float) -> int | None:
-    """The last cut-off that passes; None where none does.
-
-    chances (Floats): Of each cut-off, see `chance_of_more`. kept (Ints): Of each, ascending. error (float): To be divided.
+    kept (Ints): Spans kept at each cut-off, ascending, at least one. size (Floats): How many independent ones they are worth.
     """
-    if not len(kept):
-        return None
-    starts = np.searchsorted(kept, np.array(_STARTS) * kept[-1])
-    parts = np.bincount(starts, minlength=len(kept))
-    lowest, held = None, 0
-    for at, (chance, part) in enumerate(zip(chances.tolist(), parts.tolist(), strict=True)):
-        held += part
-        if held and chance <= error * held / len(_STARTS):
-            lowest = at
-        else:
-            held = 0
-    return lowest
+    # With fewer, all of them right, a test would fail that had an equal part of the error rate.
+    enough = size >= log(error / _STARTS) / log(precision)
+    first = kept[enough.argmax() if enough.any() else -1]
+    # A little less, since the last of these may be rounded to more than there are.
+    return np.unique(np.searchsorted(kept, np.geomspace(first, kept[-1], _STARTS) * (1 - 1e-12)))
+
+
+def _shared_level(size: Floats, precision: float, error: float) -> float:
+    """The level at which all tests are made: where the precision is missed at all cut-offs, however closely, at least one of those that begin
+    passes in a share `error` of all data sets.
+
+    They look at the same spans, so they pass together, and the level is higher than an equal part of the error rate each (as in Westfall
+    and Young 1993, by simulation). The walks from there add nothing to speak of: of the cut-offs that miss the precision, each walk comes to
+    one first, those lie in the same range of sizes, and tests in equal steps of the logarithm of their size pass together least.
+
+    size (Floats): Independent spans at each start, ascending but for what documents hold together.
+    """
+    sizes = np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64)
+    steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
+    least = np.ones(_WALKS)
+    for n, right in zip(sizes.tolist(), np.cumsum(steps, axis=1).T, strict=True):
+        possible = chance_of_more(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
+        least = np.minimum(least, possible[right])
+    # One standard error fewer walks than that share, for the simulation is no exact number either.
+    walks = error * _WALKS
+    highest = np.sort(least)[int(walks - sqrt(walks))]
+    lower = least[least < highest]
+    return max(error / len(sizes), float(lower.max(initial=0.0)))
+
+
+def _passed(passes: NDArray[np.bool_], starts: Ints) -> Ints:
+    """The cut-offs to which a walk from a start comes without a test that fails, ascending.
+
+    passes (NDArray[bool]): Whether the test of each cut-off passes.
+    """
+    at = np.arange(len(passes))
+    begun = np.maximum.accumulate(np.where(np.isin(at, starts), at, -1))
+    failed = np.maximum.accumulate(np.where(passes, -1, at))
+    return np.flatnonzero(begun > failed)
+
+
+def _choose(passed: Ints, chances: Floats, error: float) -> int:
+    """The lowest of those that pass by which as many other spans reach the precision too; else the surest.
+
+    Others vary as much as those that were seen, so it takes the square root of two times as many standard errors. The error rate is halved,
+    since a walk ends where luck does.
+
+    passed (Ints): At least one. chances (Floats): Of all cut-offs, see `chance_of_more`.
+    """
+    from scipy.special import ndtr, ndtri
+
+    surer = passed[chances[passed] <= ndtr(sqrt(2) * ndtri(error / 2))]
+    return int(surer[-1] if len(surer) else passed[chances[passed].argmin()])
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_right: Ints) -> Floats:

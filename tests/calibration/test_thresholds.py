@@ -6,13 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import betabinom, binom, binomtest
+from scipy.stats import betabinom, binom, binomtest, norm
 
 from spacy_calib.calibration.thresholds import (
     Threshold,
+    _choose,
     _effective_sizes,
+    _shared_level,
     chance_of_more,
     find_threshold,
     find_thresholds,
@@ -59,31 +61,59 @@ def test_chance_rises_with_fewer_spans():
 # The cut-off
 
 
-@pytest.mark.parametrize(("n", "found"), [(111, False), (112, True)])
+@pytest.mark.parametrize(("n", "found"), [(60, False), (99, True)])
 def test_as_many_right_ones_as_the_bound_needs(n, found):
-    # The error rate 0.05 is divided into five parts: 0.95 ** 89 = 0.0104, 0.95 ** 90 = 0.0099, so that the first step of a walk needs 90
-    # right ones. The last part is met at 80 % of the spans: 0.8 * 112 = 89.6.
+    # .95^60 = .046: all right passes where one test alone is made, and eight are made at cut-offs from the 60th span on alone. .95^99 =
+    # .0062 is an eighth of .05, .95^98 is not: so 99 spans are the first with which a test can begin in any case.
     threshold = find(falling(n), [True] * n, 0.95)
-    if not found:
-        assert threshold == Threshold(None, n)
-        return
+    assert 0.95**99 <= 0.05 / 8 < 0.95**98
+    assert found == (threshold.low is not None and threshold.low > 0.9)
     assert threshold.cutoff == falling(n)[-1]
     assert (threshold.spans, threshold.kept, threshold.right) == (n, n, n)
     assert threshold.precision == threshold.share == 1.0
 
 
-def test_the_lowest_cutoff_that_is_sure():
-    # 200 right ones, then none: kept n has 200 right. 5 % are too few to begin with (0.9^20 = 0.12), and so are 10 % (0.9^40 = 0.0148 is
-    # more than 0.01); the walk from 20 % has met a second part of the error rate at 40 % when it comes to the wrong ones.
+def test_the_lowest_cutoff_by_which_others_reach_the_precision_too():
+    # 200 right ones, then none: kept n has 200 right, and the test is that of 1.96 * sqrt(2) standard errors.
     scores = falling(400)
     threshold = find(scores, [True] * 200 + [False] * 200, 0.9)
-    n = threshold.kept
+    n, level = threshold.kept, norm.cdf(-1.959964 * math.sqrt(2))
     passed, beyond = (binomtest(200, kept, 0.9, alternative="greater").pvalue for kept in (n, n + 1))
-    assert passed <= 0.02 < beyond
+    assert passed <= level < beyond
     assert threshold.right == 200
     assert threshold.cutoff == scores[n - 1]
     assert threshold.precision == 200 / n
     assert threshold.share == n / 400
+
+
+def test_where_none_is_so_sure_the_surest_is_chosen():
+    """Of three cut-offs with p values .012, .008 and .009 the second, since none is at the .0028 that others need; of .002 and .0025 the last."""
+    assert _choose(np.array([4, 5, 6]), np.array([1, 1, 1, 1, 0.012, 0.008, 0.009]), 0.05) == 5
+    assert _choose(np.array([1, 2, 3]), np.array([1, 0.002, 0.0025, 0.01]), 0.05) == 2
+
+
+def chance_that_one_passes(sizes, precision, level) -> float:
+    """By the definition: the share right of ever more spans, and whether at one of these sizes its exact test passes."""
+    from scipy.stats import binom as of
+
+    # What is left of all walks that have not passed, by how many are right.
+    alive, before = np.array([1.0]), 0
+    for n in sizes:
+        alive, before = np.convolve(alive, of.pmf(np.arange(n - before + 1), n - before, precision)), n
+        alive[of.sf(np.arange(n + 1) - 1, n, precision) <= level] = 0.0
+    return float(1 - alive.sum())
+
+
+@pytest.mark.parametrize("sizes", [[60], [60, 61, 62], [44, 70, 111, 177, 281, 447]])
+@pytest.mark.parametrize("error", [0.05, 0.2])
+def test_at_the_shared_level_one_of_the_tests_passes_by_luck_as_often_as_allowed(sizes, error):
+    level = _shared_level(np.array(sizes, dtype=np.float64), 0.9, error)
+    chance = chance_that_one_passes(sizes, 0.9, level)
+    assert error / len(sizes) <= level <= error
+    assert chance <= 1.05 * error
+    if len(sizes) > 3:
+        assert level > 1.2 * error / len(sizes)
+        assert chance >= 0.8 * error
 
 
 def test_equal_scores_are_kept_or_dropped_together():
@@ -119,18 +149,22 @@ def plain_search(scores, hits, precision, confidence):
     """The cut-off by its definition, without documents: a walk over the different scores, from high to low."""
     cutoffs = sorted(set(scores.tolist()), reverse=True)
     kept = [int((scores >= c).sum()) for c in cutoffs]
-    starts = [next(i for i, k in enumerate(kept) if k >= share * len(scores)) for share in (0.05, 0.1, 0.2, 0.4, 0.8) if kept]
-    best, parts = None, 0
+    first = next((k for k in kept if precision**k <= (1 - confidence) / 8), kept[-1])
+    wanted = [first * (kept[-1] / first) ** (i / 7) for i in range(8)]
+    starts = sorted({next(i for i, k in enumerate(kept) if k >= one - 1e-9) for one in wanted})
+    level = _shared_level(np.array(kept, dtype=np.float64)[starts], precision, 1 - confidence)
+    passed, walking = [], False
     for at, cutoff in enumerate(cutoffs):
-        parts += starts.count(at)
         chance = binomtest(int(hits[scores >= cutoff].sum()), kept[at], precision, alternative="greater").pvalue
-        if parts and chance <= (1 - confidence) * parts / 5:
-            best = cutoff
-        else:
-            parts = 0
-    return best
+        walking = chance <= level and (walking or at in starts)
+        passed += [(cutoff, chance)] if walking else []
+    surer = [cutoff for cutoff, chance in passed if chance <= norm.cdf(math.sqrt(2) * norm.ppf((1 - confidence) / 2))]
+    if surer:
+        return surer[-1]
+    return min(passed, key=lambda one: one[1])[0] if passed else None
 
 
+@settings(max_examples=50)
 @given(strategies.scored_hits(max_size=60), st.sampled_from([0.3, 0.5, 0.8]), st.sampled_from([0.5, 0.8]))
 def test_cutoff_is_that_of_a_plain_search(given_, precision, confidence):
     scores, hits = given_
