@@ -22,6 +22,8 @@ _TOLERANCE = 1e-9
 _STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
 # Strengths over which `average_offsets` takes the mean, the strongest first; half of the belief is in none, which is no offsets at all.
 _FEW_STRENGTHS = (256.0, 64.0, 16.0, 4.0, 1.0)
+# One unit in so many is believed to be far off, whatever the others are: its offset has this strength, a standard deviation of 4.
+_FAR_SHARE, _FAR_STRENGTH = 1 / 20, 1 / 16
 # The search ends after so many strengths in a row that are no better than the best, and needs offsets that are as exact as this only.
 _PATIENCE = 3
 _ROUGHLY = 1e-3
@@ -67,12 +69,23 @@ def fit_offsets(
 
 
 def average_offsets(
-    margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None
+    margins: Floats,
+    hits: NDArray[np.bool_],
+    units: Ints,
+    n_units: int,
+    weights: Floats | None = None,
+    wary: Floats | None = None,
 ) -> Offsets:
     """As `fit_offsets` for few pairs, which do not tell one strength from another: the mean of the offsets of a few strengths and of no
     offsets, each weighted by how likely it makes the hits. The strength given back is the likeliest.
+
+    Beside that, each unit by itself may be far off (a tag that other annotators use otherwise): a twentieth is believed of it beforehand.
+    A Gaussian alone, whose strength most units set, would hold back those few.
+
+    wary (Floats | None): Weights of the pairs in place of `weights` where a unit is asked whether it is far off.
     """
-    return Offsets(*_problem(margins, hits, units, n_units, weights).average())
+    near = _problem(margins, hits, units, n_units, weights)
+    return Offsets(*near.average(near if wary is None else _problem(margins, hits, units, n_units, wary)))
 
 
 def _problem(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None) -> _Problem:
@@ -110,16 +123,17 @@ class _Problem:
         """Summed log loss of each unit."""
         return self._sum(self.weights * softplus(moved)) - self.hit_margin - self.hit_mass * offsets
 
-    def evidence_without(self) -> float:
-        """Log likelihood without any offsets: the limit of infinite strength."""
-        return -float(self._loss(self.margins, np.zeros(self.n_units)).sum())
+    def evidence_without(self) -> Floats:
+        """Log likelihood of each unit without an offset: the limit of infinite strength."""
+        return -self._loss(self.margins, np.zeros(self.n_units))
 
     def choose_strength(self) -> tuple[Floats, float]:
         """(offsets, strength) of the highest evidence."""
         offsets = np.zeros(self.n_units)
-        best, highest, since = np.inf, self.evidence_without(), 0
+        best, highest, since = np.inf, self.evidence_without().sum(), 0
         for strength in _STRENGTHS.tolist():
-            offsets, evidence = self.solve(strength, offsets, _ROUGHLY)
+            offsets, of_each = self.solve(strength, offsets, _ROUGHLY)
+            evidence = of_each.sum()
             since += 1
             if evidence > highest:
                 best, highest, since = strength, evidence, 0
@@ -127,18 +141,25 @@ class _Problem:
                 break
         return self.solve(best)[0], best
 
-    def average(self) -> tuple[Floats, float]:
-        """(mean offsets, strength of the highest evidence): see `average_offsets`."""
-        found, evidence = [np.zeros(self.n_units)], [self.evidence_without() + np.log(len(_FEW_STRENGTHS))]
+    def average(self, wary: _Problem) -> tuple[Floats, float]:
+        """(mean offsets, strength of the highest evidence): see `average_offsets`. wary (_Problem): Which units are far off."""
+        without = self.evidence_without()
+        found = [(np.zeros(self.n_units), without)]
         for strength in _FEW_STRENGTHS:
-            offsets, one = self.solve(strength, found[-1])
-            found.append(offsets)
-            evidence.append(one)
-        share = np.exp(np.array(evidence) - max(evidence))
-        return share @ np.array(found) / share.sum(), (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
+            found.append(self.solve(strength, found[-1][0]))
+        far, evidence = wary.solve(_FAR_STRENGTH)
+        of_far = np.log(_FAR_SHARE) + without + evidence - wary.evidence_without()
+        offsets, total = [], []
+        for near, evidence in found:
+            of_both = np.logaddexp(np.log1p(-_FAR_SHARE) + evidence, of_far)
+            offsets.append(near + np.exp(of_far - of_both) * (far - near))
+            total.append(of_both.sum())
+        total[0] += np.log(len(_FEW_STRENGTHS))
+        share = np.exp(np.array(total) - max(total))
+        return share @ np.array(offsets) / share.sum(), (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
 
-    def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, float]:
-        """(offsets, log evidence of the strength); the last step is shorter than the tolerance."""
+    def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
+        """(offsets, log evidence of the strength by each unit); the last step is shorter than the tolerance."""
         offsets = np.zeros(self.n_units) if start is None else start.copy()
         if np.isinf(strength):
             return np.zeros(self.n_units), self.evidence_without()
@@ -157,8 +178,7 @@ class _Problem:
         curvature = self._sum(self.weights * chance * (1 - chance)) + strength
         penalty = 0.5 * strength * offsets**2
         log_ratio = 0.5 * np.log(np.maximum(strength, 1e-300) / np.maximum(curvature, 1e-300))
-        evidence = np.where(self.held, log_ratio - self._loss(moved, offsets) - penalty, 0.0).sum()
-        return offsets, float(evidence)
+        return offsets, np.where(self.held, log_ratio - self._loss(moved, offsets) - penalty, 0.0)
 
 
 # The saved form of tag offsets (the setting `pooling`), and of what TagOffsets learns.

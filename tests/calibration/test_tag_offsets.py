@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -228,15 +230,15 @@ def test_the_evidence_is_that_of_numerical_integration():
                 margins = rng.normal(0, 2, n)
                 hits = rng.random(n) < sigmoid(margins + rng.normal())
                 problem = _Problem(margins, hits.astype(float), np.zeros(n, np.intp), 1, np.ones(n))
-                assert abs(problem.solve(strength)[1] - integrated(margins, hits, strength)) < within
+                assert abs(problem.solve(strength)[1][0] - integrated(margins, hits, strength)) < within
     # Units add up, and one without pairs adds nothing.
     margins, hits, units, _ = made_up(60, 4, 1.0, seed=1)
-    whole = _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(2.0)[1]
+    whole = _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(2.0)[1].sum()
     apart = [
         _Problem(m, h.astype(float), np.zeros(len(m), np.intp), 1, np.ones(len(m))) for m, h in of_units(margins, hits, units)
     ]
-    assert whole == pytest.approx(sum(one.solve(2.0)[1] for one in apart), rel=1e-12)
-    assert _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(INF)[1] == pytest.approx(
+    assert whole == pytest.approx(sum(one.solve(2.0)[1].sum() for one in apart), rel=1e-12)
+    assert _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(INF)[1].sum() == pytest.approx(
         -penalized(0.0, margins, hits, np.ones(60), 0.0)[0], rel=1e-12
     )
 
@@ -452,13 +454,37 @@ def test_it_resolves_from_a_config():
     assert made.state()["@calib_poolings"] == "spacy-calib.TagOffsets.v1"
 
 
+def with_one_far_off(shift: float) -> Any:
+    """(margins, hits, units): 30 units of 40 pairs, of which the first is off by so much in log-odds, half of it on each side of 0."""
+    rng = np.random.default_rng(3)
+    units = np.repeat(np.arange(30), 40)
+    margins = np.where(units == 0, -shift / 2, rng.normal(2.0, 1.0, len(units)))
+    return margins, rng.random(len(units)) < sigmoid(margins + shift * (units == 0)), units
+
+
+@pytest.mark.parametrize("shift", [-5.0, 4.0])
+def test_one_unit_that_is_far_off_is_not_held_back_by_the_others(shift):
+    """The strength that 29 units set, none or 256, would leave the first where it is, as would a twentieth of its own evidence."""
+    values = average_offsets(*with_one_far_off(shift), 30).values
+    assert values[0] == pytest.approx(shift, abs=1)
+    assert np.abs(values[1:]).max() < 0.5
+
+
+def test_a_unit_is_far_off_by_its_wary_weights_alone():
+    """Where the misses of the first unit are one and the same event, all together they weigh as one does, and the others' strength holds."""
+    margins, hits, units = with_one_far_off(-5.0)
+    wary = np.where(units == 0, 1 / 40, 1.0)
+    sure, unsure = (average_offsets(margins, hits, units, 30, wary, one).values[0] for one in (np.ones(len(units)), wary))
+    assert sure < -4 < -2 < unsure < 0
+
+
 def test_mean_offsets_lie_between_none_and_those_of_the_weakest_strength():
     rng = np.random.default_rng(0)
     margins, units = rng.normal(1, 1, 400), rng.integers(0, 4, 400)
     shift = np.array([-1.5, 0.0, 0.0, 0.5])
     hits = rng.random(400) < sigmoid(margins + shift[units])
     found = average_offsets(margins, hits, units, 5)
-    free = fit_offsets(margins, hits, units, 5, strength=1.0)
+    free = fit_offsets(margins, hits, units, 5, strength=1 / 16)
     assert found.values[4] == 0.0  # without pairs
     assert (np.abs(found.values[[0, 3]]) < np.abs(free.values[[0, 3]])).all()
     assert found.values[0] < -0.8

@@ -110,8 +110,10 @@ class Side:
 def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
     """Of units (groups or tags): those of one unit in one document are alike. margins (Floats): Log-odds so far."""
     _, documents = np.unique(entries.documents, return_inverse=True)
-    weights = document_weights(sigmoid(margins), documents * (n_units + 1) + units + 1, prior.within)
-    return average_offsets(margins, entries.hits, units, n_units, weights)
+    chances, places = sigmoid(margins), documents * (n_units + 1) + units + 1
+    weights = document_weights(chances, places, prior.within)
+    wary = document_weights(chances, places, prior.within, entries.hits)
+    return average_offsets(margins, entries.hits, units, n_units, weights, wary)
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class Line:
         return self.slope * margins + self.intercept
 
 
-def document_weights(scores: Floats, documents: Ints, between: float) -> Floats:
+def document_weights(scores: Floats, documents: Ints, between: float, hits: NDArray[np.bool_] | None = None) -> Floats:
     """How much each of n entries counts, where those of one document (of one tag) are alike: 1 / (1 + between^2 * its information).
 
     A document's information on a shift that all its entries share is the sum of p (1 - p); beside it, it has a shift of its own, with
@@ -62,9 +62,13 @@ def document_weights(scores: Floats, documents: Ints, between: float) -> Floats:
     random-effects meta-analysis: a long document never counts more than 1 / between^2.
 
     scores (Floats), documents (Ints): Of each entry; or a number for each document and tag.
+    hits (NDArray | None): Of each; where a document has more misses than its scores say, its information is what is seen, the sum of squared
+        differences: sure scores that are wrong together say it once.
     """
     _, codes = np.unique(documents, return_inverse=True)
     information = np.bincount(codes, weights=scores * (1.0 - scores))
+    if hits is not None:
+        information = np.maximum(information, np.bincount(codes, weights=(hits - scores) ** 2))
     return np.asarray(1.0 / (1.0 + between**2 * information))[codes]
 
 

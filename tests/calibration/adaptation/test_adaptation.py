@@ -112,3 +112,20 @@ def test_a_tag_that_is_wrong_in_one_document_alone_says_less_than_one_that_is_wr
 
     spread, together = np.arange(2000) % 10, np.arange(2000) // 200
     assert offset(spread) < 1.3 * offset(together) < 0
+
+
+def test_a_tag_that_others_use_otherwise_is_unlearned_from_several_documents_and_not_from_one():
+    """29 tags that are right as often as their scores say, .9, and one that never is: in twenty documents, or twenty times in one."""
+    groups, n = Groups(("all",), np.zeros(30, dtype=int)), 3000
+    rng = np.random.default_rng(1)
+    tags, hits, leads = rng.integers(1, 30, n), rng.random(n) < 0.9, np.ones(n, dtype=bool)
+    tags[:20], hits[:20] = 0, False
+
+    def scores(documents: np.ndarray) -> np.ndarray:
+        entries = GoldEntries(np.full(n, 0.9), hits, leads, tags, documents)
+        return Adaptation.fit(entries, groups).move(np.full(30, 0.9), leads[:30], np.arange(30))
+
+    spread, together = scores(np.arange(n) % 20), scores(np.repeat(np.arange(50), 60))
+    assert spread[0] < 0.1
+    assert together[0] > 0.5
+    assert abs(spread[1:] - 0.9).max() < 0.02

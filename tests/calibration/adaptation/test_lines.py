@@ -65,3 +65,10 @@ def test_a_long_document_counts_for_no_more_than_its_own_shift_leaves():
     np.testing.assert_allclose(weights, np.repeat([1 / 1.9, 1 / 1.09], [40, 4]))
     endless = document_weights(np.full(100_000, 0.5), np.zeros(100_000, dtype=np.intp), 0.3)
     assert (endless * 0.25).sum() < 1 / 0.3**2
+
+
+def test_sure_scores_that_are_wrong_together_say_it_once():
+    """Ten tokens of score .9: information .9 by their scores, and 10 * .81 where all of them miss, so weights 1 / 1.9 and 1 / 9.1."""
+    documents, hits = np.repeat([0, 1], 10), np.repeat([True, False], 10)
+    weights = document_weights(np.full(20, 0.9), documents, 1.0, hits)
+    np.testing.assert_allclose(weights, np.repeat([1 / 1.9, 1 / 9.1], 10))
