@@ -91,9 +91,6 @@ class Part:
         split = Split(*read(head, documents))
         return cls(split, head.labels, np.array([genre(document) for document in documents])[split.documents])
 
-    def take(self, own: np.ndarray) -> Split:
-        return Split(self.split.logits[own], self.split.gold[own], self.split.documents[own])
-
     def large_genres(self) -> Iterator[str]:
         for name in np.unique(self.genres).tolist():
             if np.count_nonzero(self.genres == name) >= FEWEST_TOKENS:
@@ -116,7 +113,7 @@ def far(cache: Path) -> Iterator[DataSet]:
     for documents in (readers.ewt("dev", "tags") + readers.ewt("test", "tags"), gum("train") + gum("dev")):
         part = Part.of(model, documents)
         for name in part.large_genres():
-            yield as_set(name, part.labels, news.split, part.take(part.genres == name))
+            yield as_set(name, part.labels, news.split, part.split.take(part.genres == name))
 
 
 def near(cache: Path) -> Iterator[DataSet]:
@@ -124,7 +121,7 @@ def near(cache: Path) -> Iterator[DataSet]:
     for documents in (readers.ewt("dev", "tags") + readers.ewt("test", "tags"), gum("train") + gum("dev")):
         part = Part.of(MODEL, documents)
         for name in part.large_genres():
-            yield as_set(name, part.labels, part.take(part.genres != name), part.take(part.genres == name))
+            yield as_set(name, part.labels, part.split.take(part.genres != name), part.split.take(part.genres == name))
 
 
 def home(cache: Path) -> Iterator[DataSet]:

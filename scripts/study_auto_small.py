@@ -31,6 +31,7 @@ from spacy_calib.calibration.registered import recalibrators, scalings
 from spacy_calib.calibration.scaling import Scaling
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import Chosen, fit_tokens
+from spacy_calib.context.words import SHAPES, Words
 from spacy_calib.pipe.registered import make_selector
 from spacy_calib.types import Floats
 
@@ -54,6 +55,7 @@ def joined(data: DataSet) -> Split:
         np.concatenate([first.logits, second.logits]),
         np.concatenate([first.gold, second.gold]),
         np.concatenate([first.documents, moved]),
+        Words.joined([first.words, second.words]),
     )
 
 
@@ -63,9 +65,7 @@ def split(data: DataSet, whole: Split, n_tokens: int, seed: int) -> DataSet:
     order = np.random.default_rng(seed).permutation(len(documents))
     n = int(np.searchsorted(np.cumsum(lengths[order]), n_tokens)) + 1
     fits = np.isin(whole.documents, documents[order[:n]])
-    parts = (Split(whole.logits[own], whole.gold[own], whole.documents[own]) for own in (fits, ~fits))
-    fit, test = parts
-    return replace(data, fit=fit, test=test)
+    return replace(data, fit=whole.take(fits), test=whole.take(~fits))
 
 
 def made_up(n: int = 2400, n_tags: int = 8) -> DataSet:
@@ -76,7 +76,9 @@ def made_up(n: int = 2400, n_tags: int = 8) -> DataSet:
         true = rng.normal(0, 1.5, (n, n_tags)) - np.arange(n_tags) / 2
         chances = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
         gold = (chances.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-        return Split((2 * true).astype(np.float32), gold, np.arange(n) // 20)
+        forms, flags = np.arange(n).astype(np.uint64) % 40, np.zeros(n, bool)
+        words = Words(np.arange(0, n + 1, 20), forms, forms, dict.fromkeys(SHAPES, flags), ~flags)
+        return Split((2 * true).astype(np.float32), gold, np.arange(n) // 20, words)
 
     fit, test = part(), part()
     counts = tuple(np.bincount(fit.gold, minlength=n_tags).tolist())

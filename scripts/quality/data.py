@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,7 @@ from quality.readers import Documents
 from quality_table import MODEL, ROOT, data_folder, default_cache, say
 
 from spacy_calib.cli.shared.atomic import write_folder
+from spacy_calib.context.words import SHAPES, Words
 from spacy_calib.pairs.build import pair_up
 from spacy_calib.pairs.marginals import LogitScores
 
@@ -44,15 +46,25 @@ class Split:
     logits (NDArray): Before the softmax, float32, shape (n, n_labels); for NER the logs of the marginals.
     gold (NDArray): Column of the gold label, shape (n,): -1 where the model does not know it, -2 where there is none.
     documents (NDArray): Number of the document, shape (n,), ascending.
+    words (Words): What stands in the tokens, as hashes; its Docs are those that the model read.
     """
 
     logits: NDArray[np.float32]
     gold: NDArray[np.int64]
     documents: NDArray[np.int64]
+    words: Words
 
     @property
     def n_documents(self) -> int:
         return len(np.unique(self.documents))
+
+    def take(self, own: NDArray[np.bool_]) -> Split:
+        """Some of the tokens, whole Docs of them. own (NDArray): Which, shape (n,)."""
+        words = self.words
+        starts = np.cumsum([0, *np.diff(words.starts)[own[words.starts[:-1]]]])
+        shapes = {name: flags[own] for name, flags in words.shapes.items()}
+        taken = Words(starts, words.forms[own], words.endings[own], shapes, words.counts[own])
+        return Split(self.logits[own], self.gold[own], self.documents[own], taken)
 
     def n_pairs(self) -> int:
         """Pairs that reach the threshold."""
@@ -198,7 +210,9 @@ DATA_SETS: dict[str, Callable[[Path], DataSet]] = {
     "wikineural": wikineural,
 }
 ABOUT = ("name", "about", "labels", "counts", "shift", "accuracy")
+# Of a part: its own, and those of its words
 ARRAYS = ("logits", "gold", "documents")
+OF_WORDS = ("starts", "forms", "endings", "counts", *SHAPES)
 
 
 def write(data: DataSet, folder: Path) -> None:
@@ -206,14 +220,22 @@ def write(data: DataSet, folder: Path) -> None:
     about = {key: getattr(data, key) for key in ABOUT}
     (folder / "about.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf8")
     for part in ("fit", "test"):
-        for array in ARRAYS:
-            np.save(folder / f"{part}_{array}.npy", getattr(getattr(data, part), array))
+        split: Split = getattr(data, part)
+        arrays = {**vars(split), **vars(split.words), **split.words.shapes}
+        for array in (*ARRAYS, *OF_WORDS):
+            np.save(folder / f"{part}_{array}.npy", arrays[array])
+
+
+def is_whole(folder: Path) -> bool:
+    """It is there, with the words that sets made earlier do not have."""
+    return all((folder / f"{part}_{array}.npy").exists() for part in ("fit", "test") for array in (*ARRAYS, *OF_WORDS))
 
 
 def prepare(name: str, cache: Path) -> Path:
     """The folder of a data set, made if it is not there: whole or not at all."""
     folder = cache / "quality" / "sets" / name
-    if not folder.exists():
+    if not is_whole(folder):
+        shutil.rmtree(folder, ignore_errors=True)
         say(f"Making {name} ...")
         data = DATA_SETS[name](cache)
         write_folder(folder, lambda partial: write(data, partial))
@@ -223,11 +245,14 @@ def prepare(name: str, cache: Path) -> Path:
 def load(folder: Path) -> DataSet:
     """A data set from its folder; the arrays stay on the disk until they are read."""
     about = json.loads((folder / "about.json").read_text(encoding="utf8"))
-    fit, test = (
-        Split(*(np.load(folder / f"{part}_{array}.npy", mmap_mode="r") for array in ARRAYS)) for part in ("fit", "test")
-    )
     labels, counts = tuple(about.pop("labels")), tuple(about.pop("counts"))
-    return DataSet(**about, labels=labels, counts=counts, fit=fit, test=test)
+    return DataSet(**about, labels=labels, counts=counts, fit=load_split(folder, "fit"), test=load_split(folder, "test"))
+
+
+def load_split(folder: Path, part: str) -> Split:
+    logits, gold, documents = (np.load(folder / f"{part}_{array}.npy", mmap_mode="r") for array in ARRAYS)
+    starts, forms, endings, counts, *flags = (np.load(folder / f"{part}_{array}.npy") for array in OF_WORDS)
+    return Split(logits, gold, documents, Words(starts, forms, endings, dict(zip(SHAPES, flags, strict=True)), counts))
 
 
 def main() -> int:

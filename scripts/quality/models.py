@@ -24,7 +24,9 @@ from quality_table import ROOT, say
 from spacy_calib.cli.fitting.fitted_pipe import with_inline_recognizer
 from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.cli.shared.loading import load_pipeline
+from spacy_calib.context.words import Words
 from spacy_calib.doc.annotations import columns_of, label_hashes
+from spacy_calib.doc.words import words_of
 from spacy_calib.pairs.marginals import LogitScores
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.ner.source import NerSource
@@ -172,10 +174,10 @@ def logits_of(head: Head, docs: Sequence[Any]) -> NDArray[np.float32]:
     return np.log(np.maximum(scores.probabilities, SMALLEST)).astype(np.float32)
 
 
-def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
+def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64], Words]:
     """Run the pipeline up to the component over gold words and spaces.
 
-    RETURNS: logits, gold and documents, as data.Split has them.
+    RETURNS: logits, gold, documents and words, as data.Split has them.
     RAISES ValueError: the highest logit is not the tag that the pipeline sets (not asked of NER, which decodes with constraints).
     """
     from spacy import util
@@ -186,7 +188,7 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     hashes = label_hashes(head.labels)
     numbers: list[int] = []
     lengths: list[int] = []
-    logits, golds, n_differ = [], [], 0
+    logits, golds, words, n_differ = [], [], [], 0
 
     def bare(gold: Doc) -> Doc:
         spaces = None if gold.has_unknown_spaces else [bool(token.whitespace_) for token in gold]
@@ -199,6 +201,7 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
             said = np.concatenate([annotation.hashes(doc) for doc in docs])
             n_differ += int((hashes[found.argmax(axis=1)] != said).sum())
             logits.append(found)
+            words.append(words_of(docs, first=annotation.first))
             golds += [annotation.aligned_gold(Example(doc, gold)) for doc, (_, gold) in zip(docs, batch, strict=True)]
             numbers += [number for number, _ in batch]
             lengths += map(len, docs)
@@ -207,4 +210,4 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     if n_differ > MAY_DIFFER * n_tokens and not isinstance(head.source, NerSource):
         raise ValueError("The logits are not those that the pipeline chose its tags by.")
     gold = columns_of(np.concatenate(golds), hashes).astype(np.int64)
-    return np.concatenate(logits), gold, readers.document_numbers(numbers, lengths)
+    return np.concatenate(logits), gold, readers.document_numbers(numbers, lengths), Words.joined(words)

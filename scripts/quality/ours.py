@@ -32,12 +32,13 @@ from spacy_calib.calibration.recalibrators.venn_abers import VennAbers
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
+from spacy_calib.calibration.token_fit import Chosen, LearnContext, TokenData, fit_tokens
 from spacy_calib.calibration.tokens import TokenCalibration
+from spacy_calib.context.fit import FitWords, fit_token_context
 from spacy_calib.metrics.resampling import mean_interval
 from spacy_calib.pairs.build import pair_up
 from spacy_calib.pairs.marginals import LogitScores
-from spacy_calib.pipe.registered import make_selector
+from spacy_calib.pipe.registered import make_context, make_selector
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
 # Which part of its tags a data set can be grouped by (see `make_subtag_grouping`).
@@ -56,7 +57,8 @@ AUTO = "auto"
 class Task:
     """A data set as the package sees it.
 
-    scores, test_scores (LogitScores): Of all tokens. data (TokenData): To fit on. test (Pairs): To judge: those that reach the threshold.
+    data (TokenData): To fit on, with its words (FitWords). test_scores (LogitScores), test_words (Words): Of all tokens to judge.
+    test (Pairs): The pairs to judge: those that reach the threshold.
     documents (Ints): The document of each test pair. groups (Groups): Five tag frequency groups, by which all methods are judged.
     """
 
@@ -65,6 +67,7 @@ class Task:
         self.labels = list(held.labels)
         self.counts = dict(zip(held.labels, held.counts, strict=True))
         self.test_scores = LogitScores(np.asarray(held.test.logits))
+        self.test_words = held.test.words
         self.data = _token_data(held.fit, len(held.labels))
         self.test = pair_up(self.test_scores.above(THRESHOLD), held.test.gold)
         self.documents: Ints = np.asarray(held.test.documents)[self.test.rows]
@@ -77,9 +80,17 @@ class Task:
 
     @cached_property
     def chosen(self) -> tuple[Chosen, float]:
-        """(what `--method auto` chooses, seconds that it took)."""
+        """(what `--method auto` chooses, which may look at the words; seconds that it took)."""
+        return self._choose(partial(fit_token_context, make_context("no_worse"), n_tags=len(self.labels)))
+
+    @cached_property
+    def chosen_alone(self) -> tuple[Chosen, float]:
+        """The same where only scores are looked at."""
+        return self._choose(None)
+
+    def _choose(self, learn_context: LearnContext | None) -> tuple[Chosen, float]:
         started = time.perf_counter()
-        found = make_selector()(self.data, self.group)
+        found = make_selector()(self.data, self.group, learn_context=learn_context)
         return found, time.perf_counter() - started
 
     def group(self, grouping: Grouping) -> Groups:
@@ -88,7 +99,8 @@ class Task:
 
 def _token_data(split: Split, n_tags: int) -> TokenData:
     pairs = pair_up(LogitScores(np.asarray(split.logits)).above(FLOOR), split.gold)
-    return TokenData(pairs, np.asarray(split.gold), np.asarray(split.documents)[pairs.rows], n_tags, THRESHOLD)
+    documents = np.asarray(split.documents)[pairs.rows]
+    return TokenData(pairs, np.asarray(split.gold), documents, n_tags, THRESHOLD, words=FitWords(split.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +150,11 @@ def scaled_only(scaling: Scaling) -> Method:
     return run
 
 
-def chosen(normalize: bool | str = False) -> Method:
-    """What `--method auto` chooses."""
+def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
+    """What `--method auto` chooses. alone (bool): Where only scores are looked at."""
 
     def run(task: Task) -> Outcome:
-        found, seconds = task.chosen
+        found, seconds = task.chosen_alone if alone else task.chosen
         started = time.perf_counter()
         made = fit_tokens(task.data, found, task.group(found.grouping), normalize=normalize).calibration
         scores = applied(made, task)
@@ -153,7 +165,7 @@ def chosen(normalize: bool | str = False) -> Method:
 
 def applied(made: TokenCalibration, task: Task) -> Floats:
     """The scores of the test pairs."""
-    calibrated = made.calibrate(task.test_scores, THRESHOLD)
+    calibrated = made.calibrate(task.test_scores, THRESHOLD, task.test_words)
     has_gold = np.asarray(task.held.test.gold)[calibrated.marginals.rows] != -2
     return calibrated.scores[has_gold]
 
@@ -184,7 +196,7 @@ def promises(task: Task) -> Iterator[Promise]:
     for coverage in COVERAGES:
         for alpha in (0.1, 0.05):
             made = fit_tokens(task.data, found, groups, sets=ConformalSets(alpha, coverage), promise_groups=task.groups)
-            calibrated = made.calibration.calibrate(task.test_scores, THRESHOLD)
+            calibrated = made.calibration.calibrate(task.test_scores, THRESHOLD, task.test_words)
             rows, tags = calibrated.marginals.rows, calibrated.marginals.tags
             assert calibrated.in_set is not None
             assert calibrated.out_of_reach is not None
@@ -250,6 +262,7 @@ def methods(name: str) -> Iterator[tuple[str, Method]]:
     yield AUTO, chosen()
     yield "auto, kept tags sum to 1", chosen(True)
     yield "auto, room for other tags", chosen("other")
+    yield "auto, scores alone", chosen(alone=True)
 
 
 def write_pairs(task: Task, folder: Path) -> None:
