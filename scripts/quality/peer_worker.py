@@ -14,6 +14,11 @@ Data. Kinds of methods:
 - multiclass, seen: the same for methods that cannot do with a class without a token in the fit data (they stop, or call it impossible,
   which costs an infinite log loss at its first hit). They get the columns of the other classes, and the pairs of those without a
   token keep their raw scores.
+- features: fits (numbers, categories, hit) of pairs: "tag and ending" gives the score, the tag, the likeliest tag of the token and its last
+  characters; "everything" the rival's score, the entropy, the form, its shape and the neighbours' likeliest tags too.
+- entities: the same for sets of entities. "entity" gives what Jagannatha and Yu (2020) look at, as far as it is to be had without samples
+  of the network and a language model: score, label, rank, and the length and the scores of the run of tokens that the model would label alike;
+  and the tokens beside. The scores are still those of pairs of token and label, so that all methods are judged by the same pairs.
 
 Calibrated scores that are no probabilities are a failure; so is an exception. The report says why, and how long fit and predict took
 without imports and reading.
@@ -37,6 +42,8 @@ import numpy as np
 
 ROUNDING = 1e-6  # scores may pass 0 or 1 by as much, and are clipped
 N_BINS = 10
+LEAVES, ROUNDS = (8, 31), 200  # of the trees and of their number, to choose from
+CLIPS = (1e-6, 1e-4, 1e-3, 1e-2)  # how far scores are kept from 0 and 1 for a peer that extreme ones stop, to choose from
 
 Predict = Callable[..., np.ndarray]
 Fit = Callable[..., Predict]
@@ -46,7 +53,8 @@ class Data:
     """The arrays of a data set's folder, read when they are asked for: data["fit_scores"] is fit_scores.npy.
 
     Of fit and of test: logits (n_tokens, n_labels), float32; gold (n_tokens,), the column of the gold label, -1 for one that the model
-    does not know, -2 for none; and of each pair with a score of 0.01 or more, n_pairs long: rows (its row in logits), tags (its column),
+    does not know, -2 for none; documents, forms and endings (hashes), title and number (flags) of each token; starts, the first token of
+    each Doc and the end of the last; and of each pair with a score of 0.01 or more, n_pairs long: rows (its row in logits), tags (its column),
     scores, hits and groups.
     """
 
@@ -77,9 +85,66 @@ def two_columns(scores: np.ndarray) -> np.ndarray:
     return np.column_stack([1 - scores, scores])
 
 
+# Features of pairs: (numbers, categories) of shapes (n_pairs, a) and (n_pairs, b); a number that is not there is NaN, a category -1.
+
+
+def pair_features(data: Data, part: str, how: str) -> tuple[np.ndarray, np.ndarray]:
+    """What "tag and ending" and "everything" give."""
+    rows, tags = data[f"{part}_rows"], data[f"{part}_tags"]
+    chances = softmax(data[f"{part}_logits"])
+    leading = chances.argmax(axis=1)
+    numbers, categories = [log_odds(data[f"{part}_scores"])], [tags, leading[rows], data[f"{part}_endings"][rows]]
+    if how == "everything":
+        second, first = np.partition(chances, -2, axis=1)[:, -2:].T
+        entropy = -(chances * np.log(np.maximum(chances, 1e-12))).sum(axis=1)
+        numbers += [log_odds(np.where(tags == leading[rows], second[rows], first[rows])), entropy[rows]]
+        numbers += [data[f"{part}_{shape}"][rows] for shape in ("title", "number")]
+        categories += [beside[rows] for beside in neighbours(leading, data[f"{part}_starts"], -1)]
+        categories += [data[f"{part}_forms"][rows]]
+    return np.column_stack(numbers), np.column_stack([column.astype(np.int64) for column in categories])
+
+
+def entity_features(data: Data, part: str, how: str) -> tuple[np.ndarray, np.ndarray]:
+    """What "entity" gives. A run is of tokens of a Doc that follow one another and have the same likeliest label."""
+    rows, tags, scores, starts = (data[f"{part}_{name}"] for name in ("rows", "tags", "scores", "starts"))
+    chances = softmax(data[f"{part}_logits"])
+    leading = chances.argmax(axis=1)
+    before, after = neighbours(leading, starts, -1)
+    firsts = np.flatnonzero(leading != before)
+    run = np.searchsorted(firsts, rows, side="right") - 1
+    lengths = np.diff([*firsts, len(leading)])
+    mean = np.add.reduceat(chances, firsts, axis=0) / lengths[:, None]
+    least = np.minimum.reduceat(chances, firsts, axis=0)
+    rank = (chances[rows] > chances[rows, tags][:, None]).sum(axis=1)
+    numbers = [log_odds(scores), log_odds(mean[run, tags]), log_odds(least[run, tags]), lengths[run], rank]
+    numbers += [log_odds(beside[rows, tags]) for beside in neighbours(chances, starts, np.nan)]
+    return np.column_stack(numbers), np.column_stack([tags, leading[rows], before[rows], after[rows]])
+
+
+def neighbours(values: np.ndarray, starts: np.ndarray, missing: float) -> tuple[np.ndarray, np.ndarray]:
+    """What stands before and after each token in its Doc, of an array of a row for each token."""
+    before, after = np.roll(values, 1, axis=0), np.roll(values, -1, axis=0)
+    before[starts[:-1]] = missing
+    after[starts[1:] - 1] = missing
+    return before, after
+
+
+def common_values(column: np.ndarray, most: int) -> np.ndarray:
+    """The `most` most frequent values, ascending."""
+    values, counts = np.unique(column, return_counts=True)
+    return np.sort(values[np.argsort(-counts, kind="stable")[:most]])
+
+
+def coded(column: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The place of each entry among ascending values; NaN where it is none of them."""
+    place = np.searchsorted(values, column).clip(0, len(values) - 1)
+    return np.where(values[place] == column, place, np.nan)
+
+
 # The peers, one function each and kind: method -> fit. Binary: fit(scores, hits) -> predict, predict(scores) -> scores, all of shape
 # (n_pairs,). Segments: fit(scores, hits, segments) -> predict(scores, segments). Multiclass: fit(logits, probabilities, gold) ->
-# predict(logits, probabilities) -> calibrated matrix of the shape of logits; gold is a column of it for each row.
+# predict(logits, probabilities) -> calibrated matrix of the shape of logits; gold is a column of it for each row. Features and entities:
+# fit(numbers, categories, hits, documents) -> predict(numbers, categories) -> scores; the first number is the log-odds of the score.
 
 
 def scikit_learn_prefit(outputs: str, method: str) -> Any:
@@ -130,6 +195,70 @@ def scikit_learn_multiclass(method: str) -> Fit:
     def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
         fitted = make(probabilities if given == "probabilities" else logits, gold)
         return lambda logits, probabilities: fitted.predict_proba(probabilities if given == "probabilities" else logits)
+
+    return fit
+
+
+def scikit_learn_features(method: str) -> Fit:
+    """Gradient boosting; leaves and rounds are those with the least log loss on documents held out of the fit data."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import GroupKFold
+
+    most_values = 254  # of a category: the histograms have room for no more beside the missing ones
+
+    def fit(numbers: np.ndarray, categories: np.ndarray, hits: np.ndarray, documents: np.ndarray) -> Predict:
+        known = [common_values(column, most_values) for column in categories.T]
+
+        def table(numbers: np.ndarray, categories: np.ndarray) -> np.ndarray:
+            return np.column_stack(
+                [numbers, *(coded(column, values) for column, values in zip(categories.T, known, strict=True))]
+            )
+
+        def make(leaves: int, rounds: int) -> Any:
+            which = range(numbers.shape[1], numbers.shape[1] + len(known))
+            return HistGradientBoostingClassifier(
+                learning_rate=0.1, max_iter=rounds, max_leaf_nodes=leaves, l2_regularization=1.0,
+                early_stopping=False, categorical_features=list(which), random_state=0,
+            )  # fmt: skip
+
+        X, y = table(numbers, categories), hits.astype(int)
+        losses = {leaves: np.zeros(ROUNDS) for leaves in LEAVES}
+        for outside, inside in GroupKFold(5).split(X, y, documents):
+            for leaves, sums in losses.items():
+                stages = make(leaves, ROUNDS).fit(X[outside], y[outside]).staged_predict_proba(X[inside])
+                sums -= [np.log(stage[np.arange(len(inside)), y[inside]] + 1e-12).sum() for stage in stages]
+        best = min(losses, key=lambda leaves: losses[leaves].min())
+        fitted = make(best, int(losses[best].argmin()) + 1).fit(X, y)
+        return lambda numbers, categories: fitted.predict_proba(table(numbers, categories))[:, 1]
+
+    return fit
+
+
+def mcgrad_features(method: str) -> Fit:
+    """With the package's own settings, which choose the number of rounds by cross-validation. Where scores are very sure, its first round finds no
+    gradient and it gives them back; so that they are cut off first, where is chosen by the same cross-validation.
+    """
+    import pandas
+    from mcgrad import methods
+
+    def fit(numbers: np.ndarray, categories: np.ndarray, hits: np.ndarray, documents: np.ndarray) -> Predict:
+        known = [np.unique(column) for column in categories.T]
+        names = [f"number{i}" for i in range(1, numbers.shape[1])], [f"category{i}" for i in range(len(known))]
+        columns = {"categorical_feature_column_names": names[1], "numerical_feature_column_names": names[0]}
+
+        def table(numbers: np.ndarray, categories: np.ndarray, clip: float) -> Any:
+            made = {"score": np.clip(1 / (1 + np.exp(-numbers[:, 0])), clip, 1 - clip)}
+            made |= dict(zip(names[0], numbers.T[1:], strict=True))
+            codes = (coded(column, values) for column, values in zip(categories.T, known, strict=True))
+            return pandas.DataFrame(made | dict(zip(names[1], codes, strict=True)))
+
+        found = {}
+        for clip in CLIPS:
+            made = getattr(methods, method)()
+            made.fit(table(numbers, categories, clip).assign(hit=hits.astype(int)), "score", "hit", **columns)
+            found[min(made.performance_metrics["avg_valid_performance_log_loss"])] = clip, made
+        best, fitted = found[min(found)]
+        return lambda numbers, categories: fitted.predict(table(numbers, categories, best), "score", **columns)
 
     return fit
 
@@ -289,6 +418,9 @@ def dirichletcal_multiclass(method: str) -> Fit:
 PEERS: dict[tuple[str, str], Callable[[str], Fit]] = {
     ("scikit-learn", "binary"): scikit_learn_binary,
     ("scikit-learn", "multiclass"): scikit_learn_multiclass,
+    ("scikit-learn", "features"): scikit_learn_features,
+    ("scikit-learn", "entities"): scikit_learn_features,
+    ("mcgrad", "features"): mcgrad_features,
     ("netcal", "binary"): netcal_binary,
     ("netcal", "multiclass"): netcal_multiclass,
     ("uncertainty-calibration", "binary"): uncertainty_calibration_binary,
@@ -366,6 +498,14 @@ def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.nda
     return np.where(at >= 0, calibrated[rows, at], data["test_scores"]), {**counted, "pairs_kept_raw": int((at < 0).sum())}
 
 
+def run_features(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
+    """Calibrated scores of the test pairs by a method that looks at their tokens."""
+    of = entity_features if how == "entity" else pair_features
+    given = of(data, "fit", how)
+    predict = clock.timed("fit", fit, *given, data["fit_hits"], data["fit_documents"][data["fit_rows"]])
+    return clock.timed("predict", predict, *of(data, "test", how)), {}
+
+
 def as_probabilities(scores: np.ndarray, n_pairs: int) -> np.ndarray:
     """The scores as float64 in [0, 1], rounding errors cut off.
 
@@ -385,7 +525,10 @@ def run(data: Data, peer: str, method: str, kind: str, how: str) -> tuple[np.nda
     family, _, columns = kind.partition(", ")
     fit = PEERS[peer, family](method)
     clock = Clock()
-    runner = {"binary": run_binary, "segments": run_segments, "multiclass": run_multiclass}[family]
+    runner = {
+        "binary": run_binary, "segments": run_segments, "multiclass": run_multiclass,
+        "features": run_features, "entities": run_features,
+    }[family]  # fmt: skip
     scores, counted = runner(data, fit, (columns or "all") if family == "multiclass" else how, clock)
     return as_probabilities(scores, len(data["test_scores"])), {
         "fit_seconds": round(clock.fit, 3), "predict_seconds": round(clock.predict, 3), **counted

@@ -59,8 +59,11 @@ PEERS: dict[str, Peer] = {
                 "isotonic on logits", "isotonic on probabilities",
                 "temperature on logits",
             ),
+            "features": ("HistGradientBoostingClassifier",),
+            "entities": ("HistGradientBoostingClassifier",),
         },
     ),
+    "mcgrad": Peer((("mcgrad==0.1.5", *NUMBERS),), {"features": ("MCGrad",)}),
     "netcal": Peer(
         ((TORCH,), ("netcal==1.4.0", *NUMBERS)),
         {
@@ -113,15 +116,20 @@ PEERS: dict[str, Peer] = {
         python="3.12",
     ),
 }  # fmt: skip
-HOWS = {"binary": ("pooled", "per group"), "segments": ("per tag", "per group")}
-DATA = ("logits", "gold", "rows", "tags", "scores", "hits", "groups")
+HOWS = {
+    "binary": ("pooled", "per group"), "segments": ("per tag", "per group"), "features": ("tag and ending", "everything"),
+    "entities": ("entity",),
+}  # fmt: skip
+ENTITY_SETS = ("wnut17", "wikineural")
+OF_TOKENS = ("logits", "gold", "documents", "starts", "forms", "endings", "title", "number")
+DATA = (*OF_TOKENS, "rows", "tags", "scores", "hits", "groups")
 
 
 @dataclass(frozen=True)
 class PeerResult:
     """One run.
 
-    how (str): "pooled", "per group", "per tag" or "multiclass". version (str): The peer's; "" where nothing ran.
+    how (str): See HOWS; else "multiclass". version (str): The peer's; "" where nothing ran.
     scores (Path | None): The calibrated scores of the test pairs, float64 in [0, 1], shape (n_pairs,); None after a failure.
     seconds (float): Fit and predict; after a failure what passed until it.
     failure (str): What went wrong, in a line; "" where nothing did.
@@ -154,9 +162,11 @@ def error_line(text: str) -> str:
     return last_line("\n".join(errors) or text)[:300]
 
 
-def runs_of(peer: Peer) -> Iterator[tuple[str, str, str]]:
-    """(kind, method, how) of each run of a peer."""
+def runs_of(peer: Peer, of_entities: bool) -> Iterator[tuple[str, str, str]]:
+    """(kind, method, how) of each run of a peer on a set, of entities or of tags."""
     for kind, methods in peer.methods.items():
+        if kind == "entities" and not of_entities:
+            continue
         for method in methods:
             for how in HOWS.get(kind, ("multiclass",)):
                 yield kind, method, how
@@ -223,7 +233,7 @@ def key_of(peer: str, kind: str, data: str) -> str:
         for name, thing in vars(peer_worker).items()
         if getattr(thing, "__module__", "") == peer_worker.__name__ and not name.startswith(others)
     ]
-    settings = (peer_worker.N_BINS, peer_worker.ROUNDING)
+    settings = tuple(getattr(peer_worker, name) for name in ("N_BINS", "ROUNDING", "LEAVES", "ROUNDS", "CLIPS"))
     return hashlib.sha256(repr((data, PEERS[peer].packages, kind, settings, code)).encode()).hexdigest()
 
 
@@ -307,7 +317,7 @@ def run_peers(folder: Path, cache: Path, out: Path, only: Sequence[str] | None =
         place.mkdir(parents=True, exist_ok=True)
         python: Path | None = None
         failure = ""
-        for kind, method, how in runs_of(PEERS[name]):
+        for kind, method, how in runs_of(PEERS[name], folder.resolve().name in ENTITY_SETS):
             file, key = place / f"{file_name(method, how)}.json", key_of(name, kind, data)
             result = kept(file, key, limit)
             if result is None and python is None and not failure:

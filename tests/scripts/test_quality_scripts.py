@@ -215,6 +215,62 @@ def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp
     assert [(one.peer, one.how, one.failure) for one in again] == [(one.peer, one.how, one.failure) for one in first]
 
 
+def test_features_of_pairs_look_at_their_tokens(tmp_path):
+    from quality import peers
+
+    chances = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.1, 0.8, 0.1]])
+    arrays = {
+        "logits": np.log(chances), "starts": np.array([0, 3, 4]), "rows": np.array([0, 0, 2, 3]), "tags": np.array([0, 1, 1, 0]),
+        "forms": np.array([5, 6, 7, 7], np.uint64), "endings": np.array([1, 2**64 - 1, 1, 2], np.uint64),
+        "title": np.array([True, False, False, False]), "number": np.array([False, False, True, False]),
+    }  # fmt: skip
+    arrays["scores"] = chances[arrays["rows"], arrays["tags"]]
+    for name, array in arrays.items():
+        np.save(tmp_path / f"fit_{name}.npy", array)
+    worker = peers.peer_worker
+    data = worker.Data(tmp_path)
+    own = worker.log_odds(arrays["scores"])
+    numbers, categories = worker.pair_features(data, "fit", "tag and ending")
+    np.testing.assert_allclose(numbers, own[:, None])
+    np.testing.assert_array_equal(categories, [[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 2]])
+    numbers, categories = worker.pair_features(data, "fit", "everything")
+    np.testing.assert_allclose(numbers[:, 1], worker.log_odds(np.array([0.2, 0.7, 0.1, 0.8])))
+    np.testing.assert_array_equal(numbers[:, 3:], [[1, 0], [1, 0], [0, 1], [0, 0]])
+    np.testing.assert_array_equal(categories[:, 3:], [[-1, 0, 5], [-1, 0, 5], [0, -1, 7], [-1, -1, 7]])
+    numbers, categories = worker.entity_features(data, "fit", "entity")
+    np.testing.assert_allclose(numbers[:, 1], worker.log_odds(np.array([0.65, 0.25, 0.8, 0.1])))  # means over the runs
+    np.testing.assert_allclose(numbers[:, 2], worker.log_odds(np.array([0.6, 0.2, 0.8, 0.1])))
+    np.testing.assert_array_equal(numbers[:, 3:5], [[2, 0], [2, 1], [1, 0], [1, 1]])
+    np.testing.assert_allclose(numbers[:, 5], [np.nan, np.nan, *worker.log_odds(np.array([0.3])), np.nan])
+    np.testing.assert_allclose(numbers[:, 6], [*worker.log_odds(np.array([0.6, 0.3])), np.nan, np.nan])
+    np.testing.assert_array_equal(categories, [[0, 0, -1, 0], [1, 0, -1, 0], [1, 1, 0, -1], [0, 1, -1, -1]])
+
+
+def test_categories_are_coded_by_the_values_of_the_fit_data():
+    from quality import peers
+
+    values = peers.peer_worker.common_values(np.array([9, 4, 4, 7, 7, 9, 4, 1]), 3)
+    np.testing.assert_array_equal(values, [4, 7, 9])
+    np.testing.assert_array_equal(peers.peer_worker.coded(np.array([7, 1, 4, 12]), values), [1, np.nan, 0, np.nan])
+
+
+def test_boosting_looks_at_tags_and_words_and_entities_only_where_there_are_some(held, tmp_path, monkeypatch):
+    from quality import data, ours, peers
+
+    task = ours.Task(held)
+    data.write(held, tmp_path)
+    ours.write_pairs(task, tmp_path)
+    assert ("entities", "HistGradientBoostingClassifier", "entity") in peers.runs_of(peers.PEERS["scikit-learn"], True)
+    assert all(kind != "entities" for kind, *_ in peers.runs_of(peers.PEERS["scikit-learn"], False))
+    worker = peers.peer_worker
+    monkeypatch.setattr(worker, "ROUNDS", 40)
+    for kind, how in (("features", "tag and ending"), ("entities", "entity")):
+        scores, _ = worker.run(worker.Data(tmp_path), "scikit-learn", "HistGradientBoostingClassifier", kind, how)
+        # One map for all tags is worse: the head takes tag 1 for tag 2.
+        pooled = Platt().fit(task.fit_pairs.scores, task.fit_pairs.hits).predict(task.test.scores)
+        assert log_loss(scores, task.test.hits) < log_loss(pooled, task.test.hits)
+
+
 # Readers
 
 DATA = os.environ.get("SPACY_CALIB_DATA", "")
