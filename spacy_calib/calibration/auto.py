@@ -22,6 +22,9 @@ from .sufficiency import too_few_to_choose
 from .tag_offsets import TagOffsets
 from .token_fit import Chosen, LearnContext, TokenData
 
+# Of fewer pairs held-out parts do not tell a context, which is little more than a line then, from one temperature.
+_PAIRS_FOR_CONTEXT = 200
+
 # The saved form of the table of what a selection chose from.
 _TRIAL = record(
     {
@@ -93,17 +96,19 @@ class Selector:
         if learn_context is not None:
             context = learn_context(pairs, data.others.take(data.kept_others), documents, data.words)
         few = too_few_to_choose(len(np.unique(documents)), n_questions, len(pairs), data.unit)
+        in_context = []
+        if context is not None and not context.why:
+            in_context = [ScaledScores(CONTEXT, context.held_out, context.size, True)]
+        always = bool(in_context) and context is not None and context.always
         if few:
-            return replace(self._smallest(data, group, few), context=context)
+            tried = in_context if always or len(pairs) >= _PAIRS_FOR_CONTEXT else []
+            made = replace(self._smallest(data, group, few, tried, bare=not always), context=context)
+            return made.in_context(data) if made.table["chosen"].startswith(CONTEXT) else made
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable}
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
         }
         scaled = [ScaledScores(name, every[name][data.kept], one.size(), one.biased) for name, one in scalings.items()]
-        in_context = []
-        if context is not None and not context.why:
-            in_context = [ScaledScores(CONTEXT, context.held_out, context.size, True)]
-        always = bool(in_context) and context is not None and context.always
         found = select_method(
             pairs,
             documents,
@@ -126,10 +131,13 @@ class Selector:
         )
         return made.in_context(data) if chosen.scaling == CONTEXT else made
 
-    def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str) -> Chosen:
-        """One temperature for all tags, or nothing where held-out documents (of one document, blocks of tokens) see no use in it.
+    def _smallest(
+        self, data: TokenData, group: Callable[[Grouping], Groups], why: str, in_context: Sequence[ScaledScores], bare: bool
+    ) -> Chosen:
+        """One temperature for all tags, a context, or nothing where held-out documents (of one document, blocks of tokens) see no use in these.
 
-        why (str): There is too little data to try more.
+        why (str): There is too little data to try more. in_context (Sequence[ScaledScores]): The context's, if there is one. bare (bool): Whether
+            anything else is tried.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
         units = documents if len(np.unique(documents)) > 1 else pairs.rows
@@ -137,7 +145,15 @@ class Selector:
         chosen = Candidate(1, NOTHING, False)
         if len(np.unique(units)) > 1:
             found = select_method(
-                pairs, units, lambda number: group(grouping_of(number)), safe, [1], n_folds=self.n_folds, offsets=None
+                pairs,
+                units,
+                lambda number: group(grouping_of(number)),
+                safe,
+                [1],
+                n_folds=self.n_folds,
+                offsets=None,
+                scaled=in_context,
+                bare=bare,
             )
             chosen = found.chosen
         table = {"chosen": str(chosen), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}

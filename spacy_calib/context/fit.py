@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE, too_few_to_choose
+from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
@@ -128,7 +128,7 @@ def fit_token_context(
     made.known_, made.n_tags_, made.n_sources_ = data.known(), n_tags, data.n_sources
     view = View(around, _learn_columns(made, around), made.known_)
     why = "a token may have several labels" if overlapping else ""
-    why = why or too_few_to_choose(len(np.unique(documents)), len(np.unique(pairs.rows)), len(pairs))
+    why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
     kept, places = made.known_.salted(data.salt)
     if why:
         made.known_ = kept

@@ -11,6 +11,7 @@ from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.context.blocks import blocks_of
 from spacy_calib.context.features import Document, Hints, Neighbours
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
+from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.surroundings import NO_ENTRY, Entries, Surroundings
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
@@ -121,13 +122,21 @@ def test_hidden_words_are_not_looked_at():
 
 
 def test_too_little_data_or_overlapping_labels_leave_scores_as_they_are():
-    few, _, pairs = fitted(n_docs=3)
-    assert few.why == "3 documents, and 10 are wanted"
+    few, _, pairs = fitted(n_docs=1)
+    assert few.why == "one document, and two are wanted"
     assert np.array_equal(few.held_out, pairs.scores)
     assert few.context.calibrate(few.view) is None
     assert few.context.calibrate_below(few.view, np.array([0]), np.array([0]), np.array([0.001])) is None
     several, _, _ = fitted(n_docs=12, overlapping=True)
     assert several.why == "a token may have several labels"
+
+
+def test_of_few_documents_little_but_a_line_is_learned():
+    found, words, pairs = fitted(n_docs=5)
+    assert found.about["ridge"] == RIDGES[0]
+    shift = log_odds(moved(found.context, words, pairs)) - log_odds(pairs.scores)
+    line = np.polynomial.Polynomial.fit(log_odds(pairs.scores), shift, 1)
+    assert np.abs(shift - line(log_odds(pairs.scores))).max() < 0.05
 
 
 def test_no_worse_is_so_in_the_mean():
