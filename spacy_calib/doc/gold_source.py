@@ -23,6 +23,12 @@ def register_source() -> None:
         Doc.set_extension(SOURCE, default=None)
 
 
+def keep_source(reference: Doc, predicted: Doc) -> None:
+    """Let a predicted Doc name the source that its gold names."""
+    if _KEY in reference.user_data:
+        predicted.user_data[_KEY] = reference.user_data[_KEY]
+
+
 def named_examples(sources: Mapping[str, Iterable[Example]]) -> Iterator[Example]:
     """The examples of all sources, whose predicted Docs say which they are of. sources (Mapping): Name -> its examples."""
     for name, examples in sources.items():

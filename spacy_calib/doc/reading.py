@@ -22,6 +22,7 @@ from spacy.vocab import Vocab
 from ..corpus.visible import shown_path
 from ..errors import calib_error
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
+from .gold_source import keep_source
 
 # Key of `Doc.user_data` that names the document of the source: a text or a number (and what the readers here put there).
 DOC_KEY = "calib_document"
@@ -59,6 +60,7 @@ class GoldReader:
             arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
             for example in self._with_arrays(nlp, reference, arrays) if arrays else make(nlp, [reference]):
                 example.reference.user_data[DOC_KEY] = document
+                keep_source(reference, example.predicted)
                 yield example
 
     def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:

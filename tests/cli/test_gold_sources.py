@@ -6,8 +6,11 @@ import json
 
 import pytest
 import spacy
+from spacy.language import Language
+from spacy.tokens import DocBin
 
 from spacy_calib.cli.shared.sources import sources_of
+from spacy_calib.doc.reading import GoldReader
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses, save_gold, save_key
 
@@ -103,3 +106,16 @@ def test_names_are_told_from_paths(tmp_path):
     assert sources_of(["A = x=y.spacy", "B=z"], None) == {"A": tmp_path.__class__("x=y.spacy"), "B": tmp_path.__class__("z")}
     with pytest.raises(CalibError, match="C545"):
         sources_of(["A\nB=x"], None)
+
+
+def test_gold_documents_may_name_their_source_themselves(model, sources, tmp_path):
+    vocab = Language().vocab
+    docs = list(DocBin().from_disk(sources / "news.spacy").get_docs(vocab))
+    for number, doc in enumerate(docs):
+        doc._.calib_source = "odd" if number % 3 else "even"
+    gold = tmp_path / "genres.spacy"
+    DocBin(docs=docs, store_user_data=True).to_disk(gold)
+    told = json.loads(ok(calib("fit", model, gold, tmp_path / "out", "--method", "isotonic", "--format", "json")).printed)
+    assert [(one["name"], one["documents"]) for one in told["sources"]] == [("even", 20), ("odd", 40)]
+    read = list(GoldReader(gold_preproc=True).examples(spacy.blank("xx"), gold))
+    assert [example.predicted._.calib_source for example in read[:4]] == ["even", "odd", "odd", "even"]
