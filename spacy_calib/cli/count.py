@@ -13,6 +13,7 @@ import typer
 from .shared.checks import check_confidence, check_option, check_raw_cells
 from .shared.command import choice, command
 from .shared.examples import data_files
+from .shared.expected import TOO_FEW_TO_TELL, differences_in
 from .shared.options import Format, IdColumn, OnlyAttr, RawCells, TextColumn, Texts
 from .shared.outputs import Output
 from .shared.records import FIELDS
@@ -125,14 +126,17 @@ def count(run: CountOptions) -> dict[str, Any]:
     are counted by.
 
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed", "gold" (labelled
-        documents; None without), "gold_among" (texts that are among them), and "queries": "name", "query", "unit", "matched", "drawn" (whether its interval is of draws), "effects" (see
+        documents; None without), "gold_among" (texts that are among them), "drift" (prefix of a pipe -> whether the texts are like its fit data, as of `expect`), and "queries":
+        "name", "query", "unit", "matched", "drawn" (whether its interval is of draws), "centre" (what is taken for the expected number, see `centre_of`; "labels" with --gold, "draws"), "effects" (see
         `expect.effects.Effects`), "rows" of the groups and "total", each with "group", "documents", "tokens", "raw" (found), "expected",
         "low", "high", and "raw_expected", "raw_low", "raw_high" by raw scores of independent units (None where it is of draws).
     RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
         fault of the input.
     """
+    from ..counts.estimate import centre_of
     from .counting.gather import check_groups, effects_for
     from .counting.rows import csv_of, result_of, rows_of
+    from .counting.seen import verdict_for
 
     if run.plot is not None:
         from ..report.plots import figure_class
@@ -142,13 +146,15 @@ def count(run: CountOptions) -> dict[str, Any]:
         check_groups(run.data, run.by, run.every, run.fields)
     nlp = run.begin()
     pipes, queries = ask(run, nlp)
-    held = gather_texts(run, nlp, pipes, queries, run.data)
-    labelled = None if run.gold is None else gather_texts(run, nlp, pipes, queries, run.gold, gold=True)
+    held, held_drift = gather_texts(run, nlp, pipes, queries, run.data)
+    labelled = None if run.gold is None else gather_texts(run, nlp, pipes, queries, run.gold, gold=True)[0]
     told = []
     for place, (answered, name) in enumerate(zip(held.answered, run.name or run.query, strict=True)):
         effects = effects_for(answered.query, pipes)
-        rows, total = rows_of(held, place, effects, run.confidence, labelled, run.by is not None)
-        told.append(result_of(answered, name, effects, rows, total))
+        verdict = verdict_for(answered.query, held_drift)
+        rows, total = rows_of(held, place, effects, run.confidence, labelled, run.by is not None, verdict)
+        centre = "labels" if labelled is not None else "draws" if answered.draws is not None else centre_of(effects, verdict)
+        told.append(result_of(answered, name, effects, rows, total, centre))
     result = {
         "documents": len(held.groups),
         "of": held.unit,
@@ -157,6 +163,7 @@ def count(run: CountOptions) -> dict[str, Any]:
         "every": run.every,
         "confidence": run.confidence,
         "per": run.per,
+        "drift": held_drift,
         "weights_changed": any(pipe.lookup.weights_changed() for pipe in pipes),
         "gold": None if labelled is None else len(labelled.groups),
         "gold_among": None if labelled is None else int((held.places_in(labelled) >= 0).sum()),
@@ -196,22 +203,24 @@ def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]
 
 def gather_texts(
     run: CountOptions, nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query], path: Path, gold: bool = False
-) -> Gathered:
-    """Run the pipeline over texts, and ask every Doc.
+) -> tuple[Gathered, dict[str, dict[str, Any]]]:
+    """Run the pipeline over texts, and ask every Doc; and whether they are like the fit data, see `Seen.drift`.
 
     RAISES C030: --gold has no gold. C075: no unit got a score. C226: fewer than two documents of --gold. C397: a text has nothing that it can be
         counted by.
     """
     from ..doc.annotations import plain_name
     from ..errors import calib_error
-    from .counting.gather import Gathering, Seen
+    from .counting.gather import Gathering
     from .counting.needed import pipes_for
+    from .counting.seen import Seen
     from .shared.examples import read_through
     from .shared.gold import FirstDoc, check_whole_documents
 
     for pipe in pipes:
         check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-    seen, first = Seen(pipes), [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
+    asked = {attr for query in queries for attr, _ in query.labels}
+    seen, first = Seen(pipes, () if gold else asked), [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
     gathering = Gathering(queries, None if gold else run.by, run.every, path, gold)
 
     def read(some: Iterator[Example]) -> None:
@@ -226,12 +235,11 @@ def gather_texts(
     if first and not seen.scored:
         raise first[0].silent()
     for pipe in pipes:
-        asked = any(attr == pipe.attr for query in queries for attr, _ in query.labels)
-        if gold and asked and pipe.attr not in seen.gold:
+        if gold and pipe.attr in asked and pipe.attr not in seen.gold:
             raise calib_error("C030", layer=plain_name(pipe.fit_info.layer), component=pipe.source.component or "the source")
     if gold and len(held.groups) < 2:
         raise calib_error("C226", n=len(held.groups), by=held.unit)
-    return held
+    return held, seen.drift(run.seed)
 
 
 # Printing
@@ -258,10 +266,30 @@ def show(result: dict[str, Any]) -> None:
             and one["total"]["low"] < one["total"]["high"]
         ):
             msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
-    if result["gold"] is not None:
+    if result["gold"] is None:
+        for drift in result["drift"].values():
+            show_drift_of_counts(drift, [one for one in result["queries"] if one["centre"] == "found"])
+    else:
         among = result["gold_among"]
         own = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
         msg.text(f"Corrected by {result['gold']:,} labelled documents{own}.")
+
+
+def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
+    """Warn where texts are not known to be like the fit data. from_found (Sequence[dict]): Queries that are counted from what was found."""
+    from ..expect.drift import DIFFERENT, TOO_FEW
+
+    if drift["verdict"] == TOO_FEW:
+        msg.warn(TOO_FEW_TO_TELL)
+    elif drift["verdict"] == DIFFERENT and from_found:
+        n = max(one["effects"]["sources"] for one in from_found)
+        told = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
+        msg.warn(
+            f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "
+            f"farther off. The intervals are as wide as {told}. Label a few of these texts: `count --gold` corrects the counts."
+        )
+    elif drift["verdict"] == DIFFERENT:
+        msg.warn(f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected numbers; see `count --gold`.")
 
 
 def _cells(row: dict[str, Any], per: int | None) -> tuple[str, ...]:

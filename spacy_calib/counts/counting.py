@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..calibration.recalibrators.logistic import sigmoid
-from ..expect.effects import Effects
+from ..expect.effects import WIDTHS, Effects, of_new_source
 from ..types import Floats, Ints
 from .distribution import Counted, added, independent, mixed
 
@@ -40,6 +40,28 @@ def missed(effects: Effects, sizes: Floats) -> Counted:
     law = nbinom(1 / spread, 1 / (1 + mean * spread)) if mean * spread > _NO_SHIFT else poisson(mean)
     chances = law.pmf(np.arange(int(law.ppf(1 - _TAIL)) + 1))
     return Counted(0, chances / chances.sum())
+
+
+def of_another_source(home: Counted, effects: Effects, opens: float, found: float | None, most: int) -> Counted:
+    """A count in texts whose gold may be of another source than that of the fit.
+
+    home (Counted): As if it were of that. opens (float): The sum of p (1 - p) of the units. found (float | None): The number that is taken for the
+    expected one, None takes that of `home`. most (int): Numbers above are not given.
+    """
+    from scipy.special import ndtr
+
+    moved = 0.0 if found is None else found - home.mean
+    first, last = -int(home.first + len(home.chances)), max(most, int(np.ceil(moved)), 1)
+    edges = np.arange(first, last + 2) - 0.5
+    chances = np.zeros(len(edges) - 1)
+    for width, weight in zip((WIDTHS * of_new_source(effects.sources)).tolist(), effects.widths, strict=True):
+        below = ndtr((edges - moved) / max(width * opens, _NO_SHIFT))
+        below[0], below[-1] = 0.0, 1.0  # what lies beyond is counted at the ends
+        chances += weight * np.diff(below)
+    both = added(home, Counted(first, chances / chances.sum()))
+    below_zero = max(0, min(-both.first, len(both.chances) - 1))
+    at_zero = both.chances[: below_zero + 1].sum()
+    return Counted(both.first + below_zero, np.concatenate([[at_zero], both.chances[below_zero + 1 :]]))
 
 
 def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> Counted:

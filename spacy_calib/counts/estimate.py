@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 from ..expect.effects import Effects
 from ..expect.estimates import interval, sum_by
 from ..expect.prediction_powered import Known, Survey
 from ..types import Floats, Ints
-from .counting import counted
+from .counting import counted, of_another_source
 from .distribution import Counted
 
 
@@ -70,15 +71,30 @@ class Units(NamedTuple):
         return Units(np.arange(n_docs), raw, calibrated, (self.found > 0).astype(np.intp))
 
 
-def told(found: int, distribution: Counted, confidence: float = 0.95) -> Estimate:
-    """A distribution as it is told. RAISES C001: confidence out of range."""
+def told(found: int, distribution: Counted, confidence: float = 0.95, expected: float | None = None) -> Estimate:
+    """A distribution as it is told. expected (float | None): What stands for its mean. RAISES C001: confidence out of range."""
     low, high = distribution.interval(confidence)
-    return Estimate(found, distribution.mean, float(low), float(high))
+    return Estimate(found, distribution.mean if expected is None else expected, float(low), float(high))
 
 
-def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95) -> Estimate:
-    """From the calibrated chances. RAISES C001: confidence out of range. C390: no chances."""
-    return told(int(units.found.sum()), counted(units.calibrated, units.documents, effects, units.sizes), confidence)
+def centre_of(effects: Effects | None, verdict: str) -> str:
+    """What an estimate takes for the expected number: "found" where texts differ from the fit data (there the chances may be farther off than what
+    was found, at home they are nearer), "expected" where they do not, and where nothing is known of how far found numbers are off.
+    """
+    return "found" if effects is not None and effects.widths and verdict in (DIFFERENT, OTHER_WEIGHTS) else "expected"
+
+
+def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95, verdict: str = LIKE) -> Estimate:
+    """From the calibrated chances. verdict (str): Whether the texts are like the fit data, see `Drift`: the gold of others may be of another source, as may
+    that of all texts where the fit knows several. RAISES C001: confidence out of range. C390: no chances.
+    """
+    found = int(units.found.sum())
+    home = counted(units.calibrated, units.documents, effects, units.sizes)
+    centre = found if centre_of(effects, verdict) == "found" else None
+    if effects is None or (centre is None and effects.sources < 2):
+        return told(found, home, confidence)
+    away = of_another_source(home, effects, float(units.open.sum()), centre, max(found, len(units.calibrated)))
+    return told(found, away, confidence, home.mean if centre is None else centre)
 
 
 def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.95, gold: Floats | None = None) -> Estimate:

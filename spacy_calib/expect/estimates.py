@@ -168,15 +168,16 @@ def token_sums(scores: Floats, documents: Ints, n_docs: int) -> Sums:
     return Sums(expected[:, None], independent[:, None], sum_by(documents, None, n_docs))
 
 
-def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95) -> Estimate:
+def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95, between: float = 0.0) -> Estimate:
     """The share of right labels among all tokens.
 
     residuals (Residuals): Of right tokens on the fit data, k = 1. sums (Sums): Of the new documents. confidence (float): In (0, 1).
-    RAISES C001: confidence out of range.
+    between (float): Variance of the shift of log-odds that their source has. RAISES C001: confidence out of range.
     """
     units = float(sums.units.sum())
     right = float(sums.expected.sum() + residuals.correction(units)[0])
-    return interval(right / units, residuals.variance(np.ones(1), sums) / units**2, residuals.docs, confidence)
+    variance = residuals.variance(np.ones(1), sums) + between * float(sums.independent.sum()) ** 2
+    return interval(right / units, variance / units**2, residuals.docs, confidence)
 
 
 def interval(share: float, variance: float, docs: float, confidence: float) -> Estimate:

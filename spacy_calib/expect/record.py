@@ -15,8 +15,9 @@ from ..pairs.judged import JudgedPairs
 from ..schema import maybe, number, optional, record
 from ..types import OUTSIDE, Floats, Ints
 from .drift import PROFILE, DriftProfile, Labelled
-from .effects import EFFECTS, Effects, effects_from_state, effects_of_labels, with_missed
-from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, residuals_form, sum_by, token_sums
+from .effects import EFFECTS, Effects, effects_from_state, effects_of_labels, of_new_source, with_missed
+from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, Sums, residuals_form, sum_by, token_sums
+from .sources import between_sources, source_sums, with_widths
 
 
 class FoundSpans(Protocol):
@@ -38,6 +39,7 @@ RECORD = record(
         "entities": maybe(ENTITY_MODEL),
         "profile": PROFILE,
         "effects": optional(EFFECTS),
+        "between": optional(number(0.0), 0.0),
     }
 )
 
@@ -48,7 +50,8 @@ class FitRecord:
 
     tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
     spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its numbers differ by document; empty of a
-    fit before they were learned.
+    fit before they were learned. between (float): Variance of the shift of log-odds of right tokens that a source of gold has which nobody knows; 0 of a
+    fit on one source.
     """
 
     tokens: Residuals
@@ -56,6 +59,7 @@ class FitRecord:
     entities: EntityModel | None
     profile: DriftProfile
     effects: dict[str, Effects] = field(default_factory=dict)
+    between: float = 0.0
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
@@ -67,6 +71,7 @@ class FitRecord:
             "entities": entities,
             "profile": self.profile.state(),
             "effects": effects,
+            "between": self.between,
         }
 
     @classmethod
@@ -75,7 +80,7 @@ class FitRecord:
         entities = None if state["entities"] is None else EntityModel.from_state(state["entities"])
         profile = DriftProfile.from_state(state["profile"])
         effects = effects_from_state(state["effects"])
-        return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile, effects)
+        return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile, effects, state["between"])
 
 
 def _labelled(judged: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
@@ -93,6 +98,7 @@ def record_fit(
     found: FoundSpans | None = None,
     unjudged: JudgedPairs | None = None,
     gold: Ints | None = None,
+    of_sources: Ints | None = None,
 ) -> FitRecord | None:
     """Look at the tokens of the fit data through the scores that maps gave which did not see their document.
 
@@ -100,6 +106,7 @@ def record_fit(
     found (SpanFit | None): None for a source without spans.
     unjudged (JudgedPairs | None): Of tokens without gold: new documents are compared with all tokens, as all of theirs take part.
     gold (Ints | None): Column of each token's gold label, negative where there is none; None leaves open which labels have tokens without a score.
+    of_sources (Ints | None): Number of the source of each document's gold, -1 where it has no name; None takes all for one source.
     RETURNS (FitRecord | None): None where fewer than two documents have tokens: how documents vary is not to be known then.
     """
     pairs = judged.pairs
@@ -119,17 +126,45 @@ def record_fit(
     effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
     if gold is not None:
         effects = _with_missed(effects, judged, gold, n_docs, labels)
-    return FitRecord(Residuals.of(right, sums), float(pairs.hits[top].mean()), entities, profile, effects)
+        one = np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
+        found_numbers = source_sums(
+            judged.calibrated, judged.documents, pairs.tags, top, _gold_of(judged, gold, labels), one, len(labels)
+        )
+        effects = with_widths(effects, found_numbers, labels)
+    residuals = Residuals.of(right, sums)
+    between = 0.0 if of_sources is None else _between(residuals, right[:, 0], sums, of_sources)
+    return FitRecord(residuals, float(pairs.hits[top].mean()), entities, profile, effects, between)
+
+
+def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) -> float:
+    """See FitRecord. right (Floats): Right tokens of each document. of_sources (Ints): Its source."""
+    names, places = np.unique(of_sources, return_inverse=True)
+    n, opens = len(names), sums.independent[:, 0]
+    together = max(0.0, float(residuals.moment[0, 0] - residuals.independent[0])) / residuals.squares
+    errors, of_each, squares = (sum_by(places, one, n) for one in (right - sums.expected[:, 0], opens, np.square(sums.units)))
+    return between_sources(errors, of_each, of_each + together * squares) * of_new_source(n) ** 2
 
 
 def _with_missed(
     effects: dict[str, Effects], judged: JudgedPairs, gold: Ints, n_docs: int, labels: Sequence[str]
 ) -> dict[str, Effects]:
-    """The effects, with the tokens whose gold label has no pair. The document of a token is that of its pairs."""
-    rows, first = np.unique(judged.pairs.rows, return_index=True)
-    documents, columns = judged.documents[first], gold[rows]
+    """The effects, with the tokens whose gold label has no pair."""
+    rows, documents, columns = _tokens_of(judged, gold)
     own = (columns >= 0) & (columns < len(labels)) & ~np.isin(rows, judged.pairs.rows[judged.pairs.hits])
     return with_missed(effects, columns[own], documents[own], sum_by(documents, None, n_docs), labels)
+
+
+def _gold_of(judged: JudgedPairs, gold: Ints, labels: Sequence[str]) -> tuple[Ints, Ints]:
+    """(document, gold label) of the tokens whose gold label is known."""
+    _, documents, columns = _tokens_of(judged, gold)
+    own = (columns >= 0) & (columns < len(labels))
+    return documents[own], columns[own]
+
+
+def _tokens_of(judged: JudgedPairs, gold: Ints) -> tuple[Ints, Ints, Ints]:
+    """(row, document, column of the gold label) of each token. The document of a token is that of its pairs."""
+    rows, first = np.unique(judged.pairs.rows, return_index=True)
+    return rows, judged.documents[first], gold[rows]
 
 
 def _all_tokens(one: JudgedPairs, other: JudgedPairs) -> JudgedPairs:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
-from .drift import OTHER_WEIGHTS, DriftSums, Labelled
+from .drift import OTHER_WEIGHTS, Drift, DriftSums, Labelled
 from .estimates import EntityModel, Estimate, Sums, entity_estimates, expected_accuracy, token_sums
 from .record import FitRecord, entity_sums
 
@@ -96,18 +96,20 @@ def expected_of(
     if record is None or sums.right is None or sums.drift is None:
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
-    estimate = expected_accuracy(record.tokens, sums.right, confidence)
+    estimate = expected_accuracy(record.tokens, sums.right, confidence, record.between)
     drift = record.profile.judge(sums.drift, seed)
     return {
         "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
         "entities": None if record.entities is None else _entities(record.entities, sums, event, confidence),
-        "drift": {
-            "verdict": drift.verdict,
-            "stretch": drift.stretch,
-            "checks": [{**asdict(one), "differs": one.differs} for one in drift.checks],
-        },
+        "drift": told_of_drift(drift),
         "trusted": drift.trusted,
     }
+
+
+def told_of_drift(drift: Drift) -> dict[str, Any]:
+    """ "verdict", "checks" and "stretch", see `Drift`."""
+    checks = [{**asdict(one), "differs": one.differs} for one in drift.checks]
+    return {"verdict": drift.verdict, "stretch": drift.stretch, "checks": checks}
 
 
 def without_trust(result: dict[str, Any]) -> dict[str, Any]:
@@ -196,7 +198,7 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
                 "doc": doc,
                 "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
                 "tokens": int(own.units[0]),
-                **(mean if record is None else expected_accuracy(record.tokens, own, confidence)._asdict()),
+                **(mean if record is None else expected_accuracy(record.tokens, own, confidence, record.between)._asdict()),
                 "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
             }
         )

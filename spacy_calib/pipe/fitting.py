@@ -132,7 +132,7 @@ def record(gathered: Gathered, learned: Learned) -> FitRecord | None:
     data = gathered.data
     kept, calibrated = learned.tokens.others
     unjudged = JudgedPairs(data.unjudged.take(kept), calibrated, data.unjudged_documents[kept])
-    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged, data.gold)
+    return record_fit(learned.judged, data.n_docs, gathered.labels, learned.spans, unjudged, data.gold, data.of_sources)
 
 
 def figures(

@@ -107,7 +107,7 @@ class Judge:
     def _alone(self, counts: Counts, is_open: bool) -> Judgement:
         if not counts.tokens:
             return Judgement(OPEN if is_open else NO_SCORES if counts.documents else EMPTY)
-        accuracy = expected_accuracy(self.record.tokens, counts.sums, self.confidence)
+        accuracy = expected_accuracy(self.record.tokens, counts.sums, self.confidence, self.record.between)
         entities = None
         if self.record.entities is not None:
             entities = expected_entities(self.record.entities, counts.entity_sums, self.confidence)

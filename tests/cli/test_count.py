@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import shutil
 from dataclasses import replace
 
@@ -11,12 +12,13 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 
 from spacy_calib import CalibError
 from spacy_calib.cli.count import count
 from spacy_calib.cli.counting.gather import Answered, asked_of
 from spacy_calib.cli.counting.needed import pipes_for
+from spacy_calib.cli.expect import expect
 from spacy_calib.doc.queries.base import Answer
 from spacy_calib.doc.queries.entity_events import EventQuery
 from spacy_calib.doc.queries.reading import make_query
@@ -280,3 +282,64 @@ def test_what_entities_do(tmp_path):
     assert "(documents)" in outcome.text
     assert "independent" not in outcome.text
     refuses(calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", "text=x"), "has no fitted calib pipe")
+
+
+def strange_docs(nlp, gold):
+    """Documents of words that the pipeline never saw."""
+    rng = random.Random(0)
+    words = [token.text for doc in DocBin().from_disk(gold).get_docs(nlp.vocab) for token in doc]
+    strange = ["".join(rng.choices("xqzjkw", k=7)) for _ in range(50)]
+    return [Doc(nlp.vocab, words=[rng.choice(strange + words[:5]) for _ in range(9)]) for _ in range(80)]
+
+
+def test_texts_of_another_kind_are_counted_from_what_was_found(calibrated, test_file, tmp_path):
+    tag, _ = some_tag(test_file)
+    path = save_docs(tmp_path / "strange.spacy", strange_docs(spacy.load(calibrated), test_file))
+    outcome = calib("count", calibrated, path, "-q", tag, "-q", "text=the", "-o", tmp_path / "counts.json")
+    told = json.loads((tmp_path / "counts.json").read_text())
+    one, sure = told["queries"]
+    assert told["drift"] == {"calib": expect(str(calibrated), path)["drift"]}
+    assert told["drift"]["calib"]["verdict"] == "differs from the fit data"
+    assert (one["centre"], sure["centre"]) == ("found", "expected")
+    assert one["effects"]["sources"] == 1
+    assert one["total"]["expected"] == one["total"]["raw"]
+    assert one["total"]["low"] < one["total"]["raw"] < one["total"]["high"]
+    assert "counted from what was found" in outcome.text
+    assert "as wide as one source of gold tells. Label a few of these texts: `count --gold`" in outcome.text
+    labelled = count(str(calibrated), path, query=[tag], gold=test_file)
+    assert (labelled["queries"][0]["centre"], labelled["gold"]) == ("labels", 80)
+
+
+def test_texts_like_the_fit_data_are_not_warned_of(calibrated, dev):
+    tag, _ = some_tag(dev)
+    told = count(str(calibrated), dev, query=[tag])
+    assert told["drift"]["calib"]["verdict"] == "like the fit data"
+    assert told["queries"][0]["centre"] == "expected"
+    assert "Differs" not in calib("count", calibrated, dev, "-q", tag).text
+    assert count(str(calibrated), dev, query=["text=the"])["drift"] == {}
+
+
+def test_few_texts_are_told_to_be_few(calibrated, tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_text("the dog saw a duck .\nthe old duck saw the dog .\n")
+    assert "Too few texts to tell" in calib("count", calibrated, file, "-q", "NOUN").text
+
+
+def test_where_sources_were_named_their_differences_widen_intervals(model, dev, test_file, tmp_path):
+    """The second source calls other things by the tag."""
+    vocab = Language().vocab
+    tag, _ = some_tag(dev)
+    docs = list(DocBin().from_disk(dev).get_docs(vocab))
+    for doc in docs:
+        for token in doc:
+            token.tag_ = "ADJ" if token.tag_ == tag and token.i % 3 == 0 else token.tag_
+    other, options = save_docs(tmp_path / "other.spacy", docs), ("-m", "isotonic", "--silent")
+    assert calib("fit", model, tmp_path / "named", "--gold", f"A={dev}", "--gold", f"B={other}", *options).code == 0
+    both = save_docs(tmp_path / "both.spacy", [*DocBin().from_disk(dev).get_docs(vocab), *docs])
+    assert calib("fit", model, both, tmp_path / "pooled", *options).code == 0
+    named, pooled = (count(str(tmp_path / name), test_file, query=[tag])["queries"][0] for name in ("named", "pooled"))
+    assert (named["effects"]["sources"], pooled["effects"]["sources"]) == (2, 1)
+    assert named["total"]["expected"] == pytest.approx(pooled["total"]["expected"], rel=0.02)
+    assert named["total"]["high"] - named["total"]["low"] > 1.3 * (pooled["total"]["high"] - pooled["total"]["low"])
+    named, pooled = (expect(str(tmp_path / name), test_file)["accuracy"] for name in ("named", "pooled"))
+    assert named["high"] - named["low"] > 1.1 * (pooled["high"] - pooled["low"])

@@ -10,10 +10,11 @@ import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.counts.counting import counted, missed
+from spacy_calib.counts.counting import counted, missed, of_another_source
 from spacy_calib.counts.distribution import independent
-from spacy_calib.counts.estimate import Units, corrected, estimate
-from spacy_calib.expect.effects import EFFECTS, Effects, effects_from_state, effects_of_labels, with_missed
+from spacy_calib.counts.estimate import Units, centre_of, corrected, estimate
+from spacy_calib.expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
+from spacy_calib.expect.effects import EFFECTS, WIDTHS, Effects, effects_from_state, effects_of_labels, with_missed
 from spacy_calib.expect.prediction_powered import Known
 
 
@@ -152,3 +153,47 @@ def test_labelled_documents_correct_a_count():
     assert found.low < truth < found.high
     assert abs(found.expected - truth) < 60 < abs(estimate(units.of(np.arange(30, 60))).expected - truth)
     assert corrected(units.of(np.zeros(0, dtype=np.intp)), np.zeros(0), known) == (0, 0.0, 0.0, 0.0)
+
+
+def units_of(n, chance=0.5, found=0):
+    """n units with one chance in one document each."""
+    return Units(np.arange(n), np.full(n, chance), np.full(n, chance), np.r_[found, np.zeros(n - 1)].astype(np.intp))
+
+
+def one_width(place, sources=1):
+    """Effects of a label whose sources are off by one of the widths."""
+    return Effects(widths=tuple(np.eye(len(WIDTHS))[place].tolist()), sources=sources)
+
+
+def test_texts_that_differ_are_counted_from_what_was_found():
+    """100 units of .5, of which 70 were found: v = 25, and a width of .8 log-odds, times sqrt(3) for a single source, is 34.6 units."""
+    units, effects = units_of(100, found=70), one_width(4)
+    home = estimate(units, effects)
+    assert (home.expected, home) == (pytest.approx(50), estimate(units))
+    for verdict in (DIFFERENT, OTHER_WEIGHTS):
+        away = estimate(units, effects, verdict=verdict)
+        assert (away.raw, away.expected) == (70, 70)
+        error = 1.96 * np.sqrt(34.64**2 + 25)
+        assert (away.low, away.high) == (pytest.approx(max(0, 70 - error), abs=1.5), pytest.approx(70 + error, abs=1.5))
+    assert estimate(units, effects, verdict=TOO_FEW) == home
+    assert estimate(units, Effects(between=0.1), verdict=DIFFERENT).expected == pytest.approx(50)  # of an older fit
+    assert [centre_of(one, DIFFERENT) for one in (effects, Effects(), None)] == ["found", "expected", "expected"]
+
+
+def test_where_the_fit_knows_several_sources_texts_may_be_of_another():
+    units = units_of(400)
+    alone, both = estimate(units, one_width(2)), estimate(units, one_width(2, sources=2))
+    assert both.expected == pytest.approx(alone.expected)
+    # A width of .2 log-odds times sqrt(2) is 28.3 of 100 (v), beside sqrt(100) = 10 by chance.
+    assert both.high - both.low == pytest.approx(2 * 1.96 * np.sqrt(28.28**2 + 100), abs=2)
+    assert alone.high - alone.low == pytest.approx(2 * 1.96 * 10, abs=2)
+
+
+def test_a_count_in_another_source_is_a_distribution():
+    home = independent(np.full(10, 0.1))
+    found = of_another_source(home, one_width(8), 0.9, 4.0, 10)
+    assert found.first >= 0
+    assert found.chances.sum() == pytest.approx(1)
+    assert found.chances.min() >= 0
+    nothing = of_another_source(independent([]), one_width(0), 0.0, 0.0, 0)
+    assert nothing.interval() == (0, 0)

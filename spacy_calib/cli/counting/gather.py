@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, reduce
 from pathlib import Path
@@ -15,7 +15,8 @@ import numpy as np
 from ...counts.distribution import Counted, added, drawn
 from ...counts.estimate import Estimate, Units, corrected, estimate, told
 from ...errors import brief, calib_error
-from ...expect.effects import Effects
+from ...expect.drift import LIKE
+from ...expect.effects import WIDTHS, Effects
 from ...expect.prediction_powered import Known
 from ...pairs.documents import DocumentNumbers
 from ...types import Floats, Ints
@@ -57,7 +58,9 @@ def effects_for(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
     ]
     if len(held) <= 1:
         return held[0] if held else None
-    return Effects(max(one.between for one in held), 0.0, max(one.shared for one in held))
+    widest = max(held, key=lambda one: sum(np.square(WIDTHS[: len(one.widths)]) * one.widths))
+    shared = max(one.shared for one in held)
+    return Effects(max(one.between for one in held), 0.0, shared, widths=widest.widths, sources=widest.sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +104,11 @@ class Answered:
         """Whether anything satisfies it, or has a chance to."""
         return bool(self.units.found.any() or self.units.calibrated.any())
 
-    def estimate(self, own: Ints, effects: Effects | None, confidence: float) -> Estimate:
-        """In some documents. own (Ints): Their numbers, ascending."""
+    def estimate(self, own: Ints, effects: Effects | None, confidence: float, verdict: str = LIKE) -> Estimate:
+        """In some documents. own (Ints): Their numbers, ascending. verdict (str): Whether all of them are like the fit data, see `Drift`."""
         units = self.units.of(own)
         if self.draws is None:
-            return estimate(units, effects, confidence)
+            return estimate(units, effects, confidence, verdict)
         kept = set(own.tolist())
         parts = [distribution for number, distribution in self.draws if number in kept]
         return told(int(units.found.sum()), reduce(added, parts, Counted(0, np.ones(1))), confidence)
@@ -154,30 +157,6 @@ class Gathered:
         units = self.answered[place].units
         columns = (self.true[place].astype(np.float64), units.expected, units.open, self.sizes)
         return Known(*(column[:, None] for column in columns))
-
-
-@dataclass
-class Seen:
-    """What is noted of the Docs that pass.
-
-    pipes (Sequence[Calibrator]). scored (bool): Whether one of them wrote scores. gold (set[str]): Prefixes of those whose labels the gold has.
-    """
-
-    pipes: Sequence[Calibrator]
-    scored: bool = False
-    gold: set[str] = field(default_factory=set)
-
-    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples."""
-        from ...doc.annotations import get_annotation
-        from ...doc.attributes import doc_view
-
-        for example in examples:
-            self.scored = self.scored or any(doc_view(example.predicted, pipe.attr) is not None for pipe in self.pipes)
-            for pipe in self.pipes:
-                if pipe.attr not in self.gold and get_annotation(pipe.fit_info.layer).gold_hashes(example.reference).any():
-                    self.gold.add(pipe.attr)
-            yield example
 
 
 @dataclass(eq=False)

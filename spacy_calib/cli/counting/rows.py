@@ -30,16 +30,18 @@ def in_order(groups: Sequence[str]) -> list[str]:
 
 
 def rows_of(
-    held: Gathered, place: int, effects: Effects | None, confidence: float, labelled: Gathered | None, by: bool
+    held: Gathered, place: int, effects: Effects | None, confidence: float, labelled: Gathered | None, by: bool, verdict: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """(a row for each group, the row of all documents) of the query at a place. labelled (Gathered | None): What corrects the counts."""
+    """(a row for each group, the row of all documents) of the query at a place. labelled (Gathered | None): What corrects the counts.
+    verdict (str): Whether the texts are like the fit data, see `Drift`.
+    """
     answered, names = held.answered[place], np.array([*held.groups, None], dtype=object)[:-1]
     known = None if labelled is None else labelled.known(place)
     gold = None if labelled is None else held.gold_in(labelled, place)
 
     def row(group: str, own: Any) -> dict[str, Any]:
         if known is None or gold is None:
-            found = answered.estimate(own, effects, confidence)
+            found = answered.estimate(own, effects, confidence, verdict)
         else:
             found = answered.corrected(own, held.sizes, known, confidence, gold)
         counts = {"group": group, "documents": len(own), "tokens": int(held.sizes[own].sum()), **found._asdict()}
@@ -50,15 +52,16 @@ def rows_of(
 
 
 def result_of(
-    answered: Answered, name: str, effects: Effects | None, rows: list[dict[str, Any]], total: dict[str, Any]
+    answered: Answered, name: str, effects: Effects | None, rows: list[dict[str, Any]], total: dict[str, Any], centre: str
 ) -> dict[str, Any]:
-    """What is told of one query. name (str): What it is called."""
+    """What is told of one query. name (str): What it is called. centre (str): See `centre_of`, or "labels"."""
     return {
         "name": name,
         "query": answered.query.text,
         "unit": answered.query.unit,
         "matched": answered.matched,
         "drawn": answered.draws is not None,
+        "centre": centre,
         "effects": None if effects is None else effects.state(),
         "rows": rows,
         "total": total,

@@ -14,6 +14,11 @@ NO_RECORD = (
     "there is neither an interval nor a drift check; run `spacy calib fit` again, on two documents or more."
 )
 
+TOO_FEW_TO_TELL = (
+    "Too few texts to tell: as few texts of the fit data differ so much by chance alone that a difference which matters could not be seen. "
+    "The intervals hold if the texts are of the same kind; give more documents to know."
+)
+
 
 def show(result: dict[str, Any]) -> None:
     """Print what is to be expected, the documents, and the verdict."""
@@ -168,13 +173,14 @@ def show_drift(drift: dict[str, Any], unit: str, corrected: bool = False) -> Non
     elif drift["verdict"] == LIKE:
         msg.good("Like the fit data: no difference is large enough to matter. The intervals hold for such texts.")
     elif drift["verdict"] == DIFFERENT:
-        named = ", ".join(one["name"] for one in drift["checks"] if one["differs"])
         msg.warn(
-            f"Differs from the fit data ({named}): DO NOT TRUST the expected values. On texts of another kind they can be too high or too "
+            f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected values. On texts of another kind they can be too high or too "
             "low, and the intervals do not hold. Label a few of these texts: `expect --gold` tells the accuracy, and `adapt` makes the scores true."
         )
     else:
-        msg.warn(
-            "Too few texts to tell: as few texts of the fit data differ so much by chance alone that a difference which matters could not be "
-            "seen. The intervals hold if the texts are of the same kind; give more documents to know."
-        )
+        msg.warn(TOO_FEW_TO_TELL)
+
+
+def differences_in(drift: dict[str, Any]) -> str:
+    """In what texts differ from the fit data."""
+    return ", ".join(one["name"] for one in drift["checks"] if one["differs"])
