@@ -60,7 +60,10 @@ RUNS = {
     ),
     "bench_sequence.py": Run("--runs 1 --labels 5 70 --texts 10", "| prediction, batches of 64 Docs |"),
     "hmm_crf_table.py": Run("ewt --bin-size 200 --most 40 --cache {output}", "| CRF, spelling | calibrated |"),
-    "count_coverage.py": Run("{calibrated} {ewt_test} --parts 3 --gold 2 --draws 2", "| calibrated, 2 labelled documents |"),
+    "count_coverage.py": Run(
+        "{model} {ewt_dev} {ewt_test} --component tagger --sources {ewt_dev} --parts 3 --gold 2 --draws 2",
+        "| as calib count tells it |",
+    ),
     "state_union.py": Run("{calibrated_ner} --place PERSON --speeches 2", "2 speeches"),
     "apply_kills.py": Run("{calibrated} {ewt_test} --kills 2", "none is lost and none there twice"),
     "coref_table.py": Run("{model} {coref_dev} --train {coref_train}", "| calibrated |"),

@@ -3,20 +3,27 @@
     python scripts/count_coverage.py MODEL FOLDER --component tagger --output ewt.json     parts FOLDER/genre/*.spacy, each fitted on FOLDER/without/PART.spacy
     python scripts/count_coverage.py MODEL FIT TEST --component ner --parts 10             TEST cut into 10 parts of neighbouring documents, one fit on FIT
     python scripts/count_coverage.py CALIBRATED TEST --parts 10                            a pipeline that is fitted already
+    python scripts/count_coverage.py MODEL ewt-dev ptb --sources gum --parts 20            texts of another source, 10 files in a part
+
+FIT, TEST and those of --sources are .spacy files, or names of data sets that scripts/quality/readers.py reads (ewt-dev, ewt-test, gum, ptb).
 
 A cell is a label in a part whose gold has it --least times. Of each cell: the gold count, what the model found, and the number to be expected with
 its 95 % interval, by raw scores of independent units, by calibrated ones, and by calibrated ones with the effects of documents that the fit
-learned. With --gold K also as K documents of the part correct it, which are drawn at random --draws times, and are counted by their gold.
+learned. With --sources also as `calib count` does where texts may be of another source: it takes what was found for the expected number where all parts
+together differ from the fit data (the drift check), with the variance that FIT and these sources tell; the sources take no part in the fit of the maps,
+but with --named they do, by name. With --gold K also as K documents of the part correct it, which are drawn at random --draws times, and are counted by their gold.
 Nguyen and O'Connor (2015) could not test their intervals, as nothing that they counted had gold. Nothing is chosen here: the maps and the
-effects come from the fit data alone. The interval of a share of cells is by bootstrap over parts: cells of one part are alike.
+effects come from the fit data and the sources alone. The interval of a share of cells is by bootstrap over parts: cells of one part are alike.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,27 +35,52 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from quality import readers
+from quality.readers import Documents
+
 from spacy_calib.cli.counting.gather import Answered, asked_of
+from spacy_calib.cli.counting.seen import Seen
 from spacy_calib.cli.fit import fit
 from spacy_calib.counts.estimate import Estimate, Units, corrected, estimate
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.expect.drift import LIKE
 from spacy_calib.expect.effects import Effects
 from spacy_calib.expect.prediction_powered import Known
+from spacy_calib.expect.sources import SourceSums, with_widths
 from spacy_calib.pipe.fitted import pipes_named
 from spacy_calib.types import Floats
 
 DRAWS = 2000
 FOUND = "counting what was found"
+BY_EVIDENCE = "as calib count tells it"
+
+
+def every_ptb() -> Documents:
+    """The files of the Penn Treebank sample, in their order."""
+    return sorted((one for part in readers.ptb().values() for one in part), key=lambda one: one[0].document)
+
+
+SETS: dict[str, Callable[[], Documents]] = {
+    "ewt-dev": lambda: readers.ewt("dev", "tags"),
+    "ewt-test": lambda: readers.ewt("test", "tags"),
+    "gum": lambda: readers.ewt("train", "tags", "gum_coref") + readers.ewt("dev", "tags", "gum_coref"),
+    "ptb": every_ptb,
+}
 
 
 class Part(NamedTuple):
-    """Texts that are counted by themselves. pipeline (Path): Fitted on others."""
+    """Texts that are counted by themselves. pipeline (Path): Fitted on others. sources (Sequence): The docs of each source that tells how far
+    counts are off, the fit's own first.
+    """
 
     name: str
     pipeline: Path
     docs: list[Doc]
+    sources: Sequence[list[Doc]] = ()
 
 
 class Tally(NamedTuple):
@@ -60,6 +92,7 @@ class Tally(NamedTuple):
     gold: Floats
     sizes: Floats
     effects: Effects | None
+    verdict: str
 
     def known(self, own: Any) -> Known:
         """Some documents as labelled ones. own (Ints): Their numbers."""
@@ -68,7 +101,8 @@ class Tally(NamedTuple):
 
 def parts_of(arguments: argparse.Namespace, folder: Path) -> Iterator[Part]:
     """The parts, each with a pipeline that saw none of it."""
-    data = [Path(path) for path in arguments.data]
+    data = [file_of(path, folder) for path in arguments.data]
+    others = [file_of(path, folder) for path in arguments.sources]
     options = {"component": arguments.component, "method": arguments.method, "label_map": arguments.map}
     given = {name: value for name, value in options.items() if value is not None}
     if len(data) == 1 and data[0].is_dir():
@@ -79,24 +113,63 @@ def parts_of(arguments: argparse.Namespace, folder: Path) -> Iterator[Part]:
     pipeline = Path(arguments.model)
     if len(data) == 2:
         pipeline = folder / "fitted"
-        fit(arguments.model, data[0], pipeline, **given)
+        named = [f"{path.stem}={path}" for path in others] if arguments.named else []
+        fit(arguments.model, data[0], pipeline, gold=named, **given)
     docs = docs_in(data[-1])
+    sources = [] if arguments.named else [docs_in(path) for path in ([data[0], *others] if others else [])]
     for number, own in enumerate(np.array_split(np.arange(len(docs)), arguments.parts)[: arguments.most]):
-        yield Part(f"part {number + 1}", pipeline, [docs[i] for i in own.tolist()])
+        yield Part(f"part {number + 1}", pipeline, [docs[i] for i in own.tolist()], sources)
+
+
+def file_of(given: str, folder: Path) -> Path:
+    """A file as it is, a data set as a file with a Doc for each document."""
+    if given not in SETS:
+        return Path(given)
+    documents = SETS[given]()
+    made = [doc for _, doc in readers.make_docs(documents, spacy.blank("xx").vocab, max(map(len, documents)))]
+    DocBin(docs=made).to_disk(folder / f"{given}.spacy")
+    return folder / f"{given}.spacy"
 
 
 def docs_in(file: Path) -> list[Doc]:
     return list(DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab))
 
 
-def tallies_of(part: Part, unit: str | None) -> Iterator[Tally]:
+def tallies_of(parts: Sequence[Part], unit: str | None) -> Iterator[Tally]:
+    """Of all parts, whose pipelines are judged by all that they count. Other sources stand for those of the fit."""
+    for pipeline in dict.fromkeys(part.pipeline for part in parts):
+        own = [part for part in parts if part.pipeline == pipeline]
+        nlp = spacy.load(pipeline)
+        pipe, seen = pipes_named(nlp, None)[0], Seen(pipes_named(nlp, None), [pipes_named(nlp, None)[0].attr])
+        for _ in seen.over(run(nlp, [doc for part in own for doc in part.docs])):
+            pass
+        verdict = seen.drift(0).get(pipe.attr, {"verdict": LIKE})["verdict"]
+        effects = {} if pipe.learned.record is None else pipe.learned.record.effects
+        if own[0].sources and verdict != LIKE:  # the maps are of one source, which texts like it are of
+            held = [list(tallies_of_part(nlp, Part("", pipeline, docs), unit, {}, LIKE)) for docs in own[0].sources]
+            effects = with_widths(effects, *sums_of(held))
+        for part in own:
+            yield from tallies_of_part(nlp, part, unit, effects, verdict)
+
+
+def sums_of(sources: Sequence[Sequence[Tally]]) -> tuple[SourceSums, list[str]]:
+    """(what was counted of each source and label, the labels). sources (Sequence): The tallies of each."""
+    names = sorted({one.label for tallies in sources for one in tallies})
+    table = np.zeros((4, len(sources), len(names)))
+    for number, tallies in enumerate(sources):
+        for one in tallies:
+            opens = one.units.open
+            held = (one.gold.sum(), one.units.found.sum(), opens.sum(), np.square(opens).sum())
+            table[:, number, names.index(one.label)] = held
+    return SourceSums(*table), names
+
+
+def tallies_of_part(nlp: Language, part: Part, unit: str | None, effects: dict[str, Effects], verdict: str) -> Iterator[Tally]:
     """One for each label that the pipeline knows."""
-    nlp = spacy.load(part.pipeline)
     pipes = pipes_named(nlp, None)
     pipe = pipes[0]
     labels = {label[2:] if pipe.fit_info.layer.startswith("biluo") else label for label in pipe.lookup.labels()}
     asked = asked_of(nlp, pipes)
-    effects = {} if pipe.learned.record is None else pipe.learned.record.effects
     done = list(run(nlp, part.docs))
     sizes = np.array([float(len(example.predicted)) for example in done])
     view_of = cache(doc_view)
@@ -108,7 +181,7 @@ def tallies_of(part: Part, unit: str | None) -> Iterator[Tally]:
         query = make_query(f"label={label}", asked, unit)
         answers = [(number, query.answer(example.predicted, view_of)) for number, example in enumerate(done)]
         gold = np.array([float(query.true(example.reference)) for example in done])
-        yield Tally(part.name, label, Answered.of(query, answers, sizes).units, gold, sizes, effects.get(label))
+        yield Tally(part.name, label, Answered.of(query, answers, sizes).units, gold, sizes, effects.get(label), verdict)
 
 
 def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
@@ -117,7 +190,8 @@ def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
     ways = {
         "raw scores, independent": [estimate(units._replace(calibrated=units.raw))],
         "calibrated, independent": [estimate(units)],
-        "calibrated, documents differ": [estimate(units, tally.effects)],
+        "calibrated, documents differ": [estimate(units, tally.effects and replace(tally.effects, sources=0))],
+        BY_EVIDENCE: [estimate(units, tally.effects, verdict=tally.verdict)],
     }
     for n in golds:
         if 2 * n <= len(tally.sizes):
@@ -131,6 +205,7 @@ def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
         "label": tally.label,
         "gold": int(tally.gold.sum()),
         "found": int(units.found.sum()),
+        "verdict": tally.verdict,
         "looks": looks,
     }
 
@@ -148,8 +223,10 @@ def run(nlp: Language, docs: Sequence[Doc]) -> Iterator[Example]:
     bare = (
         Doc(nlp.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc]) for doc in docs
     )
-    for doc, gold in zip(nlp.pipe(bare), docs, strict=True):
-        yield Example(doc, gold)
+    last = max(nlp.pipe_names.index(pipe.name) for pipe in pipes_named(nlp, None))
+    with nlp.select_pipes(enable=nlp.pipe_names[: last + 1]):
+        for doc, gold in zip(nlp.pipe(bare), docs, strict=True):
+            yield Example(doc, gold)
 
 
 def summary(cells: Sequence[dict[str, Any]], seed: int = 0) -> list[dict[str, Any]]:
@@ -184,8 +261,8 @@ def row_of(way: str, cells: Sequence[dict[str, Any]], expected: Any, bounds: Any
     return row
 
 
-def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
-    print(f"{name}: {rows[0]['cells']} cells of {rows[0]['parts']} parts\n")
+def show(name: str, rows: Sequence[dict[str, Any]], verdicts: Sequence[str]) -> None:
+    print(f"{name}: {rows[0]['cells']} cells of {rows[0]['parts']} parts; {', '.join(verdicts)}\n")
     print(
         "| way | cells | gold counts held | median width / gold | squared errors | less than what was found | nearer in cells |"
     )
@@ -210,6 +287,10 @@ def main() -> None:
     parser.add_argument("--method", help="of the fit; else what the command takes")
     parser.add_argument("--map", help="as of calib fit")
     parser.add_argument("--unit", choices=("tokens", "entities", "documents"), help="else that of the label")
+    parser.add_argument(
+        "--sources", nargs="*", default=[], help="gold of other sources, which tells how far counts are off there"
+    )
+    parser.add_argument("--named", action="store_true", help="the fit has these sources too, by name")
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--most", type=int, help="parts at most")
     parser.add_argument("--least", type=int, default=5, help="gold count of a cell")
@@ -221,12 +302,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        tallies = [one for part in parts_of(arguments, Path(folder)) for one in tallies_of(part, arguments.unit)]
+        tallies = list(tallies_of(list(parts_of(arguments, Path(folder))), arguments.unit))
     cells = [cell_of(one, arguments.gold, arguments.draws) for one in tallies if one.gold.sum() >= arguments.least]
     if not cells:
         raise SystemExit("no label has gold enough in any part")
     rows = summary(cells)
-    show(arguments.name or Path(arguments.data[-1]).stem, rows)
+    show(arguments.name or Path(arguments.data[-1]).stem, rows, sorted({cell["verdict"] for cell in cells}))
     if arguments.output is not None:
         arguments.output.write_text(json.dumps({"rows": rows, "cells": cells}))
 

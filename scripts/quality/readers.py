@@ -165,13 +165,13 @@ def entities(name: str, split: str, every: int = 1, rename: Mapping[str, str] | 
 # CoNLL-U
 
 
-def ewt(split: str, layer: str) -> Documents:
-    """Documents (`# newdoc`) of UD English EWT with gold words and spaces.
+def ewt(split: str, layer: str, folder: str = "ud_english_ewt") -> Documents:
+    """Documents (`# newdoc`) of UD English EWT, or of another treebank in CoNLL-U, with gold words and spaces.
 
     `spacy convert` differs in that it puts a space behind every sentence, also where the file has none.
-    layer (str): "tags" for XPOS, "morphs" for UPOS and FEATS.
+    layer (str): "tags" for XPOS, "morphs" for UPOS and FEATS. folder (str): Of the treebank.
     """
-    text = gzip.decompress((data_folder() / "ud_english_ewt" / f"{split}.conllu.gz").read_bytes()).decode("utf8")
+    text = gzip.decompress((data_folder() / folder / f"{split}.conllu.gz").read_bytes()).decode("utf8")
     document, sentences = "", []
     for block in filter(None, text.split("\n\n")):
         begun = re.search(r"^# newdoc id = (\S+)", block, re.MULTILINE)
