@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from .sufficiency import too_few_to_choose
 from .tag_offsets import TagOffsets
 from .token_fit import Chosen, LearnContext, TokenData
 
-# Of fewer pairs held-out parts do not tell a context, which is little more than a line then, from one temperature.
+# A context is drawn towards a line for all tags, and needs no comparison with other small maps from so many pairs on.
 _PAIRS_FOR_CONTEXT = 200
+# Of fewer pairs the differences between candidates are mostly chance: a context that is no worse than the best by one standard error is taken.
+_PAIRS_TO_COMPARE = 10_000
 
 # The saved form of the table of what a selection chose from.
 _TRIAL = record(
@@ -101,9 +104,10 @@ class Selector:
             in_context = [ScaledScores(CONTEXT, context.held_out, context.size, True)]
         always = bool(in_context) and context is not None and context.always
         if few:
-            tried = in_context if always or len(pairs) >= _PAIRS_FOR_CONTEXT else []
-            made = replace(self._smallest(data, group, few, tried, bare=not always), context=context)
-            return made.in_context(data) if made.table["chosen"].startswith(CONTEXT) else made
+            if not in_context or not (always or len(pairs) >= _PAIRS_FOR_CONTEXT):
+                return replace(self._smallest(data, group, few), context=context)
+            table = _untried(Candidate(1, NOTHING, False, CONTEXT), few)
+            return Chosen(grouping_of(1), Identity(), None, None, data.pairs.scores, table, context).in_context(data)
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable}
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
@@ -118,6 +122,7 @@ class Selector:
             n_folds=self.n_folds,
             scaled=in_context if always else [*scaled, *in_context],
             bare=not always,
+            preferred=CONTEXT if len(pairs) < _PAIRS_TO_COMPARE else "",
         )
         chosen = found.chosen
         made = Chosen(
@@ -131,13 +136,10 @@ class Selector:
         )
         return made.in_context(data) if chosen.scaling == CONTEXT else made
 
-    def _smallest(
-        self, data: TokenData, group: Callable[[Grouping], Groups], why: str, in_context: Sequence[ScaledScores], bare: bool
-    ) -> Chosen:
-        """One temperature for all tags, a context, or nothing where held-out documents (of one document, blocks of tokens) see no use in these.
+    def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str) -> Chosen:
+        """One temperature for all tags, or nothing where held-out documents (of one document, blocks of tokens) see no use in it.
 
-        why (str): There is too little data to try more. in_context (Sequence[ScaledScores]): The context's, if there is one. bare (bool): Whether
-            anything else is tried.
+        why (str): There is too little data to try more.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
         units = documents if len(np.unique(documents)) > 1 else pairs.rows
@@ -152,12 +154,14 @@ class Selector:
                 [1],
                 n_folds=self.n_folds,
                 offsets=None,
-                scaled=in_context,
-                bare=bare,
             )
             chosen = found.chosen
-        table = {"chosen": str(chosen), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}
-        return Chosen(grouping_of(1), safe[chosen.method].clone(), None, None, data.pairs.scores, table)
+        return Chosen(grouping_of(1), safe[chosen.method].clone(), None, None, data.pairs.scores, _untried(chosen, why))
+
+
+def _untried(chosen: Candidate, why: str) -> dict[str, Any]:
+    """The table of a choice without trials. why (str): There is too little data for them."""
+    return {"chosen": str(chosen), "too_few": why, "dropped": 0, "folds": 0, "pairs": 0, "documents": 0, "trials": []}
 
 
 def grouping_of(number: int | None) -> Grouping:

@@ -31,8 +31,10 @@ _CLOSELY, _ROUGHLY = 1e-7, 1e-5
 _MOST_STEPS, _MEMORY = 400, 15
 # Weight of the prior on a block without ridge, in pairs: it decides only where the pairs leave the weights open.
 _PRIOR = 0.05
-# From fewer documents or pairs no ridge is chosen, and little but a line is learned: held-out parts of them say less than what is gained.
-_DOCUMENTS_TO_CHOOSE, _PAIRS_TO_CHOOSE = 10, 400
+# From fewer documents no ridge is chosen, and little but a line is learned: held-out parts of them say less than what is gained.
+_DOCUMENTS_TO_CHOOSE = 10
+# Of fewer pairs the weights are part of the way between those of a line and those of the ridge that was chosen.
+_ENOUGH = 1000
 # Weights stand in a table where it has no more cells than this.
 _CELLS = 1 << 22
 
@@ -156,16 +158,16 @@ class PairData:
 def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
     """(the model of the ridge under which models that did not see the document lose least, the probability of each pair by such a model).
 
-    Of few pairs the ridge is the strongest. Of one document alone the model's own probabilities are given.
+    Of few documents the ridge is the strongest. Of one alone the model's own probabilities are given.
     """
     n_documents = len(np.unique(data.documents))
     if n_documents < 2:
         model = _fit(data, RIDGES[0])
         return model, model.predict(data.own, data.blocks)
     ridge = RIDGES[0]
-    if n_documents >= _DOCUMENTS_TO_CHOOSE and len(data) >= _PAIRS_TO_CHOOSE:
+    if n_documents >= _DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)))
-    model = _fit(data.take(thin_out(data.documents, _MOST_PAIRS)), ridge)
+    model = _drawn(data.take(thin_out(data.documents, _MOST_PAIRS)), ridge)
     return model, _held_out(data, ridge, _FOLDS, _ROUGHLY, model)
 
 
@@ -184,11 +186,24 @@ def _held_out(data: PairData, ridge: float, n_folds: int, tolerance: float, star
 
     def score(outside: Ints, inside: Ints) -> Floats:
         others = data.take(outside)
-        model = _fit(others.take(thin_out(others.documents, _MOST_PAIRS)), ridge, tolerance, start)
+        model = _drawn(others.take(thin_out(others.documents, _MOST_PAIRS)), ridge, tolerance, start)
         mine = data.take(inside)
         return model.predict(mine.own, mine.blocks)
 
     return cross_fit(folds_of(data.documents, n_folds), score)
+
+
+def _drawn(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
+    """As `_fit`; of few pairs drawn towards a line for all tags."""
+    model = _fit(data, ridge, tolerance, start)
+    if len(data) >= _ENOUGH or ridge == RIDGES[0]:
+        return model
+    line, share = _fit(data, RIDGES[0], tolerance), len(data) / _ENOUGH
+    weights = {
+        name: Weights(own.codes, share * own.values + (1.0 - share) * line.weights[name].values, own.size)
+        for name, own in model.weights.items()
+    }
+    return LogLinear(ridge, weights)
 
 
 def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
