@@ -42,11 +42,13 @@ def missed(effects: Effects, sizes: Floats) -> Counted:
     return Counted(0, chances / chances.sum())
 
 
-def of_another_source(home: Counted, effects: Effects, opens: float, found: float | None, most: int) -> Counted:
+def of_another_source(
+    home: Counted, effects: Effects, opens: float, found: float | None, most: int, open_ended: bool = False
+) -> Counted:
     """A count in texts whose gold may be of another source than that of the fit.
 
     home (Counted): As if it were of that. opens (float): The sum of p (1 - p) of the units. found (float | None): The number that is taken for the
-    expected one, None takes that of `home`. most (int): Numbers above are not given.
+    expected one, None takes that of `home`. most (int): Units that may hold. open_ended (bool): Whether others may hold too, which have no chance.
     """
     from scipy.special import ndtr
 
@@ -59,9 +61,8 @@ def of_another_source(home: Counted, effects: Effects, opens: float, found: floa
         below[0], below[-1] = 0.0, 1.0  # what lies beyond is counted at the ends
         chances += weight * np.diff(below)
     both = added(home, Counted(first, chances / chances.sum()))
-    below_zero = max(0, min(-both.first, len(both.chances) - 1))
-    at_zero = both.chances[: below_zero + 1].sum()
-    return Counted(both.first + below_zero, np.concatenate([[at_zero], both.chances[below_zero + 1 :]]))
+    numbers = np.clip(np.arange(both.first, both.first + len(both.chances)), 0, None if open_ended else most)
+    return Counted(int(numbers[0]), np.asarray(np.bincount(numbers - numbers[0], both.chances), dtype=np.float64))
 
 
 def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> Counted:

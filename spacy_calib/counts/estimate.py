@@ -93,7 +93,8 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
     centre = found if centre_of(effects, verdict) == "found" else None
     if effects is None or (centre is None and effects.sources < 2):
         return told(found, home, confidence)
-    away = of_another_source(home, effects, float(units.open.sum()), centre, max(found, len(units.calibrated)))
+    most = max(found, len(units.calibrated))
+    away = of_another_source(home, effects, float(units.open.sum()), centre, most, open_ended=units.sizes is not None)
     return told(found, away, confidence, home.mean if centre is None else centre)
 
 

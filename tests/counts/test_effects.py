@@ -174,7 +174,8 @@ def test_texts_that_differ_are_counted_from_what_was_found():
         away = estimate(units, effects, verdict=verdict)
         assert (away.raw, away.expected) == (70, 70)
         error = 1.96 * np.sqrt(34.64**2 + 25)
-        assert (away.low, away.high) == (pytest.approx(max(0, 70 - error), abs=1.5), pytest.approx(70 + error, abs=1.5))
+        # No more than the 100 units hold, which is less than 70 and the error.
+        assert (away.low, away.high) == (pytest.approx(70 - error, abs=1.5), 100)
     assert estimate(units, effects, verdict=TOO_FEW) == home
     assert estimate(units, Effects(between=0.1), verdict=DIFFERENT).expected == pytest.approx(50)  # of an older fit
     assert [centre_of(one, DIFFERENT) for one in (effects, Effects(), None)] == ["found", "expected", "expected"]
@@ -197,3 +198,6 @@ def test_a_count_in_another_source_is_a_distribution():
     assert found.chances.min() >= 0
     nothing = of_another_source(independent([]), one_width(0), 0.0, 0.0, 0)
     assert nothing.interval() == (0, 0)
+    assert len(of_another_source(home, one_width(8), 9.0, 9.0, 10).dense(10)) == 11  # ten units: no more than ten hold
+    further = of_another_source(home, one_width(8), 9.0, 9.0, 10, open_ended=True)
+    assert further.interval()[1] > 10
