@@ -49,7 +49,8 @@ PRIORS = {
     "Gaussian, sigma .5, slope .25": Prior((0.5,), between=0.0, offsets=False),
     "mixture": Prior(between=0.0, offsets=False),
     "mixture, documents": Prior(offsets=False),
-    "mixture, documents, offsets": Prior(),
+    "mixture, documents, offsets": Prior(far=False),
+    "mixture, documents, offsets, far ones": Prior(),
 }
 FEWEST_TOKENS = 3000
 # Of a tag, to be judged by itself; and how far it may be off.

@@ -79,13 +79,12 @@ def average_offsets(
     """As `fit_offsets` for few pairs, which do not tell one strength from another: the mean of the offsets of a few strengths and of no
     offsets, each weighted by how likely it makes the hits. The strength given back is the likeliest.
 
-    Beside that, each unit by itself may be far off (a tag that other annotators use otherwise): a twentieth is believed of it beforehand.
-    A Gaussian alone, whose strength most units set, would hold back those few.
-
-    wary (Floats | None): Weights of the pairs in place of `weights` where a unit is asked whether it is far off.
+    wary (Floats | None): Where given, each unit may be far off by itself too (a tag that other annotators use otherwise): a twentieth is
+        believed of it beforehand. A Gaussian alone, whose strength most units set, would hold back those few. These are the weights of the
+        pairs, in place of `weights`, where a unit is asked whether it is.
     """
-    near = _problem(margins, hits, units, n_units, weights)
-    return Offsets(*near.average(near if wary is None else _problem(margins, hits, units, n_units, wary)))
+    far = None if wary is None else _problem(margins, hits, units, n_units, wary)
+    return Offsets(*_problem(margins, hits, units, n_units, weights).average(far))
 
 
 def _problem(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None) -> _Problem:
@@ -141,22 +140,28 @@ class _Problem:
                 break
         return self.solve(best)[0], best
 
-    def average(self, wary: _Problem) -> tuple[Floats, float]:
-        """(mean offsets, strength of the highest evidence): see `average_offsets`. wary (_Problem): Which units are far off."""
-        without = self.evidence_without()
-        found = [(np.zeros(self.n_units), without)]
+    def average(self, wary: _Problem | None) -> tuple[Floats, float]:
+        """(mean offsets, strength of the highest evidence): see `average_offsets`. wary (_Problem | None): Which units are far off."""
+        found = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
             found.append(self.solve(strength, found[-1][0]))
-        far, evidence = wary.solve(_FAR_STRENGTH)
-        of_far = np.log(_FAR_SHARE) + without + evidence - wary.evidence_without()
-        offsets, total = [], []
-        for near, evidence in found:
-            of_both = np.logaddexp(np.log1p(-_FAR_SHARE) + evidence, of_far)
-            offsets.append(near + np.exp(of_far - of_both) * (far - near))
-            total.append(of_both.sum())
+        if wary is not None:
+            found = self._mixed_with_far(found, wary)
+        total = np.array([evidence.sum() for _, evidence in found])
         total[0] += np.log(len(_FEW_STRENGTHS))
-        share = np.exp(np.array(total) - max(total))
-        return share @ np.array(offsets) / share.sum(), (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
+        share = np.exp(total - total.max())
+        mean = share @ np.array([offsets for offsets, _ in found]) / share.sum()
+        return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
+
+    def _mixed_with_far(self, found: list[tuple[Floats, Floats]], wary: _Problem) -> list[tuple[Floats, Floats]]:
+        """The offsets and the evidence of some strengths where each unit may be far off instead."""
+        far, evidence = wary.solve(_FAR_STRENGTH)
+        of_far = np.log(_FAR_SHARE) + self.evidence_without() + evidence - wary.evidence_without()
+        mixed = []
+        for near, of_near in found:
+            of_both = np.logaddexp(np.log1p(-_FAR_SHARE) + of_near, of_far)
+            mixed.append((near + np.exp(of_far - of_both) * (far - near), of_both))
+        return mixed
 
     def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
         """(offsets, log evidence of the strength by each unit); the last step is shorter than the tolerance."""

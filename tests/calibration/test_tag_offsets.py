@@ -465,9 +465,11 @@ def with_one_far_off(shift: float) -> Any:
 @pytest.mark.parametrize("shift", [-5.0, 4.0])
 def test_one_unit_that_is_far_off_is_not_held_back_by_the_others(shift):
     """The strength that 29 units set, none or 256, would leave the first where it is, as would a twentieth of its own evidence."""
-    values = average_offsets(*with_one_far_off(shift), 30).values
+    given_, ones = with_one_far_off(shift), np.ones(1200)
+    values = average_offsets(*given_, 30, ones, ones).values
     assert values[0] == pytest.approx(shift, abs=1)
     assert np.abs(values[1:]).max() < 0.5
+    assert abs(average_offsets(*given_, 30).values[0]) < abs(values[0]) - 0.5
 
 
 def test_a_unit_is_far_off_by_its_wary_weights_alone():
@@ -484,7 +486,7 @@ def test_mean_offsets_lie_between_none_and_those_of_the_weakest_strength():
     shift = np.array([-1.5, 0.0, 0.0, 0.5])
     hits = rng.random(400) < sigmoid(margins + shift[units])
     found = average_offsets(margins, hits, units, 5)
-    free = fit_offsets(margins, hits, units, 5, strength=1 / 16)
+    free = fit_offsets(margins, hits, units, 5, strength=1.0)
     assert found.values[4] == 0.0  # without pairs
     assert (np.abs(found.values[[0, 3]]) < np.abs(free.values[[0, 3]])).all()
     assert found.values[0] < -0.8

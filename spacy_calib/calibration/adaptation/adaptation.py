@@ -112,7 +112,7 @@ def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, p
     _, documents = np.unique(entries.documents, return_inverse=True)
     chances, places = sigmoid(margins), documents * (n_units + 1) + units + 1
     weights = document_weights(chances, places, prior.within)
-    wary = document_weights(chances, places, prior.within, entries.hits)
+    wary = document_weights(chances, places, prior.within, entries.hits) if prior.far else None
     return average_offsets(margins, entries.hits, units, n_units, weights, wary)
 
 

@@ -25,7 +25,8 @@ class Prior:
         change": a mixture of Gaussians, whose parts the labelled documents weigh. slope (float): That of the slope around 1, as a share.
     between (float): Standard deviation of what all tokens of one document share, in log-odds; see `document_weights`.
     within (float): The same of what the tokens of one tag, or of one group, share in one document: where a tag is wrong once, it is often
-        wrong throughout a document. offsets (bool): Whether groups and tags may differ.
+        wrong throughout a document. offsets (bool): Whether groups and tags may differ. far (bool): Whether one of them may be far off by
+        itself.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
@@ -33,11 +34,13 @@ class Prior:
     between: float = 0.3
     within: float = 1.0
     offsets: bool = True
+    far: bool = True
 
 
 OF_TOKENS = Prior()
 # Whole entities are fewer, and elsewhere their scores are off by more: a recognizer finds names where there are none.
-OF_SPANS = Prior(spreads=(0.0, 0.2, 0.5, 1.0))
+# They have few labels, none of which stands out by itself.
+OF_SPANS = Prior(spreads=(0.0, 0.2, 0.5, 1.0), far=False)
 
 # The saved form of Line.
 LINE = record({"slope": number(LEAST_SLOPE), "intercept": number()})
