@@ -14,6 +14,7 @@ from ..pairs.folds import cross_fit, folds_of, thin_out
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .recalibrators import Identity, Recalibrator
+from .sufficiency import DOCUMENTS_TO_CHOOSE
 from .tag_offsets import TagOffsets
 
 # Pairs on which the candidates are compared; with more, whole documents are left out at equal distances.
@@ -185,8 +186,10 @@ def select_method(
     comparison = _Comparison(pairs, documents, n_folds, offsets)
     n_candidates = sum(len(fit.candidates) for fit in fits)
     wanted = None
-    if len(index) > 2 * FIRST_PAIRS:
-        few = index[thin_out(documents[index], FIRST_PAIRS)]
+    # Of fewer documents the standard errors, by which candidates are left out, would say nothing.
+    n_first = max(FIRST_PAIRS, DOCUMENTS_TO_CHOOSE * len(index) / len(np.unique(documents[index])))
+    if len(index) > 2 * n_first:
+        few = index[thin_out(documents[index], n_first)]
         first = comparison.trials(fits, few, folds=comparison.folds(few, _FIRST_FOLDS))
         wanted = {trial.candidate for trial in first if trial.difference <= _FARTHEST * trial.error}
         n_candidates = len(first)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.auto import Selector
-from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, _compare, choose, select_method
+from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, _compare, _Comparison, choose, select_method
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
@@ -194,6 +194,22 @@ def test_of_many_pairs_few_are_looked_at_for_candidates_far_behind(monkeypatch):
     assert 0 < len(raced.trials) < len(whole.trials) / 2
     losses = {one.candidate: one.loss for one in whole.trials}
     assert all(one.loss == losses[one.candidate] for one in raced.trials)
+
+
+def test_of_long_documents_as_many_are_looked_at_as_a_choice_wants(monkeypatch):
+    """Of two documents, which hold pairs enough, standard errors say nothing: the best of all candidates was left out."""
+    pairs, documents = drawn(4000, 2, another_shift_for_each_tag)
+    looked_at: list[int] = []
+    folds = _Comparison.folds
+
+    def watched(self, index, most=None):
+        looked_at.append(len(np.unique(documents[index])))
+        return folds(self, index, most)
+
+    monkeypatch.setattr(_Comparison, "folds", watched)
+    monkeypatch.setattr("spacy_calib.calibration.candidates.FIRST_PAIRS", 1)  # less than one document
+    assert select_method(pairs, documents, by_number(pairs), FEW, [1, 3]).dropped > 0
+    assert (looked_at[0], looked_at[-1]) == (10, 60)
 
 
 # Known truth
