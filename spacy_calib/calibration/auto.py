@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import calib_error
+from ..metrics.proper import log_losses
 from ..pairs.bins import check_count
 from ..pairs.documents import DOCUMENT
 from ..schema import flag, listed, maybe, number, optional, record, text, whole
-from ..types import Grouping, Groups
+from ..types import Floats, Grouping, Groups, Pairs
 from .candidates import CONTEXT, NOTHING, Candidate, ScaledScores, select_method
 from .grouping.one_vs_rest import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
@@ -23,10 +24,9 @@ from .sufficiency import too_few_to_choose
 from .tag_offsets import TagOffsets
 from .token_fit import Chosen, LearnContext, TokenData
 
-# A context is drawn towards a line for all tags, and needs no comparison with other small maps from so many pairs on.
-_PAIRS_FOR_CONTEXT = 200
-# Of fewer pairs the differences between candidates are mostly chance: a context that is no worse than the best by one standard error is taken.
-_PAIRS_TO_COMPARE = 10_000
+# Of so many pairs and fewer than the second number the differences between candidates are mostly chance: a context, which is drawn towards a line for all tags, is
+# taken without them where it is better than raw.
+_PAIRS_FOR_CONTEXT, _PAIRS_TO_COMPARE = 200, 10_000
 
 # The saved form of the table of what a selection chose from.
 _TRIAL = record(
@@ -102,13 +102,13 @@ class Selector:
         in_context = []
         if context is not None and not context.why:
             in_context = [ScaledScores(CONTEXT, context.held_out, context.size, True)]
-        always = bool(in_context) and context is not None and context.always
+        settled = context is not None and bool(in_context) and (context.always or _needs_no_rival(pairs, context.held_out))
         if few:
-            if not in_context or not (always or len(pairs) >= _PAIRS_FOR_CONTEXT):
+            if not settled:
                 return replace(self._smallest(data, group, few), context=context)
             table = _untried(Candidate(1, NOTHING, False, CONTEXT), few)
             return Chosen(grouping_of(1), Identity(), None, None, data.pairs.scores, table, context).in_context(data)
-        scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable}
+        scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable and not settled}
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
         }
@@ -120,9 +120,8 @@ class Selector:
             self.methods,
             self.numbers,
             n_folds=self.n_folds,
-            scaled=in_context if always else [*scaled, *in_context],
-            bare=not always,
-            preferred=CONTEXT if len(pairs) < _PAIRS_TO_COMPARE else "",
+            scaled=in_context if settled else [*scaled, *in_context],
+            bare=not settled,
         )
         chosen = found.chosen
         made = Chosen(
@@ -157,6 +156,12 @@ class Selector:
             )
             chosen = found.chosen
         return Chosen(grouping_of(1), safe[chosen.method].clone(), None, None, data.pairs.scores, _untried(chosen, why))
+
+
+def _needs_no_rival(pairs: Pairs, in_context: Floats) -> bool:
+    """Whether a context is taken without a comparison. in_context (Floats): The score of each pair by one that did not see its document."""
+    before, after = (log_losses(scores, pairs.hits).sum() for scores in (pairs.scores, in_context))
+    return bool(_PAIRS_FOR_CONTEXT <= len(pairs) < _PAIRS_TO_COMPARE and after < before)
 
 
 def _untried(chosen: Candidate, why: str) -> dict[str, Any]:

@@ -160,7 +160,6 @@ def select_method(
     scaled: Sequence[ScaledScores] = (),
     offsets: TagOffsets | None = TRIED_OFFSETS,
     bare: bool = True,
-    preferred: str = "",
 ) -> Selection:
     """Compare every number of groups with every map, with and without tag offsets, by log loss on held-out documents; with many pairs in
     two rounds, the first on few of the documents.
@@ -172,7 +171,6 @@ def select_method(
     prototypes: Name -> prototype of a map.
     scaled (Sequence[ScaledScores]): After each of them no map, and the same maps with few groups, are tried; offsets only after one without biases.
     offsets (TagOffsets | None): Prototype; the strength is learned by default. None tries none. bare (bool): Whether maps are tried on the scores as they are.
-    preferred (str): A scaling that is taken where it is no worse than the best by more than one standard error; "" for none.
     RAISES C007: fewer than two documents have pairs. C006: outside some fold are fewer pairs than any map needs.
     """
     index = thin_out(documents, MOST_PAIRS)
@@ -199,15 +197,13 @@ def select_method(
         raise calib_error("C006", n_pairs=comparison.fewest_outside(index), what="every method", wanted=fewest)
     n_folds, n_documents = comparison.folds(index).max() + 1, len(np.unique(documents[index]))
     dropped = 0 if wanted is None else n_candidates - len(trials)
-    return Selection(choose(trials, preferred), trials, dropped, int(n_folds), len(index), n_documents)
+    return Selection(choose(trials), trials, dropped, int(n_folds), len(index), n_documents)
 
 
-def choose(trials: Sequence[Trial], preferred: str = "") -> Candidate:
+def choose(trials: Sequence[Trial]) -> Candidate:
     """The candidate to take. trials: The best first; see `select_method` for the rule."""
-    near = [trial for trial in trials if trial.difference <= trial.error]
-    scalings = {trial.candidate.scaling for trial in near}
-    scaling = preferred if preferred and preferred in scalings else trials[0].candidate.scaling
-    near = [trial for trial in near if trial.candidate.scaling == scaling]
+    scaling = trials[0].candidate.scaling
+    near = [trial for trial in trials if trial.difference <= trial.error and trial.candidate.scaling == scaling]
     return min(near, key=lambda trial: (trial.size, trial.loss)).candidate
 
 

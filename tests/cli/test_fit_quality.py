@@ -302,7 +302,7 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
         in outcome.text
     )
     tried = {trial["scaling"] for trial in selection["trials"]}
-    assert tried == {"", "matrix", "context"}
+    assert tried == {"context"}  # of so few pairs nothing else is compared with it
     (chosen,) = [trial for trial in selection["trials"] if trial["candidate"] == selection["chosen"]]
     assert (held["scaling"] is not None, held["context"]["kept"]) == (
         chosen["scaling"] == "matrix",
