@@ -308,6 +308,7 @@ _MESSAGES = {
     "C547": "Gold of a single source has a name ('{given}'), so that there is nothing to tell it from; name two or more, or none.",
     "C548": "The gold source '{given}' is none that the pipe '{name}' was fitted on; {known}.",
     "C549": "The name of a gold source must be a text, but {given} was given; set Doc._.calib_source to a name or to None.",
+    "C560": "The pipe '{name}' has no map for texts of other sources, since its fit looked at no words or was adapted to texts of another kind; leave --map-for out, or fit with --context.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 
@@ -319,6 +320,7 @@ WARNINGS = {
     "CW19": "[CW19] The source of pipe '{name}' does not know the labels {labels}: what has a score under them gets no calibrated one.",
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document: how documents differ is not to be known from one, so nothing says how true its scores are on others; label more.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn from them; label texts of the new kind.",
+    "CW65": "[CW65] The pipe '{name}' has no map for texts of other sources, since its fit looked at no words or was adapted to texts of another kind: all texts get the map of the fit.",
     "CW23": "[CW23] The pipe '{name}' gives no forecasts of some Docs: {why}.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",

@@ -18,6 +18,7 @@ from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
 from .cutoffs import CUTOFFS, Cutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
+from .portable import PORTABLE, Portable
 from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
 from .recall_cutoffs import RECALL_CUTOFFS, RecallCutoffs
@@ -41,6 +42,7 @@ class Calibrated:
     in_set (NDArray[bool] | None): Whether the tag is in the token's set. out_of_reach (NDArray[bool] | None): Of each token, whether no
         set short of all tags keeps the promise. None where the pipe makes no sets.
     view (Any): The tokens as the features of the context see them; None without context.
+    away (NDArray[bool] | None): Of each token, whether its Doc got the portable map; None where the pipe has none.
     """
 
     marginals: Marginals
@@ -50,6 +52,7 @@ class Calibrated:
     in_set: NDArray[np.bool_] | None = None
     out_of_reach: NDArray[np.bool_] | None = None
     view: Any = None
+    away: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +105,7 @@ TOKENS: dict[str, Form | Optional] = {
     "adaptations": optional(maybe(ADAPTATIONS)),
     "recall_cutoffs": optional(maybe(RECALL_CUTOFFS)),
     "label_cutoffs": optional(maybe(CUTOFFS)),
+    "portable": optional(maybe(PORTABLE)),
 }
 
 
@@ -117,6 +121,7 @@ class TokenCalibration:
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which make scores true on new kinds of text.
     recall_cutoffs (RecallCutoffs | None): The scores from which tokens are flagged. label_cutoffs (Cutoffs | None): Those from which the category
         of a document is accepted. Both belong to these maps: a new fit has none.
+    portable (Portable | None): The map for Docs of sources that the fit does not know.
     """
 
     def __init__(
@@ -132,6 +137,7 @@ class TokenCalibration:
         adaptations: tuple[Adaptation, ...] = (),
         recall_cutoffs: RecallCutoffs | None = None,
         label_cutoffs: Cutoffs | None = None,
+        portable: Portable | None = None,
     ):
         self.maps = maps
         self.scaling = scaling
@@ -143,30 +149,35 @@ class TokenCalibration:
         self.adaptations = adaptations
         self.recall_cutoffs = recall_cutoffs
         self.label_cutoffs = label_cutoffs
+        self.portable = portable
 
     # Applying
 
-    def calibrate(self, scores: Scores, threshold: float, words: Any = None) -> Calibrated:
-        """The calibrated probabilities of all entries that reach the threshold. words: Of the tokens; a context looks at them."""
+    def calibrate(self, scores: Scores, threshold: float, words: Any = None, map_for: str | None = None) -> Calibrated:
+        """The calibrated probabilities of all entries that reach the threshold. words: Of the tokens; a context looks at them.
+        map_for (str | None): The map that all Docs get, see `Portable.away`.
+        """
         every = scores.above(lowest_score(threshold, self.scaling))
         kept, scaled, view = self._front(every.rows, every.tags, every.scores, threshold, words)
         marginals = every if self.scaling is None else every.take(kept)
         rows, tags = marginals.rows, marginals.tags
         leads = self._leads(rows, marginals.scores)
-        adapted = move_all(self.adaptations, self._map(scaled, tags), leads, tags)
+        away = None if self.portable is None else self.portable.away(words, view.unknown, map_for)[words.docs]
+        mapped = self._travelled(self._map(scaled, tags), rows, marginals.scores, away)
+        adapted = move_all(self.adaptations, mapped, leads, tags)
         calibrated = self.normalized(rows, scaled, adapted)
         low, high = self._interval(scaled, tags, leads)
         in_set = out_of_reach = None
         if self.sets is not None:
             in_set, out_of_reach = self.sets.predict(rows, tags, calibrated, marginals.n_tokens)
             out_of_reach[silent_tokens(scores, rows)] = True
-        return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach, view)
+        return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach, view, away)
 
     def calibrate_pairs(self, pairs: Pairs, threshold: float, normalize: bool = True, words: Any = None) -> CalibratedPairs:
         """The pairs that reach the threshold, after all steps.
 
         pairs (Pairs): All of their tokens that reach the lowest score that takes part. normalize (bool): Whether the last step is taken too.
-        words: Of all tokens, which then must all have their pairs here; a context looks at them.
+        words: Of all tokens, which then must all have their pairs here; a context looks at them. The portable map is not asked.
         """
         kept, scaled, view = self._front(pairs.rows, pairs.tags, pairs.scores, threshold, words)
         rows, tags = pairs.rows[kept], pairs.tags[kept]
@@ -174,11 +185,11 @@ class TokenCalibration:
         return CalibratedPairs(kept, scaled, self.normalized(rows, scaled, adapted) if normalize else adapted, view)
 
     def calibrate_entries(
-        self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats, view: Any = None
+        self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats, view: Any = None, away: Any = None
     ) -> CalibratedEntries:
         """The calibrated probabilities of single entries below the threshold; they are not normalized.
 
-        rows, tags (Ints), raw (Floats): Token, tag and raw probability of each. view: See `Calibrated`.
+        rows, tags (Ints), raw (Floats): Token, tag and raw probability of each. view, away: See `Calibrated`.
         """
         scaled = raw
         if self.scaling is not None and len(rows):
@@ -193,7 +204,7 @@ class TokenCalibration:
             moved = self.context.calibrate_below(view, rows, tags, scaled)
             scaled = scaled if moved is None else moved
         leads = np.zeros(len(rows), dtype=bool)  # what leads reaches the threshold
-        adapted = move_all(self.adaptations, self._map(scaled, tags), leads, tags)
+        adapted = move_all(self.adaptations, self._travelled(self._map(scaled, tags), rows, raw, away), leads, tags)
         return CalibratedEntries(adapted, *self._interval(scaled, tags, leads))
 
     def _front(self, rows: Ints, tags: Ints, scores: Floats, threshold: float, words: Any) -> tuple[Ints, Floats, Any]:
@@ -218,6 +229,12 @@ class TokenCalibration:
 
     def _map(self, scaled: Floats, tags: Ints) -> Floats:
         return scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
+
+    def _travelled(self, mapped: Floats, rows: Ints, raw: Floats, away: NDArray[np.bool_] | None) -> Floats:
+        """The scores that the maps give, those of Docs that got the portable map by that. raw (Floats): Of the same entries."""
+        if self.portable is None or away is None or not away.any():
+            return mapped
+        return np.where(away[rows], self.portable.blend(mapped, raw), mapped)
 
     def _interval(self, judged: Floats, tags: Ints, leads: NDArray[np.bool_]) -> tuple[Floats | None, Floats | None]:
         """judged (Floats): What the intervals are fitted on: what scaling and context give."""
@@ -245,7 +262,7 @@ class TokenCalibration:
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
-        parts = ("maps", "scaling", "context", "other", "intervals", "sets")
+        parts = ("maps", "scaling", "context", "other", "intervals", "sets", "portable")
         held = {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
         for name in ("recall_cutoffs", "label_cutoffs"):
             held[name] = None if getattr(self, name) is None else getattr(self, name).to_dict()
@@ -275,12 +292,15 @@ class TokenCalibration:
             adaptations=tuple(map(Adaptation.from_state, state["adaptations"] or ())),
             recall_cutoffs=part("recall_cutoffs", RecallCutoffs.from_dict),
             label_cutoffs=part("label_cutoffs", Cutoffs.from_dict),
+            portable=part("portable", Portable.from_state),
         )
         made._check_loaded()
         return made
 
     def _check_loaded(self) -> None:
         """RAISES Misfit: see `from_state`."""
+        if self.portable is not None and self.context is None:
+            raise Misfit("portable", "beside a context")
         if self.other is not None and not self.other.fitted:
             raise Misfit("other", "fitted")
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)

@@ -33,7 +33,7 @@ from .shared.outputs import Output, check_files, check_shard_folder
 from .shared.records import FIELDS, Fields
 from .shared.results import print_json
 from .shared.screen import msg, shorten, warn
-from .shared.sources import GoldSource, go_by
+from .shared.sources import GoldSource, MapFor, go_by
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -83,6 +83,7 @@ class ApplyOptions(Options):
     raw_cells: RawCells = False
     attr: OnlyAttr = None
     gold_source: GoldSource = None
+    map_for: MapFor = None
     batch_size: Annotated[
         int | None, typer.Option("--batch-size", help="Texts in a batch of the pipeline", show_default="the pipeline's own")
     ] = None
@@ -156,7 +157,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     check_format(options.form)
     nlp = open_model(options.model, code=options.code, gpu_id=options.gpu_id)
     pipes = pipes_named(nlp, options.attr)
-    go_by(pipes, options.gold_source)
+    go_by(pipes, options.gold_source, options.map_for)
     for pipe in pipes:
         check_readable(nlp, pipe)
     whole = options.form == "spacy"
@@ -198,6 +199,7 @@ def settings_of(options: ApplyOptions, unit: str, attrs: Iterable[str], texts: M
         "unit": None if options.form == "spacy" else unit,
         "attr": list(attrs),
         "gold_source": options.gold_source,
+        "map_for": options.map_for,
         "raw_cells": options.raw_cells,
         "shard_size": options.shard_size,
         "text_column": options.text_column,

@@ -28,7 +28,7 @@ from .shared.options import (
 from .shared.outputs import check_files
 from .shared.results import deliver
 from .shared.run import Run
-from .shared.sources import GoldSource, go_by
+from .shared.sources import GoldSource, MapFor, go_by
 
 if TYPE_CHECKING:
     from ..statistics.judged import JudgedStatistics
@@ -45,6 +45,7 @@ class EvaluateOptions(Run):
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the figures")] = None
     attr: OnlyAttr = None
     gold_source: GoldSource = None
+    map_for: MapFor = None
     component: Annotated[
         str | None,
         typer.Option(
@@ -63,7 +64,7 @@ class EvaluateOptions(Run):
         """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
         of_documents = {
             "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1, "--component": self.component,
-            "--gold-source": self.gold_source,
+            "--gold-source": self.gold_source, "--map-for": self.map_for,
         }  # fmt: skip
         check_source(self.statistics, self.data, of_documents)
 
@@ -126,12 +127,12 @@ def _judged(run: EvaluateOptions) -> list[JudgedStatistics]:
     from ..pipe.fitted import pipes_named
 
     if is_calibrator(run.model):
-        go_by((), run.gold_source)
+        go_by((), run.gold_source, run.map_for)
         return [judged_file(run)]
     nlp = run.begin()
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     reading = [pipe for pipe in fitted if run.component in (None, pipe.source.component)]
-    go_by(reading, run.gold_source)
+    go_by(reading, run.gold_source, run.map_for)
     if not reading and run.attr is None:
         return [judge_raw(run, nlp)]
     return judge(run, nlp, [pipe for pipe in pipes_named(nlp, run.attr) if pipe in reading])

@@ -52,7 +52,7 @@ from .shared.outputs import check_pipeline_folder
 from .shared.results import print_json
 from .shared.screen import msg, warn
 from .shared.seen import check_apart
-from .shared.sources import NamedGold, sources_of
+from .shared.sources import MapFor, NamedGold, sources_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -112,6 +112,7 @@ class FitOptions(Options):
             show_default="with auto, where it is no worse",
         ),
     ] = None
+    map_for: MapFor = None
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Give every token a Venn-Abers interval (Token._.calib_interval)")
     ] = False

@@ -199,6 +199,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         **({"Sources": sources_line(info.sources)} if info.sources else {}),
+        **({} if pipe.tokens.portable is None else {"Other sources": portable_line(pipe)}),
         **({} if info.sampled is None else {"Sampled": sampled_line(info.sampled)}),
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
@@ -221,6 +222,7 @@ def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:
         msg.text(
             f"Group {group['group']} ({len(tags):,} {LABEL_WORDS[info.row_unit][len(tags) != 1]}): {_first(tags, everything, ' · ')}"
         )
+    show_conventions(info.conventions)
     if info.selection:
         show_selection(info.selection, everything)
     if info.context:
@@ -236,6 +238,33 @@ def attributes_of(pipe: Calibrator) -> str:
         return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _interval, _set; Doc._.{attr}"
     of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans else ""
     return f"Token._.{attr}_score, _raw, _scores, _interval, _set; Doc._.{attr}{of_spans}"
+
+
+def portable_line(pipe: Calibrator) -> str:
+    """Which texts get the portable map."""
+    portable = pipe.tokens.portable
+    assert portable is not None
+    slope, constant = portable.line.tolist()
+    line = f"half the way to sigmoid({slope:.3g} * log-odds {constant:+.3g})"
+    if pipe.map_for is not None:
+        return f"{line}; as set, all texts get the map for {pipe.map_for}"
+    if portable.abroad:
+        return f"{line}, for texts that name no source (Doc._.calib_source): sources left out of the fit lost less with it"
+    told = portable.usual is not None
+    return f"{line}, {'for texts with far more unknown words than those of the fit' if told else 'with --map-for anywhere'}"
+
+
+def show_conventions(conventions: Sequence[Mapping[str, Any]]) -> None:
+    """Print the tags that the gold often calls otherwise though the component is sure, and the --map of those that it mostly does."""
+    if not conventions:
+        return
+    msg.divider("Looks like another convention")
+    rows = [(one["source"] or "-", one["said"], one["gold"], f"{one['tokens']:,}", f"{one['of']:,}") for one in conventions]
+    print_table(rows, ("Gold", "Component says", "Gold says", "Tokens", "Of those it is sure of"), ("l", "l", "l", "r", "r"))
+    mostly = {one["said"]: one["gold"] for one in conventions if 2 * one["tokens"] > one["of"]}
+    pasted = ",".join(f"{said}={gold}" for said, gold in mostly.items() if not set(",=") & set(said + gold))
+    if pasted:
+        msg.text(f"To go by the names of the gold: --map {pasted}")
 
 
 def show_selection(selection: Mapping[str, Any], everything: bool) -> None:

@@ -16,7 +16,7 @@ from ..pairs.build import interleave, leading
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import blocks_of
 from .known import KnownWords, no_words
-from .log_linear import PairData, fit_pairs
+from .log_linear import PairData, fit_pairs, without_source
 from .ridge import fit_ridge
 from .spans import CLIP, SpanContext, named_columns, span_columns
 from .surroundings import Entries, Surroundings
@@ -78,6 +78,7 @@ class TokenContextFit:
     context (TokenContext): Fitted; its `model_` is None where there is too little to learn from. view (View): Of the fit data.
     held_out (Floats): The score of each pair by a model that did not see its document; the given one without a model.
     others (Floats): The scores of the entries of tokens without gold. why (str): Why there is no model. about (dict): What `info` says of it.
+    elsewhere (Floats | None): The score of each pair by a model that did not see its source of gold; None where there are not several by name.
     """
 
     context: TokenContext
@@ -86,6 +87,7 @@ class TokenContextFit:
     others: Floats
     why: str
     about: dict[str, Any]
+    elsewhere: Floats | None = None
 
     @property
     def always(self) -> bool:
@@ -135,12 +137,16 @@ def fit_token_context(
         return TokenContextFit(made, view, pairs.scores, others.scores, why, about(made, data))
     own, leads = entries.log_odds[place][: len(pairs)], entries.leads[place][: len(pairs)]
     blocks = blocks_of(made.looks(view, pairs.rows, pairs.tags, own, leads))
-    made.model_, held_out = fit_pairs(PairData(own, blocks, pairs.hits, documents))
+    learned = PairData(own, blocks, pairs.hits, documents)
+    made.model_, held_out = fit_pairs(learned)
+    elsewhere, sources = None, data.words.sources
+    if sources is not None:
+        elsewhere = without_source(learned, sources[data.words.docs[pairs.rows]], made.model_)
     moved = made.calibrate(view)
     assert moved is not None
     made.known_, made.model_ = kept, made.model_.with_places(places, n_tags + 1)
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
-    return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], "", told)
+    return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], "", told, elsewhere)
 
 
 def _reordered(pairs: Pairs, moved: Floats) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from ..pairs.keyed import keyed
 from ..schema import digests, record, text
 from ..types import Ints
-from .words import Hashes, Words
+from .words import Flags, Hashes, Words
 
 # What was met less often says little of new texts, and much of those that it was met in: it is not known.
 FEWEST = 3
@@ -88,6 +88,12 @@ class KnownWords:
 def no_words() -> KnownWords:
     """Nothing is known: words were hidden, or there are none."""
     return KnownWords(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64))
+
+
+def unusual_words(words: Words) -> Flags:
+    """Of each token, whether its form would not be known if it did not stand there."""
+    _, place, counts = np.unique(words.forms, return_inverse=True, return_counts=True)
+    return counts[place] - 1 < FEWEST
 
 
 def _frequent(values: Hashes) -> Hashes:

@@ -168,29 +168,35 @@ def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
     if n_documents >= _DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)))
     model = _drawn(data.take(thin_out(data.documents, _MOST_PAIRS)), ridge)
-    return model, _held_out(data, ridge, _FOLDS, _ROUGHLY, model)
+    return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model)
+
+
+def without_source(data: PairData, sources: Ints, model: LogLinear) -> Floats | None:
+    """The probability of each pair by a model that did not see its source; None of one source. sources (Ints): Of each. model (LogLinear): Of all pairs."""
+    _, codes = np.unique(sources, return_inverse=True)
+    return _held_out(data, model.ridge, codes, model) if codes.max(initial=0) else None
 
 
 def _choose_ridge(data: PairData) -> float:
     """The search begins at the usual ridge and goes to the side where the loss falls; of equal ridges the strongest is taken."""
-    start = _fit(data, RIDGES[_USUAL], _ROUGHLY)
+    start, folds = _fit(data, RIDGES[_USUAL], _ROUGHLY), folds_of(data.documents, _FOLDS_TO_CHOOSE)
 
     def loss(place: int) -> float:
-        return float(log_losses(_held_out(data, RIDGES[place], _FOLDS_TO_CHOOSE, _ROUGHLY, start), data.hits).sum())
+        return float(log_losses(_held_out(data, RIDGES[place], folds, start), data.hits).sum())
 
     return RIDGES[lowest_from(_USUAL, len(RIDGES), loss)]
 
 
-def _held_out(data: PairData, ridge: float, n_folds: int, tolerance: float, start: LogLinear) -> Floats:
-    """The probability of each pair by a model that did not see its document. start (LogLinear): Where the search of each begins."""
+def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear) -> Floats:
+    """The probability of each pair by a model that did not see its fold. start (LogLinear): Where the search of each begins."""
 
     def score(outside: Ints, inside: Ints) -> Floats:
         others = data.take(outside)
-        model = _drawn(others.take(thin_out(others.documents, _MOST_PAIRS)), ridge, tolerance, start)
+        model = _drawn(others.take(thin_out(others.documents, _MOST_PAIRS)), ridge, _ROUGHLY, start)
         mine = data.take(inside)
         return model.predict(mine.own, mine.blocks)
 
-    return cross_fit(folds_of(data.documents, n_folds), score)
+    return cross_fit(folds, score)
 
 
 def _drawn(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:

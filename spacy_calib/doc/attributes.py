@@ -2,7 +2,7 @@
 Doc (its blocks, see `blocks`) and gives None where that is not, or no longer, of the token or span that is asked about.
 
 Token._.<attr>_score, _raw, _scores, _interval, _set, _flag; Span._.<attr>_score, _raw, _accept, _right; Doc._.<attr>, and where documents have
-categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept. Doc._.calib_source alone is set by users, see `gold_source`.
+categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _interval, _set, _accept. Doc._.<attr>_map. Doc._.calib_source alone is set by users, see `gold_source`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..errors import calib_error
 from ..pairs.documents import TOKEN, counted
 from ..types import Floats, Ints
 from .annotations import get_annotation, plain_name
+from .blocks import sound_blocks
 from .document_scores import doc_accept, doc_cats, doc_cats_raw, doc_interval, doc_raw, doc_score, doc_set, doc_values
 from .gold_source import register_source
 from .names import check_attr
@@ -273,6 +274,14 @@ def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ..
     return tuple(ents), tuple(sorted(candidates, key=lambda one: -one.score))
 
 
+def doc_map(doc: Doc, attr: str) -> str | None:
+    """Doc._.<attr>_map: the map that its scores come from: "home", or "anywhere" for texts of sources that the fit did not know; None where the pipe has
+    one map only, where the Doc has no scores, and where it was joined from Docs of both.
+    """
+    held = {block.get("map") for _, block in sound_blocks(doc.user_data, attr)}
+    return held.pop() if len(held) == 1 else None
+
+
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
         "score": token_score,
@@ -291,6 +300,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "interval": doc_interval,
         "set": doc_set,
         "accept": doc_accept,
+        "map": doc_map,
     },
 }
 

@@ -123,6 +123,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         }
         if annotation.arcs:
             block["head"] = head_places(doc)
+        if batch.calibrated.away is not None:
+            block["map"] = "anywhere" if batch.calibrated.away[first] else "home"
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.
         for name, column in tokens.items():
             block[name] = column[first:end].copy()

@@ -151,6 +151,7 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     made = copy(before)
     made.adaptations = (*before.adaptations, fit.adaptation)
     made.sets = made.recall_cutoffs = made.label_cutoffs = None
+    made.portable = None  # the labelled documents are its home now
     moved = fit.adaptation.move(scores[bare], entries.leads[bare], pairs.tags[bare])
     unjudged = JudgedPairs(pairs.take(bare), made.normalized(pairs.rows[bare], scaled[bare], moved), documents[bare])
     return AdaptedTokens(pairs.take(own), documents[own], scaled[own], unjudged, fit, made, found.view)

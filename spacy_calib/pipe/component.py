@@ -139,6 +139,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         """
         if not self.fitted:
             self.warn("CW01")
+        elif self.map_for == "anywhere" and self.tokens.portable is None:
+            self.warn("CW65")
         if not docs:
             return Reading()
         found = self.lookup.find(docs[0].vocab)
@@ -163,7 +165,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         if learned.tokens.context is not None:
             words = words_of(read, learned.tokens.context.functions, annotation.first)
             words = replace(words, hints=hints_of(scores), sources=gold_sources)
-        calibrated = learned.tokens.calibrate(scores, self.threshold, words)
+        calibrated = learned.tokens.calibrate(scores, self.threshold, words, self.map_for)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
             own = scores.inner.above(self.threshold) if isinstance(scores, MappedScores) else calibrated.marginals

@@ -64,6 +64,7 @@ _ADAPTATION = record(
     }
 )  # fmt: skip
 _SOURCE = record({"name": text, "documents": whole(), "pairs": whole()})
+_CONVENTION = record({"source": text, "said": text, "gold": text, "tokens": whole(), "of": whole()})
 _SAMPLED = record({"documents": whole(), "pairs": whole(), "tables": listed(text)})
 # The saved form of FitInfo.
 FIT_INFO = record(
@@ -93,6 +94,7 @@ FIT_INFO = record(
         "versions": keyed(text),
         "sampled": optional(maybe(_SAMPLED)),
         "sources": optional(listed(_SOURCE), ()),
+        "conventions": optional(listed(_CONVENTION), ()),
     }
 )
 
@@ -151,7 +153,8 @@ class FitInfo:
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
         `adapting.adapt_calibrator`. versions (Mapping): Package -> version. sources (list[Mapping]): The named sources of gold in the order of their
-        numbers, "documents" and "pairs" of each; [] where none was named.
+        numbers, "documents" and "pairs" of each; [] where none was named. conventions (list[Mapping]): Tags of the component ("said") that
+        the gold of a "source" often calls otherwise ("gold") though the component is sure: in "tokens" "of" so many.
     """
 
     component: str = ""
@@ -179,6 +182,7 @@ class FitInfo:
     versions: Mapping[str, str] = field(default_factory=dict)
     sampled: Mapping[str, Any] | None = None
     sources: list[Mapping[str, Any]] = field(default_factory=list)
+    conventions: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
     def row_unit(self) -> str:
@@ -210,9 +214,8 @@ class FitInfo:
     def from_dict(cls, held: Mapping[str, Any]) -> FitInfo:
         """Rebuild from what FIT_INFO has read."""
         spans = None if held["spans"] is None else SpanFitInfo(**_rebuilt(held["spans"]))
-        return cls(
-            **{**_rebuilt(held), "spans": spans, "adaptations": list(held["adaptations"]), "sources": list(held["sources"])}
-        )
+        several = {name: list(held[name]) for name in ("adaptations", "sources", "conventions")}
+        return cls(**{**_rebuilt(held), "spans": spans, **several})
 
 
 def _judged(held_out: HeldOut | None) -> dict[str, Any]:

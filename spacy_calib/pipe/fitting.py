@@ -15,13 +15,16 @@ from spacy.training import Example
 from ..about import __version__
 from ..calibration.grouping.alone import group_beside, informed
 from ..calibration.plan import Plan, make_plan
+from ..calibration.portable import Convention, Portable, UsualWords, find_conventions
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
 from ..calibration.sufficiency import judge_held_out
 from ..calibration.token_fit import Chosen, TokenFit, fit_tokens
 from ..context.fit import TokenContextFit, fit_span_context, fit_token_context
+from ..context.known import unusual_words
 from ..errors import calib_error
 from ..expect.record import FitRecord, FoundSpans, record_fit
+from ..pairs.documents import TOKEN
 from ..pairs.judged import JudgedPairs
 from ..sources.find import Fitted
 from ..sources.fingerprint import fingerprint
@@ -42,12 +45,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Learned:
     """The fitted maps. spans (SpanFit | None): None for a source of token labels alone. judged (JudgedPairs): The pairs of the fit data,
-    each with the score of maps that did not see its document.
+    each with the score of maps that did not see its document. conventions (list[Convention]): Where the gold seems to name things otherwise.
     """
 
     tokens: TokenFit
     spans: SpanFit | None
     judged: JudgedPairs
+    conventions: list[Convention]
 
 
 def fit_calibrator(pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments) -> tuple[PipeState, JudgedPairs]:
@@ -110,8 +114,26 @@ def learn(gathered: Gathered, plan: Plan) -> Learned:
         promise_groups=plan.judged_by,
         counted=gathered.counted,
     )
+    conventions = _learn_portable(gathered, fitted)
     spans = None if data.spans is None else _learn_spans(gathered, data.spans, fitted)
-    return Learned(fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit))
+    return Learned(
+        fitted, spans, JudgedPairs(tokens.kept_pairs, fitted.held_out, tokens.kept_documents, data.unit), conventions
+    )
+
+
+def _learn_portable(gathered: Gathered, fitted: TokenFit) -> list[Convention]:
+    """Give the calibration a portable map, where a context makes it one of many numbers. RETURNS (list): The conventions that meet."""
+    if not of_one_tag(gathered.settings, gathered.annotation) or gathered.annotation.unit != TOKEN:
+        return []
+    tokens, found = gathered.tokens, fitted.chosen.context
+    sources = gathered.data.of_sources[tokens.kept_documents]
+    conventions = find_conventions(tokens.kept_pairs, tokens.gold, sources)
+    if fitted.chosen.moves and isinstance(found, TokenContextFit):
+        words, usual = tokens.words.words, None
+        if tokens.words.shown:
+            usual = UsualWords.of(unusual_words(words)[words.counts], words.docs[words.counts])
+        fitted.calibration.portable = Portable.fit(tokens.kept_pairs, conventions, sources, found.elsewhere, usual)
+    return conventions
 
 
 def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanFit:
@@ -183,6 +205,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
             "python": platform.python_version(),
         },
         sources=_sources(gathered),
+        conventions=[_describe_convention(gathered, one) for one in learned.conventions],
     )
 
 
@@ -200,6 +223,13 @@ def _sources(gathered: Gathered) -> list[Mapping[str, Any]]:
         {"name": name, "documents": int((data.of_sources == number).sum()), "pairs": int((kept == number).sum())}
         for number, name in enumerate(data.sources)
     ]
+
+
+def _describe_convention(gathered: Gathered, found: Convention) -> dict[str, Any]:
+    """See FitInfo; "source" is "" where that has no name."""
+    source = "" if found.source < 0 else gathered.data.sources[found.source]
+    names = {"said": gathered.labels[found.said], "gold": gathered.labels[found.gold]}
+    return {"source": source, **names, "tokens": len(found.rows), "of": found.of}
 
 
 def _sampled(gathered: Gathered, learned: Learned) -> dict[str, Any] | None:

@@ -90,7 +90,7 @@ def carried_below_threshold(
     raw = scores.at(rows, carried[rows])
     rows, raw = rows[~np.isnan(raw)], raw[~np.isnan(raw)]
     columns = carried[rows]
-    below = tokens.calibrate_entries(scores, threshold, rows, columns, raw, calibrated.view)
+    below = tokens.calibrate_entries(scores, threshold, rows, columns, raw, calibrated.view, calibrated.away)
     return CarriedLabels(rows, [labels[column] for column in columns.tolist()], raw, below)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..doc.attributes import DEFAULT_ATTR
 from ..doc.names import check_attr
+from ..errors import calib_error
 
 if TYPE_CHECKING:
     from ..calibration.auto import Selector
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 else:  # what a registered function made: importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
 
+# Whose names `calibration.portable` has too, which is not imported before it is needed.
+MAPS_FOR = ("home", "anywhere")
 Made = TypeVar("Made", bound=Callable[..., Any])
 
 
@@ -51,6 +54,8 @@ class PipeSettings:
     context (TokenContext | None): Prototype of the step after the maps that looks at the rest of the Doc; None leaves it out.
     intervals (bool): Give every token a Venn-Abers interval.
     sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
+    map_for (str | None): Which map all Docs get: home, or anywhere, which is for texts of sources that the fit does not know. None lets the evidence decide for each
+        Doc, see `Portable.away`.
     scorer (Callable | None): Called by `nlp.evaluate`.
     RAISES C001: a setting out of range. C112: a prefix that spaCy needs for itself.
     """
@@ -68,6 +73,7 @@ class PipeSettings:
     context: TokenContext | None = _block_or_none("@calib_contexts")
     intervals: bool = False
     sets: ConformalSets | None = _block_or_none("@calib_sets")
+    map_for: str | None = None
     scorer: Callable[..., dict[str, Any]] | None = _block_or_none("@scorers", "spacy-calib.Scorer.v1")
 
     def __post_init__(self) -> None:
@@ -77,6 +83,8 @@ class PipeSettings:
         check_attr(self.attr)
         self.threshold = check_threshold(self.threshold)
         check_event(self.event)
+        if self.map_for not in (None, *MAPS_FOR):
+            raise calib_error("C001", name="map_for", wanted=" or ".join(MAPS_FOR), given=repr(self.map_for))
 
 
 # Settings that are a block of a config, or null -> the key of that block which names the function that makes it.

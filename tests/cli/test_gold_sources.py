@@ -90,6 +90,37 @@ def test_bad_names_are_one_sentence(model, fitted, sources, tmp_path):
     refuses(calib("evaluate", model, news, "--gold-source", "PTB"), "Option --gold-source must be left out for a pipeline")
 
 
+def test_what_runs_the_pipe_says_by_which_map(fitted, sources, calibrated, tmp_path):
+    out, _ = fitted
+    news, found = sources / "news.spacy", {}
+    for map_for in ("home", "anywhere"):
+        told = calib("evaluate", out, news, "--map-for", map_for, "--format", "json")
+        found[map_for] = json.loads(ok(told).printed)["calib"]
+        ok(calib("apply", out, news, tmp_path / f"{map_for}.jsonl", "--map-for", map_for))
+    assert found["home"] != found["anywhere"]
+    assert (tmp_path / "home.jsonl").read_text() != (tmp_path / "anywhere.jsonl").read_text()
+    refuses(calib("evaluate", calibrated, news, "--map-for", "home"), "The pipe 'calib' has no map for texts of other sources")
+    assert "--map-for" in calib("evaluate", out, news, "--map-for", "abroad").text
+    named = ("--gold", f"EWT={sources / 'web'}", f"--gold=WSJ={news}")
+    ok(calib("fit", out, tmp_path / "set", *named, "--map-for", "anywhere"))
+    assert spacy.load(tmp_path / "set").get_pipe("calib").map_for == "anywhere"
+    assert "as set, all texts get the map for anywhere" in ok(calib("info", tmp_path / "set")).text
+
+
+def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
+    from spacy_calib.cli.info import show_conventions
+
+    show_conventions([])
+    assert not capsys.readouterr().out
+    some = {"source": "EWT", "gold": ",", "tokens": 43, "of": 145}
+    rows = [some | {"said": "SYM"}, some | {"said": "HYPH", "tokens": 80}, some | {"said": "AFX", "gold": "NN", "tokens": 80}]
+    show_conventions(rows)
+    printed = capsys.readouterr().out
+    assert "Looks like another convention" in printed
+    # Of HYPH it is so mostly too, but a comma cannot stand in --map.
+    assert printed.splitlines()[-1] == "To go by the names of the gold: --map AFX=NN"
+
+
 def test_where_no_source_was_named_none_can_be(calibrated, sources, tmp_path):
     asked = calib("apply", calibrated, sources / "news.spacy", tmp_path / "out.jsonl", "--gold-source", "EWT")
     refuses(asked, "'calib' was fitted on; its gold had no names, so name none.")

@@ -28,7 +28,7 @@ INFO = FitInfo(
 LATER = {
     "unit": "document", "unknown_gold": 0, "unknown": None, "label_map": None, "scaling": None, "pooling": None, "context": None,
     "intervals": False, "sets": None, "selection": None, "held_out": None, "spans": None, "adaptations": [],
-    "sampled": None, "sources": [],
+    "sampled": None, "sources": [], "conventions": [],
 }  # fmt: skip
 
 
@@ -60,6 +60,7 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
         "versions",
         "sampled",
         "sources",
+        "conventions",
     ]
     later = {"off_raw": 0.25, "off": 0.125, "excess": -0.25}
     assert plain["held_out"] == {"raw": 0.5, "calibrated": 0.25, "error": 0.0625, "tokens": 200, **later, "verdict": "better"}

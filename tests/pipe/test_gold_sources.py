@@ -68,7 +68,9 @@ def test_docs_and_the_pipe_name_sources_that_the_fit_knows(nlp, named, monkeypat
     seen = []
     calibrate = named.tokens.calibrate
     monkeypatch.setattr(
-        named.tokens, "calibrate", lambda scores, threshold, words: (seen.append(words), calibrate(scores, threshold, words))[1]
+        named.tokens,
+        "calibrate",
+        lambda scores, threshold, words, *given: (seen.append(words), calibrate(scores, threshold, words, *given))[1],
     )
     docs = [Doc(nlp.vocab, words=["dog", "run"]) for _ in range(3)]
     docs[1]._.calib_source = "GUM"

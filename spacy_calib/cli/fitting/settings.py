@@ -149,8 +149,8 @@ def _block(kind: str, registered: str, settings: Mapping[str, Any]) -> dict[str,
 
 
 def _plain_settings(settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """What the options change in attr, threshold, event, source, grouping and scorer."""
-    changed: dict[str, Any] = {key: options[key] for key in ("attr", "threshold", "event") if key in options}
+    """What the options change in attr, threshold, event, map_for, source, grouping and scorer."""
+    changed: dict[str, Any] = {key: options[key] for key in ("attr", "threshold", "event", "map_for") if key in options}
     if "component" in options:
         changed["source"] = {**settings["source"], "component": options["component"]}
     if "groups" in options:

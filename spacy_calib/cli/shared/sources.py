@@ -1,4 +1,4 @@
-"""Gold from several sources by name: `--gold NAME=PATH` where a pipe is fitted, `--gold-source NAME` where it runs."""
+"""Gold from several sources by name: `--gold NAME=PATH` where a pipe is fitted, `--gold-source NAME` and `--map-for` where it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import calib_error
+from ...pipe.settings import MAPS_FOR
 from .checks import check_option, check_path
+from .command import choice
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator
@@ -28,6 +30,15 @@ GoldSource = Annotated[
         "--gold-source",
         metavar="NAME",
         help="Score by the gold of this source of the fit (its --gold NAME=PATH), where a Doc names none (Doc._.calib_source)",
+    ),
+]
+MapFor = Annotated[
+    str | None,
+    choice(
+        MAPS_FOR,
+        "--map-for",
+        help="Score all texts by the map of the fit's own texts, or by the one for texts of sources that it does not know (Doc._.calib_map)",
+        show_default="by evidence, text by text",
     ),
 ]
 
@@ -53,17 +64,28 @@ def sources_of(given: Sequence[str], data: Path | None) -> dict[str, Path]:
     return found
 
 
-def go_by(pipes: Sequence[Calibrator], name: str | None) -> None:
-    """Let those pipes score by the gold of a source that know it. RAISES C548: none does. C056: there is none."""
+def go_by(pipes: Sequence[Calibrator], name: str | None, map_for: str | None) -> None:
+    """Let those pipes score by the gold of a source that know it, and by a map, those that have two.
+
+    RAISES C548: no pipe knows the source. C560: none has two maps. C056: there are no pipes.
+    """
     from ...doc.gold_source import GoldSources
 
-    check_option("--gold-source", name is None or bool(pipes), "left out for a pipeline that is not calibrated", name)
+    for option, given in (("--gold-source", name), ("--map-for", map_for)):
+        check_option(option, given is None or bool(pipes), "left out for a pipeline that is not calibrated", given)
 
     knowing = [pipe for pipe in pipes if name in pipe.fit_info.source_names]
     for pipe in knowing:
         pipe.gold_source = name
     for pipe in pipes if not knowing else ():
         GoldSources(pipe.name, pipe.fit_info.source_names).number(name)
+    if map_for is None:
+        return
+    travelling = [pipe for pipe in pipes if pipe.tokens.portable is not None]
+    if not travelling:
+        raise calib_error("C560", name=pipes[0].name)
+    for pipe in travelling:
+        pipe.map_for = map_for
 
 
 def sources_line(sources: Sequence[Mapping[str, Any]]) -> str:
