@@ -123,7 +123,7 @@ def test_choices_are_shown_as_choices_and_completed():
     }
     assert {option for _, option in shown} == {
         "--source", "--format", "--unit", "--by", "--for", "--signal", "--kind", "--of", "--image", "--per", "--normalize", "--coverage", "--event", "--granularity",
-        "--every", "--way",
+        "--every", "--way", "--map-for",
     }  # fmt: skip
     assert set(shown["fit", "--granularity"].metavar.strip("[]").split("|")) == set(GRANULARITIES)
     assert "[calibrated|raw|margin|raw_margin|entropy|raw_entropy|random]" in calib("rank", "--help").text
