@@ -340,8 +340,7 @@ def brief(value: object, most: int = 40) -> str:
 def calib_error(code: str, **values: object) -> CalibError:
     """Build the error with this code; what was given is cut, see `brief`.
 
-    code (str): A key of the message table.
-    values: What the sentence names.
+    code (str): A key of the message table. values: What the sentence names.
     RETURNS (CalibError): The error, to be raised by the caller.
     """
     pipe = str(values["name"]) if code in UNREADABLE else ""
