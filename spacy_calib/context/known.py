@@ -75,6 +75,10 @@ class KnownWords:
         """(the place of each token's form among the known ones, that of its ending); -1 for what is not known."""
         return self._forms.of(words.forms, self.salt), self._endings.of(words.endings, self.salt)
 
+    def unknown(self, words: Words) -> Flags:
+        """Of each token, whether its form is not known."""
+        return self._forms.of(words.forms, self.salt) < 0
+
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
         return {"forms": self.forms, "endings": self.endings, "salt": self.salt}

@@ -54,7 +54,7 @@ class View:
     def unknown(self) -> NDArray[np.bool_]:
         """Of each token, whether its form is not known."""
         assert self.around.words is not None
-        return self.known.places(self.around.words)[0] < 0
+        return self.known.unknown(self.around.words)
 
 
 class TokenContext:
