@@ -63,7 +63,7 @@ def test_the_full_name_is_taken_too(tmp_path):
 
 
 def test_auto_tries_them(model, dev, tmp_path):
-    assert with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", *FEW, "--silent").code == 0
+    assert with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", "--no-context", *FEW, "--silent").code == 0
     (held,) = json.loads(with_plugin("info", tmp_path / "auto", "--format", "json").printed).values()
     assert "level" in {trial["method"] for trial in held["selection"]["trials"]}
     assert "mild" in {trial["scaling"] for trial in held["selection"]["trials"]}
