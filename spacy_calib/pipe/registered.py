@@ -39,13 +39,16 @@ def make_selector(
     return Selector(maps, before, n_folds, n_groups, one_vs_rest)
 
 
-def make_context(when: str = "always", features: list[str] | None = None) -> TokenContext:
+def make_context(when: str = "always", features: list[str] | None = None, shrinkage: float | None = None) -> TokenContext:
     """Registered as spacy-calib.Context.v1. See TokenContext.
 
-    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does.
+    features (list[str] | None): Short or registered names; "*" stands for all of this package, as None does. shrinkage (float | None): Of contexts that were
+        fitted before they looked at words, and are of no use any more.
     RAISES C001: a setting out of range. C185: two features have one short name. C201: a feature that is not registered. C205: a registered
         function that makes none.
     """
+    if shrinkage is not None:
+        raise calib_error("C001", name="shrinkage", wanted="left out: context is another model now, fit again", given=shrinkage)
     ours = [name for name, made in _features().items() if made.registered.startswith(OURS)]
     names = [one for name in (["*"] if features is None else features) for one in (ours if name == "*" else [name])]
     return TokenContext([_feature(name) for name in dict.fromkeys(names)], when)
