@@ -68,8 +68,8 @@ class Material:
     of_docs: Ints
 
     @classmethod
-    def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str, trained: bool) -> Material:
-        """Read with the pipeline up to the calib pipe. trained (bool): Whether words were counted in what the model was trained on."""
+    def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str) -> Material:
+        """Read with the pipeline up to the calib pipe."""
         names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
         examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
         found = gather(pipe, examples, FitArguments())
@@ -169,7 +169,7 @@ def main() -> int:
             nlp, pipe, files = write_experiment(name, options.cache, Path(folder))
             n_fit = sum(1 for _ in stream_examples(nlp, files["fit"]))
             for title in EXPERIMENTS[name].tests:
-                material = Material.of(nlp, pipe, [files["fit"], files[title]], title, EXPERIMENTS[name].train is not None)
+                material = Material.of(nlp, pipe, [files["fit"], files[title]], title)
                 every, half = np.arange(material.n_docs), min(options.most, (material.n_docs - n_fit) // 2)
                 first, second = every[:n_fit], every[n_fit:]
                 if EXPERIMENTS[name].one_kind and not title.endswith("*"):

@@ -19,6 +19,8 @@ Ints = NDArray[np.intp]
 ROUNDING = 1e-9
 # The label of tokens outside of all entities.
 OUTSIDE = "O"
+# The maps that a text may be scored by, see `calibration.portable`: as settings and Docs have them.
+HOME, ANYWHERE = "home", "anywhere"
 
 
 def as_probabilities(name: str, values: ArrayLike) -> Floats:

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from ..metrics.proper import log_losses
 from ..pairs.build import leading
 from ..schema import flag, floats, maybe, number, record
-from ..types import Floats, Ints, Pairs
+from ..types import ANYWHERE, Floats, Ints, Pairs
 from .recalibrators import Platt
 from .recalibrators.logistic import combine, log_odds, sigmoid
 
-# The maps by name, as settings and Docs have them.
-HOME, ANYWHERE = "home", "anywhere"
 # Two conventions meet where the model is this sure of a tag and the gold has another: in so many tokens, in such a share of those of which it is so sure,
 # and so many times as often as the scores let expect.
 _SURE, _FEWEST, _RATE, _TIMES = 0.9, 10, 0.03, 5.0

@@ -17,14 +17,11 @@ from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import blocks_of
 from .known import KnownWords, no_words
 from .log_linear import PairData, fit_pairs, without_source
-from .ridge import fit_ridge
+from .ridge import ROUNDING, fit_ridge
 from .spans import CLIP, SpanContext, named_columns, span_columns
 from .surroundings import Entries, Surroundings
 from .tokens import TokenContext, View
 from .words import Words
-
-# A column whose standard deviation is below this is constant: what is left is floating-point noise.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +159,7 @@ def _learn_columns(made: TokenContext, around: Surroundings) -> list[Floats]:
     columns = [column for _, found in said for column in found]
     deviations = np.array([column.std() for column in columns])
     made.centers_ = np.array([column.mean() for column in columns])
-    made.scales_ = np.where(deviations > _ROUNDING, deviations, 1.0)
+    made.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
     return made.standardized(columns)
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import sigmoid, softplus
+from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.ridge import lowest_from
+from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses
 from ..pairs.folds import cross_fit, folds_of, thin_out
 from ..schema import Misfit, floats, keyed, number, record, whole, wholes
@@ -24,15 +26,11 @@ _USUAL = RIDGES.index(3.0)
 # To choose, so many pairs are looked at, in so many folds, and no closer than is needed to tell ridges apart.
 _MOST_TO_CHOOSE = 40_000
 _FOLDS_TO_CHOOSE, _FOLDS = 3, 5
-# A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
-_MOST_PAIRS = 500_000
 # The search ends with a step that lowers the loss by less than this share of it.
 _CLOSELY, _ROUGHLY = 1e-7, 1e-5
 _MOST_STEPS, _MEMORY = 400, 15
 # Weight of the prior on a block without ridge, in pairs: it decides only where the pairs leave the weights open.
 _PRIOR = 0.05
-# From fewer documents no ridge is chosen, and little but a line is learned: held-out parts of them say less than what is gained.
-_DOCUMENTS_TO_CHOOSE = 10
 # Of fewer pairs the weights are part of the way between those of a line and those of the ridge that was chosen.
 _ENOUGH = 1000
 # Weights stand in a table where it has no more cells than this.
@@ -165,9 +163,9 @@ def fit_pairs(data: PairData) -> tuple[LogLinear, Floats]:
         model = _fit(data, RIDGES[0])
         return model, model.predict(data.own, data.blocks)
     ridge = RIDGES[0]
-    if n_documents >= _DOCUMENTS_TO_CHOOSE:
+    if n_documents >= DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MOST_TO_CHOOSE)))
-    model = _drawn(data.take(thin_out(data.documents, _MOST_PAIRS)), ridge)
+    model = _drawn(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
     return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model)
 
 
@@ -192,7 +190,7 @@ def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear) -> Fl
 
     def score(outside: Ints, inside: Ints) -> Floats:
         others = data.take(outside)
-        model = _drawn(others.take(thin_out(others.documents, _MOST_PAIRS)), ridge, _ROUGHLY, start)
+        model = _drawn(others.take(thin_out(others.documents, MOST_PAIRS)), ridge, _ROUGHLY, start)
         mine = data.take(inside)
         return model.predict(mine.own, mine.blocks)
 

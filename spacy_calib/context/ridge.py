@@ -21,7 +21,7 @@ _FOLDS = 5
 # Weight of the prior on slope and constant, in pairs: it decides only where the pairs leave them open.
 _PRIOR = 1.0
 # A column whose standard deviation is below this is constant: what is left is floating-point noise.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 # The saved form of RidgeModel.
 RIDGE_MODEL = record({"slope": number(0.0), "constant": number(), "weights": floats()})
@@ -90,7 +90,7 @@ def fit_ridge(own: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], d
         unchanged = RidgeModel(1.0, 0.0, np.zeros(len(columns)))
         return RidgeFit(unchanged, sigmoid(own), None, np.ones(len(columns)))
     deviations = np.array([column.std() for column in columns])
-    deviations = np.where(deviations > _ROUNDING, deviations, 1.0)
+    deviations = np.where(deviations > ROUNDING, deviations, 1.0)
     centers = np.array([column.mean() for column in columns])
     design = np.empty((len(own), len(columns) + 2), order="F")
     design[:, 0], design[:, 1] = own, 1.0

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..calibration.scaling.entries import number_codes
 from ..calibration.tokens import Calibrated, CalibratedEntries
-from ..types import Floats, Ints, Spans
+from ..types import ANYWHERE, HOME, Floats, Ints, Spans
 from .annotations import get_annotation, head_places
 from .blocks import BLOCK_VERSION, Block
 from .digests import said_digest, said_of, unit_digests, word_digests
@@ -124,7 +124,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
         if annotation.arcs:
             block["head"] = head_places(doc)
         if batch.calibrated.away is not None:
-            block["map"] = "anywhere" if batch.calibrated.away[first] else "home"
+            block["map"] = ANYWHERE if batch.calibrated.away[first] else HOME
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.
         for name, column in tokens.items():
             block[name] = column[first:end].copy()

@@ -29,7 +29,7 @@ from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
 from ..statistics.collected import FitStatistics
-from ..types import Groups
+from ..types import ANYWHERE, Groups
 from . import saved
 from .adapting import adapt_calibrator
 from .annotating import AnnotatingPipe
@@ -139,7 +139,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         """
         if not self.fitted:
             self.warn("CW01")
-        elif self.map_for == "anywhere" and self.tokens.portable is None:
+        elif self.map_for == ANYWHERE and self.tokens.portable is None:
             self.warn("CW65")
         if not docs:
             return Reading()

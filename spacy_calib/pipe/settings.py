@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..doc.attributes import DEFAULT_ATTR
 from ..doc.names import check_attr
 from ..errors import calib_error
+from ..types import ANYWHERE, HOME
 
 if TYPE_CHECKING:
     from ..calibration.auto import Selector
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 else:  # what a registered function made: importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
 
-# Whose names `calibration.portable` has too, which is not imported before it is needed.
-MAPS_FOR = ("home", "anywhere")
+# The choices of the setting `map_for`, beside None.
+MAPS_FOR = (HOME, ANYWHERE)
 Made = TypeVar("Made", bound=Callable[..., Any])
 
 

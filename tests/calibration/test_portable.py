@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.portable import (
-    ANYWHERE,
-    HOME,
     PORTABLE,
     Portable,
     UsualWords,
@@ -15,7 +13,7 @@ from spacy_calib.calibration.portable import (
 )
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.schema import Misfit
-from spacy_calib.types import Pairs
+from spacy_calib.types import ANYWHERE, HOME, Pairs
 from tests.context.made_up import words_of
 
 USUAL = UsualWords(mean=0.2, within=0.16, between=0.01)
