@@ -1,4 +1,4 @@
-"""Time and peak memory of `calib fit-scores` and `apply-scores`, by format of the file.
+"""Time and peak memory of `calib fit` and `apply` of files of scores, by format of the file.
 
     python scripts/bench_scores.py --rows 1000000
 
@@ -75,15 +75,15 @@ def main() -> int:
     options = parser.parse_args()
     highest = 0.0
     print(f"{options.rows:,} rows, --method {options.method}\n")
-    print("| format | MB | fit-scores s | GiB | apply-scores s | GiB |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    print("| format | MB | fit s | GiB | apply s | GiB |\n| --- | ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.formats:
             path, output = Path(folder, f"scores.{name}"), Path(folder, f"calibrated.{name}")
             calibrator = Path(folder, "calibrator")
             with path.open("wb") as file:
                 file.writelines(format_of(path).written(chunks(options.rows)))
-            fit = cost_of("fit-scores", path, calibrator, "--method", options.method, "--force")
-            apply = cost_of("apply-scores", calibrator, path, output)
+            fit = cost_of("fit", path, calibrator, "--method", options.method, "--force")
+            apply = cost_of("apply", calibrator, path, output)
             highest = max(highest, fit.gib, apply.gib)
             size = path.stat().st_size / 1e6
             print(

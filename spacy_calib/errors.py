@@ -49,8 +49,7 @@ _MESSAGES = {
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again or copy the folder anew.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads up to version {wanted}; "
     "upgrade spacy-calib or fit the pipe again.",
-    "C012": "The calibration data of pipe '{name}' names '{given}', which is not installed; install the package "
-    "that registers it.",
+    "C012": "The calibration data of pipe '{name}' names '{given}', which is not installed; install the package that registers it.",
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered since '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit that.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
@@ -143,6 +142,7 @@ _MESSAGES = {
     "C100": "The output {path} lies in the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
+    "C105": "There is no command `calib {old}` any more; write `calib {new}`.",
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose a --dpi below {dpi}, fewer tags, or SVG.",
     # Analysis
@@ -190,7 +190,7 @@ _MESSAGES = {
     "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
     "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
     "C297": "This calibrator has no {what}; fit it with {parameter}.",
-    "C298": "No calibrator can be read from {path} ({why}); give a file that `calib fit-scores` or TagCalibrator.to_disk wrote.",
+    "C298": "No calibrator can be read from {path} ({why}); give a file that `calib fit` made of scores, or TagCalibrator.to_disk wrote.",
     "C299": "The calibrator in {path} cannot be used here: {why}; upgrade spacy-calib, install what is missing, or fit it again.",
     # Files of scores
     "C300": "{path} has no column {missing}; it has: {known}. Give a tag and a score on each row, best with document, unit and gold.",

@@ -9,13 +9,11 @@ from ..about import __url__
 from . import (
     adapt,
     apply,
-    apply_scores,
     collect,
     count,
     evaluate,
     expect,
     fit,
-    fit_scores,
     info,
     init_config,
     plot,
@@ -52,8 +50,6 @@ COMMANDS: dict[str, Command[Any, Any]] = {
     "info": info.info,
     "init-config": init_config.init_config,
     "stock": stock.stock,
-    "fit-scores": fit_scores.fit_scores,
-    "apply-scores": apply_scores.apply_scores,
 }
 
 

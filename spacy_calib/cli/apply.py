@@ -14,6 +14,7 @@ import typer
 from ..pairs.documents import counted
 from .applying.formats import FILE_FORMATS, SUFFIXES, RowWriter, check_format, format_of
 from .applying.shards import Shards, check_apart
+from .scores import apply_scores, check_applied, is_calibrator
 from .shared.checks import check_option, check_raw_cells
 from .shared.command import Options, choice, command
 from .shared.options import (
@@ -97,6 +98,8 @@ class ApplyOptions(Options):
 
     def check_options(self) -> None:
         """RAISES C056: OUTPUT has no format, or another one than was given; --unit beside whole Docs, or --raw-cells beside something else than CSV."""
+        if is_calibrator(self.model):
+            return check_applied(self)
         own = format_of(self.output)
         known = own is not None or (not self.output.suffix and self.output.name != "-") or self.output.is_dir()
         wanted = f"a folder, or a file that ends in {', '.join(SUFFIXES.values())}"
@@ -135,11 +138,16 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
     not grow with the texts. Rows without text (empty, blank or null) are left out and
     counted.
 
+    Of a calibrator that `fit` made of a file of scores, and another such file, write
+    its rows with one column more, calibrated: empty for scores below the threshold.
+
     RETURNS (dict): "output", "format", "unit" (None for Docs), "texts" (rows of DATA), "left_out" (those without text), "shards" (0 for one file), "finished_before" (shards that
         were there), "rows": written by this run.
     RAISES C443 to C445: OUTPUT holds something else than finished shards of the same run. C470: another run writes there. C446, C447: nothing scores what --unit asks for. C548: --gold-source is none of the fit.
         CalibError: every other fault of the input.
     """
+    if is_calibrator(options.model):
+        return apply_scores(options)
     from ..pipe.fitted import pipes_named
     from ..pipe.loading import check_readable
     from .applying.inputs import look_at

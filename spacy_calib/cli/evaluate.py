@@ -11,8 +11,7 @@ import typer
 
 from .evaluating.raw import fit_command, judge_raw, verdict_on_raw, without_calibrated
 from .evaluating.showing import show_table
-from .scores.judged_file import judged_file
-from .scores.scored_file import is_calibrator
+from .scores import is_calibrator, judged_file
 from .shared.command import command
 from .shared.from_statistics import From, TakesStatistics, check_source, read_judged, statistics_files
 from .shared.gold import check_bins

@@ -24,6 +24,8 @@ from .fitting.new_calib import as_collected, new_calib
 from .fitting.overrides import WithOverrides
 from .fitting.promises import check_sets
 from .fitting.settings import NORMALIZE
+from .scores import fit_scores, is_scores
+from .shared.checks import check_option
 from .shared.command import Options, choice, command
 from .shared.examples import data_files, read_examples
 from .shared.from_statistics import From, TakesStatistics, check_source, read_fit_statistics
@@ -67,15 +69,18 @@ if TYPE_CHECKING:
 class FitOptions(Options):
     """What is calibrated, on what, and how. statistics: Files of `calib collect`; DATA is None then. gold: NAME=PATH of each source; DATA may be None."""
 
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline to calibrate: package name or path")]
+    model: Annotated[
+        str | None, typer.Argument(metavar="MODEL", help="Pipeline to calibrate: package name or path; left out for scores")
+    ]
     data: Annotated[
         Path | None,
         typer.Argument(
             metavar="DATA",
-            help="Held-out gold: a .spacy or .conllu file, or a folder of them; left out beside --from, and where --gold says all",
+            help="Held-out gold: a .spacy or .conllu file, or a folder of them; left out beside --from, and where --gold says "
+            "all. Or scores of any tagger: .csv, .tsv, .jsonl, .parquet or .npz with tag, score and gold on each row",
         ),
     ]
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder to write the calibrated pipeline to")]
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="Folder for the calibrated pipeline; of scores a file")]
     _: KW_ONLY
     statistics: From = field(default_factory=list)
     gold: NamedGold = field(default_factory=list)
@@ -185,13 +190,16 @@ class FitOptions(Options):
     overrides: Mapping[str, Any] | None = None
 
     def check_options(self) -> None:
-        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics. C545 to C547: see `sources_of`."""
+        """RAISES C056: MODEL beside scores, or neither. C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics. C545 to C547: see `sources_of`."""
         of_documents = {
             "--gold": self.gold, "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1,
             "--event": self.event in UNIT_EVENTS,
         }  # fmt: skip
         given = self.data is not None or (self.gold and not self.statistics)
         check_source(self.statistics, Path() if given else None, of_documents)
+        scores = is_scores(self.data)
+        check_option("MODEL", not scores or self.model is None, "left out where DATA is a file of scores", self.model)
+        check_option("MODEL", scores or self.model is not None, "given, as DATA is no file of scores", "none")
         sources_of(self.gold, self.data)
 
     @property
@@ -218,7 +226,13 @@ class FitOptions(Options):
 class FitCommand(WithOverrides, TakesStatistics):
     """With dotted settings, and statistics or named sources in the place of DATA."""
 
-    instead = "--gold"
+    def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
+        """DATA beside --gold, and MODEL where there are scores."""
+        from ..arrays.files import is_score_file
+
+        if any(one.partition("=")[0] == "--gold" for one in args):
+            return self.replaced
+        return ("model",) if any(is_score_file(Path(one)) for one in args) else ()
 
 
 @command(
@@ -227,20 +241,25 @@ class FitCommand(WithOverrides, TakesStatistics):
     example="en_core_web_sm dev.spacy ./calibrated",
     kind=FitCommand,
 )
-def fit(options: FitOptions) -> Calibrator:
+def fit(options: FitOptions) -> Any:
     """
     Learn calibrated probabilities for a component of a trained pipeline from
     held-out gold, and write the whole pipeline with them to OUTPUT. Use data
     that the pipeline was not trained on.
+
+    Or learn the same from a file of scores, of any tagger: `fit SCORES OUTPUT`.
+    A row holds document, unit (a token of it), tag, score and gold.
 
     Any setting of the pipe can be given as in `spacy train`, for instance
     --components.calib.grouping.n_groups 3. What counts, first to last: options,
     such settings, --config, the calib pipe that the pipeline has already, and
     the defaults named here.
 
-    RETURNS (Calibrator): The fitted pipe.
+    RETURNS (Calibrator | TagCalibrator): The fitted pipe; of scores the fitted calibrator.
     RAISES CalibError: every fault of the input.
     """
+    if options.model is None:
+        return fit_scores(options)
     from .shared.saving import write_pipeline
 
     event = take_event(options.given())
@@ -287,7 +306,7 @@ def prepare(options: FitOptions, collected: FitStatistics | None = None) -> tupl
     inputs = [*read, *options.statistics, options.config, options.code, options.key]
 
     def check() -> None:
-        check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model)
+        check_pipeline_folder(options.output, options.force, inputs=inputs, model=options.model or "")
 
     nlp, calib, own = new_calib(options, given, check)
     event = take_event(options.given())

@@ -390,7 +390,7 @@ def score_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def score_calibrator(score_file: Path) -> Path:
-    """What `fit-scores --method isotonic` wrote of them."""
+    """What `fit --method isotonic` wrote of them."""
     path = score_file.parent / "scores.calibrator"
-    assert calib("fit-scores", score_file, path, "--method", "isotonic", "--silent").code == 0
+    assert calib("fit", score_file, path, "--method", "isotonic", "--silent").code == 0
     return path

@@ -72,13 +72,13 @@ def hostile_scores(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 def test_rows_of_scores_are_no_formulas_and_are_read_again(suffix, hostile_scores, tmp_path):
     learned, again = tmp_path / "learned.calibrator", tmp_path / "again.calibrator"
-    ok(calib("fit-scores", hostile_scores, learned, "--method", "platt", "--silent"))
+    ok(calib("fit", hostile_scores, learned, "--method", "platt", "--silent"))
     made, raw = tmp_path / f"made{suffix}", tmp_path / f"raw{suffix}"
-    ok(calib("apply-scores", learned, hostile_scores, made, "--silent"))
-    ok(calib("apply-scores", learned, made, raw, "--raw-cells", "--silent"))
+    ok(calib("apply", learned, hostile_scores, made, "--silent"))
+    ok(calib("apply", learned, made, raw, "--raw-cells", "--silent"))
     check_files(made, raw)
     assert {"'=1+1", "'@SUM(A1)", "-1.5e-3"} <= {cell for row in cells_in(made) for cell in row}
-    ok(calib("fit-scores", made, again, "--method", "platt", "--silent"))
+    ok(calib("fit", made, again, "--method", "platt", "--silent"))
     assert again.read_bytes() == learned.read_bytes()
 
 
@@ -96,6 +96,6 @@ def test_raw_cells_are_of_csv_alone(calibrated, texts, score_file, score_calibra
         ("select", calibrated, texts, "-o", where),
         ("count", calibrated, texts, "-q", "NOUN", "-o", tmp_path / "out.json"),
         ("apply", calibrated, texts, where),
-        ("apply-scores", score_calibrator, score_file, where),
+        ("apply", score_calibrator, score_file, where),
     ):
         refuses(calib(*command, "--raw-cells"), "Option --raw-cells must be left out where no CSV is written")

@@ -1,4 +1,4 @@
-"""`fit-scores` and `apply-scores`: from a file of scores to a file with calibrated ones, and nothing lost on the way."""
+"""`fit` and `apply` of files of scores: from a file of scores to a file with calibrated ones, and nothing lost on the way."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from spacy_calib import TagCalibrator
-from spacy_calib.cli.apply_scores import apply_scores
-from spacy_calib.cli.fit_scores import fit_scores
+from spacy_calib.cli.apply import apply
+from spacy_calib.cli.fit import fit
 from tests.cli.conftest import calib, refuses
 from tests.scores import LABELS, made_scores, rows_of, write_csv
 
@@ -21,7 +21,7 @@ def rows_in(path) -> list[dict[str, str]]:
 
 
 def test_a_file_is_calibrated_as_arrays_are(score_file, score_calibrator, tmp_path):
-    outcome = calib("apply-scores", score_calibrator, score_file, tmp_path / "out.csv")
+    outcome = calib("apply", score_calibrator, score_file, tmp_path / "out.csv")
     assert outcome.code == 0
     made = made_scores()
     reaching = int((made.P >= 0.01).sum())
@@ -38,11 +38,11 @@ def test_a_file_is_calibrated_as_arrays_are(score_file, score_calibrator, tmp_pa
 
 
 def test_fit_says_what_it_did(score_file, tmp_path):
-    outcome = calib("fit-scores", score_file, tmp_path / "a", "--method", "platt")
+    outcome = calib("fit", score_file, tmp_path / "a", "--method", "platt")
     assert outcome.code == 0
     assert "Calibrated 5 tags on 588 units with gold" in outcome.text
     assert "Held-out log loss: 0." in outcome.text
-    made = json.loads(calib("fit-scores", score_file, tmp_path / "b", "--format", "json", "--groups", 2, "--bins", 4, "--method",
+    made = json.loads(calib("fit", score_file, tmp_path / "b", "--format", "json", "--groups", 2, "--bins", 4, "--method",
                             "histogram", "--tag-offsets", "--scaling", "temperature", "--normalize", "kept").printed)  # fmt: skip
     assert (made["units"], made["documents"], made["labels"]) == (588, 12, LABELS)
     assert made["held_out"]["verdict"] == "better"
@@ -55,14 +55,14 @@ def test_fit_says_what_it_did(score_file, tmp_path):
 
 def test_auto_is_what_counts_where_nothing_is_named(score_file, tmp_path):
     few = write_csv(tmp_path / "few.csv", rows_in(score_file)[:300])
-    outcome = calib("fit-scores", few, tmp_path / "a")
+    outcome = calib("fit", few, tmp_path / "a")
     assert "Too little data to choose a method" in outcome.text
     assert TagCalibrator.from_disk(tmp_path / "a").method == "auto"
 
 
 def test_from_python(score_file, tmp_path):
-    assert fit_scores(score_file, tmp_path / "a", method="isotonic").classes_.tolist() == LABELS
-    found = apply_scores(tmp_path / "a", score_file, str(tmp_path / "out.jsonl"))
+    assert fit(None, score_file, tmp_path / "a", method="isotonic").classes_.tolist() == LABELS
+    found = apply(str(tmp_path / "a"), score_file, str(tmp_path / "out.jsonl"))
     assert found["units"] == 600
     assert found["scores"] > found["calibrated"]
 
@@ -72,20 +72,38 @@ def test_gold_on_no_row_is_told_or_refused(tmp_path):
     for row in rows:
         row["gold"] = "PRON" if row["unit"] in ("0", "1") else row["gold"]
     few = write_csv(tmp_path / "few.csv", rows)
-    outcome = calib("fit-scores", few, tmp_path / "a", "--method", "platt")
+    outcome = calib("fit", few, tmp_path / "a", "--method", "platt")
     assert outcome.code == 0
     assert "24 units (4.1 %) have a gold tag that no row has (PRON); all their pairs count as misses" in outcome.text
     for row in rows:
         row["gold"] = "PRON" if int(row["unit"]) < 20 else row["gold"]
     many = write_csv(tmp_path / "many.csv", rows)
-    refuses(calib("fit-scores", many, tmp_path / "b"), "are on no row (PRON); give rows")
+    refuses(calib("fit", many, tmp_path / "b"), "are on no row (PRON); give rows")
     assert not (tmp_path / "b").exists()
-    assert calib("fit-scores", many, tmp_path / "b", "--allow-unknown", "--method", "platt", "--silent").code in (0, 1)
+    assert calib("fit", many, tmp_path / "b", "--allow-unknown", "--method", "platt", "--silent").code in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "new"), [("fit-scores", "fit SCORES OUTPUT"), ("apply-scores", "apply CALIBRATOR SCORES OUTPUT")]
+)
+def test_commands_of_their_own_are_gone(given, new, score_file, tmp_path):
+    refuses(calib(given, score_file, tmp_path / "a"), f"There is no command `calib {given}` any more; write `calib {new}`.")
+
+
+def test_scores_have_no_pipeline_and_gold_has_one(model, dev, score_file, tmp_path):
+    beside = "MODEL must be left out where DATA is a file of scores"
+    refuses(calib("fit", model, score_file, tmp_path / "a"), beside)
+    missing = calib("fit", dev, tmp_path / "a", "--map", "labels.tsv")
+    refuses(missing, "MODEL must be given, as DATA is no file of scores")
+    assert calib("fit", score_file).code == 2
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (["--context"], "Option --context must be left out for scores in files"),
+        (["--gold-preproc"], "Option --gold-preproc must be left out for scores in files"),
+        (["--components.calib.threshold", 0.1], "Option --components.calib.threshold must be left out for scores"),
         (["--method", "nope"], "Option --method must be one of auto, identity, temperature"),
         (["--scaling", "nope"], "Option --scaling must be one of"),
         (["--method", "auto", "--groups", 3], "Option --groups must be left out beside --method auto"),
@@ -95,7 +113,7 @@ def test_gold_on_no_row_is_told_or_refused(tmp_path):
     ],
 )
 def test_options_out_of_range_are_refused(options, sentence, score_file, tmp_path):
-    refuses(calib("fit-scores", score_file, tmp_path / "a", *options), sentence)
+    refuses(calib("fit", score_file, tmp_path / "a", *options), sentence)
     assert not (tmp_path / "a").exists()
 
 
@@ -104,29 +122,23 @@ def test_no_file_is_lost(score_file, score_calibrator, tmp_path):
     there.write_text("years of work")
     own = write_csv(tmp_path / "own.csv", rows_in(score_file))
     before = own.read_bytes()
-    refuses(calib("apply-scores", score_calibrator, own, there), "exists already; choose another path or add --force")
-    refuses(calib("apply-scores", score_calibrator, own, own, "--force"), "OUTPUT must be none of the files that are read")
+    refuses(calib("apply", score_calibrator, own, there), "exists already; choose another path or add --force")
+    refuses(calib("apply", score_calibrator, own, own, "--force"), "OUTPUT must be none of the files that are read")
+    refuses(calib("apply", score_calibrator, own, tmp_path / "a.txt"), "OUTPUT must be a file that ends in one of .csv, .tsv")
     refuses(
-        calib("apply-scores", score_calibrator, own, tmp_path / "a.txt"), "OUTPUT must be a file that ends in one of .csv, .tsv"
+        calib("apply", score_calibrator, tmp_path / "a.txt", there, "--force"),
+        "DATA must be a file that ends in one of",
     )
-    refuses(
-        calib("apply-scores", score_calibrator, tmp_path / "a.txt", there, "--force"),
-        "SCORES must be a file that ends in one of",
-    )
-    refuses(calib("fit-scores", own, there, "--force"), "OUTPUT must be a file that ends otherwise than files of scores")
-    refuses(calib("fit-scores", tmp_path / "no.csv", tmp_path / "a"), "Data not found")
-    refuses(calib("apply-scores", own, own, there, "--force"), "own.csv (not a whole file of ours")
-    refuses(
-        calib("apply-scores", tmp_path / "nowhere", own, there, "--force"),
-        "nowhere (No such file or directory); give a file that `calib fit-scores`",
-    )
+    refuses(calib("fit", own, there, "--force"), "OUTPUT must be a file that ends otherwise than files of scores")
+    refuses(calib("fit", tmp_path / "no.csv", tmp_path / "a"), "Data not found")
+    refuses(calib("apply", own, own, there, "--force"), "own.csv (not a whole file of ours")
     # A fault in the middle of the rows, while the output is written.
     broken = tmp_path / "broken.csv"
     broken.write_bytes(before + b"d0,7,1,x,NOUN,2,\n")
-    refuses(calib("apply-scores", score_calibrator, broken, there, "--force"), "the score '2' is no number from 0 to 1")
+    refuses(calib("apply", score_calibrator, broken, there, "--force"), "the score '2' is no number from 0 to 1")
     assert there.read_text() == "years of work"
     assert own.read_bytes() == before
-    assert calib("apply-scores", score_calibrator, own, there, "--force", "--silent").code == 0
+    assert calib("apply", score_calibrator, own, there, "--force", "--silent").code == 0
     assert there.read_text().startswith("document,unit,sentence,word,tag,score,gold,calibrated\n")
     assert not list(tmp_path.glob(".*"))
 
@@ -139,7 +151,5 @@ def test_scores_that_get_worse_are_not_written(tmp_path):
         for tag, score in (("A", 0.6), ("B", 0.4))
     ]
     path = write_csv(tmp_path / "a.csv", rows)
-    refuses(
-        calib("fit-scores", path, tmp_path / "out", "--method", "isotonic"), "Isotonic calibrated on 1000 tokens loses more"
-    )
+    refuses(calib("fit", path, tmp_path / "out", "--method", "isotonic"), "Isotonic calibrated on 1000 tokens loses more")
     assert not (tmp_path / "out").exists()

@@ -15,7 +15,7 @@ from tests.cli.conftest import calib, files_of, refuses, save_key
 
 
 @pytest.fixture
-def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, score_file, score_calibrator, tmp_path):
+def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp_path):
     """Command -> arguments that work."""
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
@@ -33,8 +33,6 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, sco
         "count": [calibrated, test_file, "--query", "lemma=the"],
         "apply": [calibrated, test_file, tmp_path / "scores.jsonl"],
         "report": [calibrated, test_file, "--output", tmp_path / "report.html"],
-        "fit-scores": [score_file, tmp_path / "fitted", "--method", "platt"],
-        "apply-scores": [score_calibrator, score_file, tmp_path / "applied.jsonl"],
     }
 
 

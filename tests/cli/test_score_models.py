@@ -83,10 +83,12 @@ def test_rank_needs_no_gold_and_the_others_do(score_calibrator, tmp_path):
 @pytest.mark.parametrize(
     ("command", "options", "sentence"),
     [
-        ("evaluate", ["--attr", "x"], "Option --attr must be left out for a calibrator of scores in files, but x was given"),
-        ("evaluate", ["--gold-preproc"], "Option --gold-preproc must be left out for a calibrator"),
-        ("rank", ["--n-process", 2], "Option --n-process must be left out for a calibrator"),
-        ("report", ["--watch", "SCORES"], "Option --watch must be left out for a calibrator"),
+        ("evaluate", ["--attr", "x"], "Option --attr must be left out for scores in files, but x was given"),
+        ("evaluate", ["--gold-preproc"], "Option --gold-preproc must be left out for scores in files"),
+        ("apply", ["--unit", "entity"], "Option --unit must be left out for scores in files"),
+        ("apply", ["--format", "parquet"], "Option --format must be table or json for scores in files"),
+        ("rank", ["--n-process", 2], "Option --n-process must be left out for scores in files"),
+        ("report", ["--watch", "SCORES"], "Option --watch must be left out for scores in files"),
         ("rank", ["--unit", "entity"], "The pipe 'scores.calibrator' calibrates 'scores', which finds no entities"),
         ("rank", ["--output", "SCORES"], "Option --output must be none of the files that are read"),
         ("evaluate", ["--output", "MODEL"], "Option --output must be none of the files that are read"),
@@ -97,7 +99,8 @@ def test_what_files_cannot_do_is_refused(command, options, sentence, score_file,
     values = {"SCORES": score_file, "MODEL": score_calibrator}
     extra = ["--format", "jsonl"] if command == "rank" and "--output" in options else []
     given = [values.get(option, option) for option in options]
-    refuses(calib(command, score_calibrator, score_file, *given, *extra), sentence)
+    output = ["applied.csv"] if command == "apply" else []
+    refuses(calib(command, score_calibrator, score_file, *output, *given, *extra), sentence)
 
 
 def test_files_that_do_not_go_together_are_refused(score_file, score_calibrator, dev, tmp_path):
@@ -113,4 +116,4 @@ def test_other_commands_say_what_goes_with_it(command, score_calibrator, dev):
     extra = {"threshold": ["--precision", "0.9"], "plot": ["--format", "json"]}.get(command, [])
     data = [] if command == "info" else [dev]
     outcome = calib(command, score_calibrator, *data, *extra)
-    refuses(outcome, "it is a file; what fit-scores wrote goes with apply-scores, evaluate, report and rank")
+    refuses(outcome, "it is a file; a calibrator of scores goes with apply, evaluate, report and rank")

@@ -16,8 +16,8 @@ from tests.cli.conftest import Outcome, bare_docs, calib, refuses, save_docs, sp
 from tests.cli.kinds import KINDS, Made, fit, make
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "what-works.md"
-# They look at no pipeline, or at files of scores alone.
-ELSEWHERE = {"init-config", "fit-scores", "apply-scores"}
+# It looks at no pipeline.
+ELSEWHERE = {"init-config"}
 STYLES = {"render, style tokens": "tokens", "render, style ents": "ents"}
 
 
@@ -124,8 +124,9 @@ def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calib
     (tmp_path / "model").symlink_to(score_calibrator)
     (tmp_path / "fitted").symlink_to(score_calibrator)
     (tmp_path / "dev.spacy").symlink_to(made.test)
-    taken = {"evaluate", "rank", "rank --unit sentence", "report"}
+    assert calib("apply", score_calibrator, score_file, tmp_path / "scores.csv").code == 0
+    taken = {"apply", "evaluate", "rank", "rank --unit sentence", "report"}
     for command, call in calls(made).items():
         # spaCy's own, one whose OUTPUT is there already, and those that read statistics first
         if command not in taken | {"spacy evaluate", "fit", "fit --from", "evaluate --from"}:
-            refuses(call(), "goes with apply-scores, evaluate, report and rank")
+            refuses(call(), "goes with apply, evaluate, report and rank")

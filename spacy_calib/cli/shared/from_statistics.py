@@ -37,18 +37,17 @@ class TakesStatistics(CalibCommand):
     """A command whose option names any number of files of statistics, which take the place of some of its arguments.
 
     several (str): The option, whose values end with the next option. replaced (tuple[str, ...]): Arguments that are left out then.
-    optional (tuple[str, ...]): Arguments that may be left out then. instead (str): An option beside which those replaced may be left out too.
+    optional (tuple[str, ...]): Arguments that may be left out then.
     """
 
     several = "--from"
-    instead = ""
     replaced: tuple[str, ...] = ("data",)
     optional: tuple[str, ...] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if self.several not in args:
             return self._parse_instead(ctx, args)
-        self._leave_out(ctx)
+        _leave_out(ctx, self.replaced)
         others, held = split_values(self.several, args)
         check_option(self.several, bool(held), "files or folders of statistics", "nothing")
         if len(held) > 1 and not held[-1].endswith(SUFFIX) and not os.path.exists(held[-1]):
@@ -65,30 +64,39 @@ class TakesStatistics(CalibCommand):
                 raise
             raise calib_error("C433", option=self.several, given=self.replaced[0].upper()) from None
 
-    def _leave_out(self, ctx: Any) -> None:
-        """What is replaced is nothing."""
-        ctx.meta.setdefault(MORE_OPTIONS, {}).update(dict.fromkeys(self.replaced, _nothing))
+    def may_be_missing(self, args: list[str]) -> tuple[str, ...]:
+        """The arguments that may be left out without statistics too."""
+        return ()
 
     def _parse_instead(self, ctx: Any, args: list[str]) -> list[str]:
-        """Where an argument is missing beside `instead`, it is one of those that this option replaces."""
+        """Where an argument is missing, those are that may be."""
         try:
             return super().parse_args(ctx, list(args))
         except typer.BadParameter as error:
-            beside = self.instead and any(one.partition("=")[0] == self.instead for one in args)
-            if type(error).__name__ != "MissingParameter" or not beside:
+            names = self.may_be_missing(args)
+            if type(error).__name__ != "MissingParameter" or not names:
                 raise
-        self._leave_out(ctx)
+        _leave_out(ctx, names)
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         params = super().get_params(ctx)
-        if not set(self.replaced) & set(ctx.meta.get(MORE_OPTIONS, {})):
+        left_out = {name for name, read in ctx.meta.get(MORE_OPTIONS, {}).items() if read is _nothing}
+        if not left_out:
             return params
-        kept = [copy.copy(one) if one.name in self.optional else one for one in params if one.name not in self.replaced]
+        kept = [copy.copy(one) if one.name in self.optional else one for one in params if one.name not in left_out]
         for one in kept:
             if one.name in self.optional:
                 one.required = False
         return kept
+
+
+def _nothing() -> None:
+    """What stands for an argument that is left out."""
+
+
+def _leave_out(ctx: Any, names: Iterable[str]) -> None:
+    ctx.meta.setdefault(MORE_OPTIONS, {}).update(dict.fromkeys(names, _nothing))
 
 
 def check_source(statistics: Sequence[Path], data: Path | None, of_documents: Mapping[str, Any]) -> None:
@@ -100,10 +108,6 @@ def check_source(statistics: Sequence[Path], data: Path | None, of_documents: Ma
     for option, given in of_documents.items():
         if statistics and given:
             raise calib_error("C435", option=option)
-
-
-def _nothing() -> None:
-    """What stands for an argument that is left out."""
 
 
 def split_values(option: str, args: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..scores.scored_file import is_calibrator, scored_file
+from ..scores import is_calibrator, registered_map, scored_file
 
 if TYPE_CHECKING:
     from ...corpus.scored import ScoredCorpus
@@ -106,14 +106,13 @@ def scored_models(run: Run, of_pipeline: Callable[[], Sequence[ScoredModel]]) ->
         return of_pipeline()
     found = scored_file(run)
     calibrator = found.calibrator
-    maps = calibrator.calibration_.maps
     return [
         ScoredModel(
             name=Path(run.model).name,
             attr="",
             component="scores",
             layer="tag",
-            about=f"method {maps.prototype.registered if maps else 'none'}; scores from {calibrator.threshold:g}",
+            about=f"method {registered_map(calibrator) or 'none'}; scores from {calibrator.threshold:g}",
             counted_on="the fit data" if calibrator.tag_counts is None else "tag counts that were given",
             labels=[str(label) for label in calibrator.classes_.tolist()],
             groups=calibrator.groups_,

@@ -16,7 +16,6 @@ ARGUMENTS = {
     "adapt": ["no_model", "DATA", "OUT"],
     "collect": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
-    "fit-scores": ["no_scores.csv", "OUT"],
     "apply": ["no_model", "DATA", "OUT"],
     "count": ["no_model", "DATA", "--query", "NN"],
     "plot": ["no_model", "DATA", "-o", "OUT"],

@@ -1,0 +1,282 @@
+"""Files of scores as DATA: `fit` makes a calibrator of one; with a calibrator in the place of MODEL, `apply` calibrates one, and others judge and rank it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..errors import calib_error
+from .fitting.fit_output import say_what_was_chosen, verdict_sentence, warn_of_held_out
+from .fitting.fit_pipe import check_held_out
+from .fitting.labels import MOST_UNKNOWN
+from .fitting.settings import pipe_settings
+from .shared.checks import check_option, check_raw_cells
+from .shared.command import Options, declared
+from .shared.loading import import_user_code
+from .shared.options import FORMATS
+from .shared.outputs import Output, check_files
+from .shared.results import print_json
+from .shared.screen import msg, number, warn
+
+if TYPE_CHECKING:
+    from ..arrays import TagCalibrator
+    from ..arrays.files import ScoreUnits
+    from ..corpus.scored import ScoredCorpus
+    from ..statistics.judged import JudgedStatistics
+    from .apply import ApplyOptions
+    from .fit import FitOptions
+    from .shared.run import Run
+
+# Options about pipelines and Docs, of which files of scores know nothing.
+_OF_PIPELINES = {
+    "allow_empty_sets", "allow_seen", "attr", "batch_size", "beam_density", "beam_width", "component", "config",
+    "context", "coverage", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id", "granularity",
+    "id_column", "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
+    "sets", "shard_size", "source", "text_column", "train_data", "watch", "way",
+}  # fmt: skip
+
+
+def is_calibrator(model: str) -> bool:
+    """Whether MODEL is a calibrator of scores in files: those are files, and pipelines folders or packages."""
+    return os.path.isfile(model)
+
+
+def is_scores(data: Path | None) -> bool:
+    """Whether DATA is a file of scores, by its suffix."""
+    from ..arrays.files import is_score_file
+
+    return data is not None and is_score_file(data)
+
+
+def check_score_file(option: str, path: Path, wanted: bool = True) -> None:
+    """RAISES C056: a path ends as files of scores do, and is to be none; or the other way round."""
+    from ..arrays.files import SUFFIXES, is_score_file
+
+    kinds = ", ".join(SUFFIXES)
+    sentence = f"a file that ends in one of {kinds}" if wanted else f"a file that ends otherwise than files of scores ({kinds})"
+    check_option(option, is_score_file(path) == wanted, sentence, path)
+
+
+def check_for_scores(options: Options) -> None:
+    """RAISES C056: an option of pipelines is given."""
+    kind: Any = type(options)
+    for option in declared(kind):
+        given = getattr(options, option.name)
+        if option.name in _OF_PIPELINES and given != option.default:
+            check_option(option.flag.split("/")[0], False, "left out for scores in files", given)
+
+
+# Fit
+
+
+def fit_scores(options: FitOptions) -> TagCalibrator:
+    """Learn from the scores at DATA, for a tagger that is not spaCy's, and write the calibrator to OUTPUT. RAISES CalibError: every fault of the input."""
+    from ..arrays.files import read_units
+    from .shared.atomic import write_file
+
+    data = options.data
+    assert data is not None
+    check_for_scores(options)
+    for setting in options.overrides or ():
+        check_option(f"--{setting}", False, "left out for scores in files", "it")
+    import_user_code(options.code)
+    calibrator = calibrator_of(options.given())
+    check_score_file("OUTPUT", options.output, wanted=False)
+    check_files([Output("OUTPUT", options.output)], options.force, inputs=[data, options.code])
+    found = read_units(data)
+    y, unknown = found.y(), found.unknown_gold()
+    if unknown.share > MOST_UNKNOWN and not options.allow_unknown:
+        raise calib_error("C306", share=f"{100 * unknown.share:.1f}", path=data, unknown=unknown.named)
+    classes = sorted(found.labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of gold that no row has, which is told below
+        calibrator.set_params(classes=classes).fit(found.scores_for(classes), y, found.groups)
+    check_held_out(calibrator.held_out_, registered_map(calibrator) or "")
+    write_file(options.output, calibrator.to_bytes())
+    if not options.silent:
+        _tell(calibrator, found, options)
+    return calibrator
+
+
+def calibrator_of(options: Mapping[str, Any]) -> TagCalibrator:
+    """One that is not fitted, with the settings that `fit` would give a pipe.
+
+    RAISES C056: an option out of range, or one beside --method auto.
+    """
+    from ..arrays import TagCalibrator
+    from ..registry import registry
+
+    _, settings = pipe_settings(None, dict(options))
+    blocks = {name: settings[name] for name in ("recalibrator", "scaling", "pooling") if settings.get(name)}
+    made = registry.resolve({"parts": blocks})["parts"]
+    return TagCalibrator(
+        method="auto" if settings["selection"] else made["recalibrator"],
+        n_groups=settings["grouping"]["n_groups"],
+        scaling=made.get("scaling"),
+        tag_offsets=made.get("pooling", False),
+        threshold=settings["threshold"],
+        normalize=settings["normalize"],
+    )
+
+
+def registered_map(calibrator: TagCalibrator) -> str | None:
+    """The registered name of its maps; None where it has none."""
+    maps = calibrator.calibration_.maps
+    return None if maps is None else maps.prototype.registered
+
+
+def _tell(calibrator: TagCalibrator, found: ScoreUnits, options: FitOptions) -> None:
+    """Print what was fitted, as JSON or in words."""
+    unknown, held = found.unknown_gold(), calibrator.held_out_
+    labels = calibrator.classes_.tolist()
+    if options.format == "json":
+        made: dict[str, Any] = {
+            "output": str(options.output),
+            "units": unknown.n_gold,
+            "documents": None if found.documents is None else len(found.documents.names),
+            "labels": labels,
+            "method": registered_map(calibrator),
+            "scaling": calibrator.calibration_.scaling and calibrator.calibration_.scaling.describe(),
+            "selection": calibrator.selection_ or None,
+            "held_out": held.to_dict(),
+            "unknown_gold": calibrator.unknown_gold_,
+        }
+        print_json(made)
+        return
+    msg.good(verdict_sentence("The scores", held, "the likeliest tag of each unit"))
+    msg.good(f"Calibrated {len(labels)} tags on {unknown.n_gold:,} units with gold: {options.output}")
+    if unknown.n:
+        share = f"{100 * unknown.share:.1f} %"
+        warn(
+            f"{unknown.n:,} units ({share}) have a gold tag that no row has ({unknown.named}); all their pairs count as misses"
+        )
+    if found.documents is None:
+        msg.info("There is no column document: each unit was held out by itself, though units of one text are alike")
+    if calibrator.selection_:
+        say_what_was_chosen(calibrator.selection_, "tags")
+    msg.info(f"Held-out log loss: {number(held.raw)} raw, {number(held.calibrated)} calibrated")
+    warn_of_held_out(held)
+    msg.text(f"python -m spacy calib apply {options.output} SCORES OUTPUT gives the scores of other texts")
+
+
+# Apply
+
+
+def check_applied(options: ApplyOptions) -> None:
+    """RAISES C056: an option of pipelines, or --raw-cells of something else than CSV."""
+    from ..arrays.files import has_cells
+
+    check_for_scores(options)
+    check_option("--unit", options.unit in (None, "token"), "left out for scores in files", options.unit)
+    of_rows = options.format not in (None, *FORMATS)
+    check_option("--format", not of_rows, "table or json for scores in files, whose suffix tells the rest", options.format)
+    check_score_file("DATA", options.data)
+    check_score_file("OUTPUT", options.output)
+    check_raw_cells(options.raw_cells, has_cells(options.output))
+
+
+def apply_scores(options: ApplyOptions) -> dict[str, Any]:
+    """Write the rows of DATA with one column more: calibrated, empty for scores below the threshold of the calibrator.
+
+    RETURNS (dict): "output", "units", "scores": rows with a score, "calibrated": those that reach the "threshold".
+    RAISES CalibError: every fault of the input.
+    """
+    from ..arrays.files import read_units, with_calibrated
+    from .shared.atomic import write_chunks
+
+    inputs = [options.data, Path(options.model), options.code]
+    check_files([Output("OUTPUT", options.output)], options.force, inputs=inputs)
+    calibrator = read_calibrator(options.model, options.code)
+    found = read_units(options.data)
+    classes = calibrator.classes_.tolist()
+    calibrated = calibrator.transform(found.scores_for(classes))
+    of_rows = found.of_rows(calibrated, classes, calibrator.threshold)
+    write_chunks(options.output, with_calibrated(options.data, options.output, of_rows, options.raw_cells))
+    result: dict[str, Any] = {
+        "output": str(options.output),
+        "units": found.n_units,
+        "scores": found.n_entries,
+        "calibrated": found.n_reaching(calibrator.threshold),
+        "threshold": calibrator.threshold,
+    }
+    if not options.silent and options.format == "json":
+        print_json(result)
+    elif not options.silent:
+        below = result["scores"] - result["calibrated"]
+        left = f"; {below:,} below the threshold {calibrator.threshold:g} have none" if below else ""
+        msg.good(f"Calibrated {result['calibrated']:,} scores of {found.n_units:,} units: {options.output}{left}")
+    return result
+
+
+def read_calibrator(model: str | Path, code: Path | None = None) -> TagCalibrator:
+    """RAISES C298, C299: it is no calibrator, or cannot be used here. C062: the code."""
+    from ..arrays import TagCalibrator
+
+    import_user_code(code)
+    return TagCalibrator.from_disk(model)
+
+
+# Judge and rank
+
+
+class ScoredFile(NamedTuple):
+    calibrator: TagCalibrator
+    corpus: ScoredCorpus
+
+
+def scored_file(run: Run) -> ScoredFile:
+    """The calibrator at MODEL, and what it says of the scores at DATA.
+
+    RAISES C054 to C056, C102: an output, see `check_files`; or an option of pipelines. C298, C299: the calibrator. C294, C300 to C305: the scores.
+    """
+    from ..arrays.corpus import scored_corpus
+    from ..arrays.files import read_units
+
+    check_for_scores(run)
+    check_score_file("DATA", run.data)
+    check_files(run.outputs(), run.force, inputs=[Path(run.model), run.data, *run.read_files(), run.code])
+    calibrator = read_calibrator(run.model, run.code)
+    found = read_units(run.data)
+    if run.needs_gold:
+        found.y()
+    return ScoredFile(calibrator, scored_corpus(calibrator, found))
+
+
+def judged_file(run: Run) -> JudgedStatistics:
+    """What a calibrator says of a file of scores with gold, counted as what a pipe says of documents is; these are told apart by number.
+
+    RAISES CalibError: see `scored_file`.
+    """
+    from ..pipe.scorer import CalibScorer
+    from ..statistics.identity import Identity, Shard
+    from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
+
+    calibrator, corpus = scored_file(run)
+    labels, threshold = tuple(str(label) for label in calibrator.classes_.tolist()), calibrator.threshold
+    identity = Identity(
+        weights="", component="scores", kind="scores", layer="tag", labels=labels, span_labels=(), threshold=threshold,
+        lowest=threshold, event="", source="", label_map="", features=(), cells=0, sample=1,
+        fit=blake2b(calibrator.to_bytes(), digest_size=16).hexdigest(),
+    )  # fmt: skip
+    about = {
+        "name": Path(run.model).name, "attr": "", "layer": "tag", "accuracy_is": "accuracy", "event": "", "called": ["entity", "entities"],
+        "groups": calibrator.groups_.state(), "span_groups": None, "bins": CalibScorer().n_bins, "n_groups": None, "precision": None,
+        "weights_changed": None, "recall": None, "events": [],
+    }  # fmt: skip
+    return JudgedStatistics(
+        identity,
+        about,
+        shards=(Shard("", "", corpus.n_documents),),
+        tokens=count_judged(corpus.pairs(), len(labels)),
+        spans=None,
+        units=frozenset({corpus.unit}),
+        documents=np.arange(corpus.n_documents, dtype=np.uint64),
+        seen=None,
+        accepted=NOTHING_ACCEPTED,
+    )

@@ -1,1 +1,0 @@
-"""The parts of the commands that read files of scores: the calibrator, and what it says of them."""
