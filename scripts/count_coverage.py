@@ -43,14 +43,13 @@ from quality.readers import Documents
 from spacy_calib.cli.counting.gather import Answered, asked_of
 from spacy_calib.cli.counting.seen import Seen
 from spacy_calib.cli.fit import fit
-from spacy_calib.counts.estimate import Estimate, Units, corrected, estimate
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.expect.counting import Estimate, Units, corrected, estimate
 from spacy_calib.expect.drift import LIKE
-from spacy_calib.expect.effects import Effects
+from spacy_calib.expect.effects import Effects, SourceSums, with_widths
 from spacy_calib.expect.prediction_powered import Known
-from spacy_calib.expect.sources import SourceSums, with_widths
 from spacy_calib.pipe.fitted import pipes_named
 from spacy_calib.types import Floats
 

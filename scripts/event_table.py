@@ -27,7 +27,7 @@ from tqdm import tqdm
 import spacy_calib
 from spacy_calib.doc.attributes import span_raw, span_score
 from spacy_calib.doc.unit_events import UNKNOWN
-from spacy_calib.events.parts import split_loss
+from spacy_calib.expect.forecasts import split_loss
 from spacy_calib.metrics.proper import squared_losses
 from spacy_calib.metrics.resampling import resample_mean
 from spacy_calib.pipe.event import EventPipe

@@ -29,18 +29,15 @@ CORE = (
     "context",
     "corpus",
     "expect",
-    "watch",
     "analysis",
     "arrays",
-    "events",
-    "counts",
     "statistics",
 )
 SHELL = ("registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "spark", "cli")
 ROOMS = (*NOUNS, *CORE, *SHELL, "__init__")
 # `spacy_calib.report` is a room that can be called, and then runs the command of that name: the one arrow against the order that is meant.
 MEANT = frozenset({("report", "cli")})
-LIMITS = {"lines": 350, "methods": 20, "function": 60, "entries": 29}
+LIMITS = {"lines": 350, "methods": 20, "function": 60, "entries": 26}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 

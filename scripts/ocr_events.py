@@ -24,20 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 from quality_table import data_folder, say
 from scipy.optimize import minimize
+from sequences.answers import Answers, answer_features, best_answers, columns, position_features
+from sequences.curve import Point, Rows, size_curve
 
 from spacy_calib.cli.shared.atomic import write_file
 from spacy_calib.cli.shared.results import write_json
-from spacy_calib.events.choice import Tried, choose, tune
-from spacy_calib.events.curve import Point, Rows, size_curve
-from spacy_calib.events.features import Answers, answer_features, columns, position_features
-from spacy_calib.events.forecasters.base import Forecaster
-from spacy_calib.events.forecasters.neighbours import Neighbours
-from spacy_calib.events.forecasters.trees import Tree
-from spacy_calib.events.parts import Parts, split_loss
+from spacy_calib.expect.forecasters.base import Forecaster
+from spacy_calib.expect.forecasters.neighbours import Neighbours
+from spacy_calib.expect.forecasters.trees import Tree
+from spacy_calib.expect.forecasts import Parts, Tried, choose, split_loss, tune
 from spacy_calib.metrics.resampling import Interval, resample_mean
 from spacy_calib.pairs.bins import bin_table, fixed_edges
 from spacy_calib.report.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, figure_class, picture_bytes, quiet_frame
-from spacy_calib.sequence.answers import best_answers
 from spacy_calib.sequence.inference.best import viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import sum_chains

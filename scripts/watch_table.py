@@ -35,8 +35,8 @@ from tqdm import tqdm
 from spacy_calib import Monitor
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.loading import open_pipeline
-from spacy_calib.watch.judging import SLOW
-from spacy_calib.watch.window import Batch, Counts
+from spacy_calib.expect.alarms import SLOW
+from spacy_calib.expect.windows import Batch, Counts
 
 WINDOW = 200
 SHARES = (1.0, 0.5, 0.2, 0.1)

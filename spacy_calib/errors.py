@@ -229,12 +229,9 @@ _MESSAGES = {
     "C360": "The Doc has {given} mentions, there is none with the number {number}.",
     "C361": "The pairs of '{name}' cannot be calibrated: {why}; give it a recalibrator, and two documents at least with clusters of mentions.",
     # Events
-    "C370": "An answer needs at least one position, but number {number} has none; leave it out.",
-    "C371": "There is no feature '{given}'; there are: {known}.",
     "C372": "Features must be finite numbers in an array of shape (rows, features), but {given} was given.",
     "C373": "Cannot fit a {what} on no rows; give it data with gold.",
     "C374": "This {what} learned from {wanted} features, but {given} were given; give the same ones.",
-    "C375": "A recalibration set of {wanted} units was asked for, but there are {given}; ask for fewer.",
     "C380": "A function of the registry calib_events must make an event, but {given} was given; make a spacy_calib.doc.unit_events.Event, or an OwnEvent.",
     "C382": "None of the {several} has both scores and gold, so that nothing can be learned of them; give gold with sentences and labels, and enable what finds the {several}.",
     "C383": "The event {event} is about the labels of tokens, but '{component}' gives {what}; leave it out.",

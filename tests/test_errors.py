@@ -48,8 +48,11 @@ def test_an_error_is_a_coded_sentence():
 
 def test_what_was_given_is_cut_and_paths_and_lists_of_what_is_allowed_are_not(tmp_path):
     given, known = "x" * 5000, ", ".join(f"label_{i}" for i in range(100))
-    error = calib_error("C371", given=given, known=known)
-    assert str(error) == f"[C371] There is no feature '{'x' * 37}...'; there are: {known}."
+    error = calib_error("C201", given=given, known=known)
+    assert (
+        str(error)
+        == f"[C201] The feature '{'x' * 37}...' of the context is not registered; registered are: {known}. If it is your own, give its file with --code."
+    )
     path = tmp_path / ("y" * 100)
     assert str(path) in str(calib_error("C056", option="--output", wanted="new", given=path))
     held = {"maps": [np.zeros(500)] * 50}

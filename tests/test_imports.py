@@ -30,11 +30,8 @@ CORE = [
     "context",
     "corpus",
     "expect",
-    "watch",
     "analysis",
     "arrays",
-    "events",
-    "counts",
     "statistics",
 ]
 SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "report", "factory", "presidio", "spark", "cli", "__init__"]

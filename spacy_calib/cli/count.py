@@ -133,7 +133,7 @@ def count(run: CountOptions) -> dict[str, Any]:
     RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
         fault of the input.
     """
-    from ..counts.estimate import centre_of
+    from ..expect.counting import centre_of
     from .counting.gather import check_groups, effects_for
     from .counting.rows import csv_of, result_of, rows_of
     from .counting.seen import verdict_for

@@ -169,7 +169,7 @@ def check_dates(path: Path, key: str, every: str, fields: Fields = FIELDS) -> No
 
 def _date(origin: dict[str, Any], file: Path, key: str, every: str) -> Any:
     """What stands under the key. RAISES C242: that is no date."""
-    from ..watch.periods import period_of
+    from ..expect.periods import period_of
 
     given = origin["date"]
     try:
@@ -228,8 +228,8 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
 def show(result: dict[str, Any]) -> None:
     """Print the windows, and what follows."""
     from ..doc.annotations import unit_of
+    from ..expect.windows import words_of
     from ..pairs.documents import DOCUMENT, extent
-    from ..watch.lines import words_of
 
     msg.divider(f"Texts over time: {result['component'] or 'the source'} ({result['layer']})")
     lines = result["windows"]
@@ -257,7 +257,7 @@ def _windows(n: int) -> str:
 
 def show_windows(lines: Sequence[dict[str, Any]], confidence: float, with_tokens: bool) -> None:
     """Print the windows; of very many those with an alarm and the last ones. with_tokens (bool): Whether rows are more than documents."""
-    from ..watch.lines import differs_in
+    from ..expect.windows import differs_in
 
     shown = [line for i, line in enumerate(lines) if line["alarm"] or i >= len(lines) - _SHOWN][-_SHOWN:]
     parts = {line["part"] for line in lines}

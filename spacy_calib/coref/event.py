@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from ..calibration.span_features import logit
 from ..doc.unit_events import NO, UNKNOWN, YES, Event
-from ..events.units import Evidence
+from ..expect.forecasts import Evidence
 from ..types import Floats, Ints
 from .inference.antecedents import NEW
 from .inference.calibration import KINDS

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import calib_error
-from ..events.units import Evidence
+from ..expect.forecasts import Evidence
 from ..types import Ints
 from .annotations import ARC_EVENTS, get_annotation, is_space
 from .events import check_event, span_hits

@@ -15,9 +15,18 @@ from ..pairs.judged import JudgedPairs
 from ..schema import maybe, number, optional, record
 from ..types import OUTSIDE, Floats, Ints
 from .drift import PROFILE, DriftProfile, Labelled
-from .effects import EFFECTS, Effects, effects_from_state, effects_of_labels, of_new_source, with_missed
+from .effects import (
+    EFFECTS,
+    Effects,
+    between_sources,
+    effects_from_state,
+    effects_of_labels,
+    of_new_source,
+    source_sums,
+    with_missed,
+    with_widths,
+)
 from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, Sums, residuals_form, sum_by, token_sums
-from .sources import between_sources, source_sums, with_widths
 
 
 class FoundSpans(Protocol):

@@ -19,8 +19,8 @@ from ..doc.reading import document_of
 from ..doc.unit_events import UNKNOWN, Event, check_is_event
 from ..doc.write import CalibratedSpans, span_block
 from ..errors import calib_error
-from ..events.forecasters.base import Forecaster
-from ..events.units import UNIT_FEATURES, Evidence, candidates
+from ..expect.forecasters.base import Forecaster
+from ..expect.forecasts import UNIT_FEATURES, Evidence, candidates
 from ..pairs.documents import DocumentNumbers
 from ..types import Floats, Ints, Spans
 from . import saved

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..events.forecasters.base import Forecaster
-from ..events.parts import split_loss
-from ..events.units import Evidence, Trial, fit_units
+from ..expect.forecasters.base import Forecaster
+from ..expect.forecasts import Evidence, Trial, fit_units, split_loss
 from ..metrics.proper import brier
 from ..pairs.documents import DOCUMENT
 from ..schema import Misfit, anything, listed, maybe, number, record, text, whole

@@ -14,11 +14,24 @@ from spacy.tokens import Doc
 
 from ..doc.carried import CarriedReader
 from ..errors import calib_error
+from ..expect.alarms import Judge
+from ..expect.periods import named, period_of
+from ..expect.windows import (
+    MARK,
+    MONITOR,
+    VERSION,
+    Batch,
+    Counts,
+    Key,
+    Layout,
+    Window,
+    check_window,
+    line_of,
+    read_line,
+    with_gaps,
+    words_of,
+)
 from ..schema import Misfit
-from ..watch.judging import Judge
-from ..watch.lines import MARK, MONITOR, VERSION, Key, Window, check_window, line_of, read_line, with_gaps, words_of
-from ..watch.periods import named, period_of
-from ..watch.window import Batch, Counts, Layout
 from .component import Calibrator
 from .fitted import pipes_named
 

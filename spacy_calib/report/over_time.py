@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..watch.lines import differs_in
+from ..expect.windows import differs_in
 from .charts import AXIS_ROOM, finished, load_altair
 from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, axes_for, drawable, entitle_for, quiet_frame
 

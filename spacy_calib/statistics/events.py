@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..events.parts import split_loss
+from ..expect.forecasts import split_loss
 from ..metrics.calibration_error import calibration_error
 from ..metrics.noise_floor import noise_floor
 from ..metrics.proper import squared_losses

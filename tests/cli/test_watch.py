@@ -13,10 +13,10 @@ from spacy_calib import CalibError, Monitor
 from spacy_calib.cli.plot import plot
 from spacy_calib.cli.report import report
 from spacy_calib.cli.watch import watch
-from spacy_calib.watch.window import ONE
+from spacy_calib.expect.windows import ONE
 from tests.cli.conftest import bare_docs, calib, entity_docs, refuses
 from tests.conftest import made_up_sentences
-from tests.watch.streams import few_draws  # noqa: F401
+from tests.expect.streams import few_draws  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib import CalibError, Monitor
-from spacy_calib.watch.judging import EMPTY, OPEN
-from spacy_calib.watch.window import ONE
+from spacy_calib.expect.alarms import EMPTY, OPEN
+from spacy_calib.expect.windows import ONE
 from tests.conftest import examples_for, made_up_sentences, run_upstream
-from tests.watch.streams import few_draws  # noqa: F401
+from tests.expect.streams import few_draws  # noqa: F401
 
 
 def texts(n, seed=5):

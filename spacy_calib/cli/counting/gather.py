@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...counts.distribution import Counted, added, drawn
-from ...counts.estimate import Estimate, Units, corrected, estimate, told
 from ...errors import brief, calib_error
+from ...expect.counting import Estimate, Units, corrected, estimate, told
+from ...expect.distribution import Counted, added, drawn
 from ...expect.drift import LIKE
 from ...expect.effects import WIDTHS, Effects
 from ...expect.prediction_powered import Known
@@ -291,7 +291,7 @@ def check_annotated(query: Query, doc: Doc, path: Path) -> None:
 
 def group_of(origin: dict[str, Any], path: Path, key: str, every: str | None) -> str:
     """By what a text is counted. RAISES C397: there is nothing under the key, or no date where a period is asked for."""
-    from ...watch.periods import period_of
+    from ...expect.periods import period_of
 
     given = origin.get("date")
     why = ""

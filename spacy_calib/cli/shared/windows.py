@@ -25,7 +25,7 @@ def holds_windows(path: Path) -> bool:
 
     RAISES C051, C073: there is nothing that can be read, see `text_files`.
     """
-    from ...watch.lines import MARK
+    from ...expect.windows import MARK
 
     file = text_files(path)[0]
     if file.suffix != WINDOWS or not file.is_file():
@@ -57,9 +57,9 @@ def read_windows(pipe: Calibrator, paths: Iterable[Path], rate: float = 1000, co
     rate, confidence (float): See `Monitor`. RAISES C237, C238, C239: a line is no window, or not one of this pipe, or they differ in size.
         C051, C073: there is no file. C243: a file is named twice. C236: the pipe keeps no record of its fit.
     """
+    from ...expect.windows import read_line
     from ...pipe.monitor import Monitor
     from ...schema import Misfit
-    from ...watch.lines import read_line
 
     files = window_files(paths)
     monitor = None

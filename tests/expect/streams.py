@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.expect import alarms
 from spacy_calib.expect.drift import DriftProfile, Labelled
 from spacy_calib.expect.estimates import Residuals, token_sums
 from spacy_calib.expect.record import FitRecord
+from spacy_calib.expect.windows import Batch, Layout
 from spacy_calib.types import Groups
-from spacy_calib.watch import alarms
-from spacy_calib.watch.window import Batch, Layout
 
 LABELS = ("A", "B", "C")
 

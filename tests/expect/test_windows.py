@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from spacy_calib.expect.drift import DriftProfile, Labelled
 from spacy_calib.expect.estimates import expected_accuracy, token_sums
+from spacy_calib.expect.windows import ONE, Batch, Layout
 from spacy_calib.schema import Misfit
 from spacy_calib.types import Groups
-from spacy_calib.watch.window import ONE, Batch, Layout
-from tests.watch.streams import layout_of, made_batch, made_record
+from tests.expect.streams import layout_of, made_batch, made_record
 
 
 @pytest.fixture(scope="module")

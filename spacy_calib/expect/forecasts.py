@@ -1,4 +1,6 @@
-"""What the scores of the tokens of a unit (a sentence, an entity) tell of whether the unit is right, and the forecaster that learns it."""
+"""Forecasts of yes-or-no questions about whole units (sentences, entities): what is known of a unit, the forecaster and its size by cross-validation
+over whole documents, and what a squared loss is made of.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..calibration.span_features import NAMES, firsts_of, logit, product_of, span_features
 from ..errors import calib_error
+from ..metrics.decomposition import decompose
+from ..metrics.proper import squared_losses
+from ..pairs.bins import check_count, fixed_edges
+from ..pairs.folds import cross_fit, folds_of
 from ..types import Floats, Ints, Spans
-from .choice import Tried, choose, tune
-from .forecasters.base import Forecaster
+from .forecasters.base import Forecaster, as_features
 from .forecasters.logistic import Logistic
 from .forecasters.neighbours import Neighbours
 from .forecasters.trees import Boosting, Tree
@@ -117,3 +122,84 @@ def described(forecaster: Forecaster) -> str:
     settings = forecaster.settings()
     shown = forecaster.size_name or next(iter(settings))
     return f"{forecaster.short} ({shown} {settings[shown]:g})"
+
+
+# Of k in k-NN and of the least leaf of a tree (Kuleshov and Liang 2015, section 5.3).
+SIZES = tuple(range(5, 501, 5))
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A forecaster fitted on all rows. held_out (Floats): The forecast of each row by one that did not see its unit. loss (float): Its mean squared loss."""
+
+    forecaster: Forecaster
+    held_out: Floats
+    loss: float
+
+
+def tune(
+    prototype: Forecaster,
+    features: Floats,
+    hits: NDArray[np.bool_],
+    units: Ints,
+    sizes: Sequence[int] = SIZES,
+    n_folds: int = 10,
+) -> Tried:
+    """The forecaster with the size of least squared loss on held-out units; of equal ones the largest, whose regions hold most.
+
+    prototype (Forecaster): One with a `size_name`, or without, which has nothing to choose. features (Floats): Shape (n, k). hits: (n,).
+    units (Ints): The unit of each row (word, document). sizes: Those above the number of rows that are learned from are left out.
+    RAISES C372, C373: see `Forecaster.fit`.
+    """
+    given, folds = as_features(features), folds_of(units, n_folds)
+    fewest = len(given) - int(np.bincount(folds, minlength=1).max()) if len(given) else 0
+    kept = [size for size in sizes if size <= fewest] or [min(sizes)]
+
+    def score(outside: Ints, inside: Ints) -> Floats:
+        if prototype.size_name:
+            return prototype.predict_sizes(given[outside], hits[outside], given[inside], kept)
+        return prototype.clone().fit(given[outside], hits[outside]).predict(given[inside])[None]
+
+    if len(np.unique(folds)) < 2:  # nothing can be held out
+        made = prototype.clone().fit(given, hits)
+        forecasts = made.predict(given)
+        return Tried(made, forecasts, float(squared_losses(forecasts, hits).mean()))
+    found = np.clip(cross_fit(folds, score), 0.0, 1.0)
+    losses = ((found - hits) ** 2).mean(axis=1)
+    best = len(losses) - 1 - int(np.argmin(losses[::-1]))
+    made = prototype.sized(kept[best]) if prototype.size_name else prototype.clone()
+    return Tried(made.fit(given, hits), found[best], float(losses[best]))
+
+
+def choose(tried: Sequence[Tried]) -> Tried:
+    """The one of least held-out loss; of equal ones the first."""
+    return min(tried, key=lambda one: one.loss)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of the squared loss of n forecasts F of yes-or-no questions y, with T the share of yes among those whose forecast is in the same
+    bin as F: loss = uncertainty - sharpness + calibration, but for what the bins hide.
+
+    loss (float): Mean (y - F)^2. calibration (float): Mean (T - F)^2. sharpness (float): Variance of T. uncertainty (float): Variance of y.
+    """
+
+    loss: float
+    calibration: float
+    sharpness: float
+    uncertainty: float
+    n: int
+
+
+def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10, weights: ArrayLike | None = None) -> Parts | None:
+    """Equation 3 of the paper, over bins of equal width: [0, .1), [.1, .2) ... out of the box.
+
+    forecasts: n probabilities. hits: n booleans. weights: n whole numbers above 0, or None. RETURNS (Parts): None without any.
+    RAISES C001: values out of range. C002: lengths differ.
+    """
+    edges = fixed_edges(check_count("n_bins", n_bins))
+    found = decompose(forecasts, hits, lambda scores, weights=None: edges, weights)
+    if found is None:
+        return None
+    calibration = found.reliability + found.within_variance
+    return Parts(found.brier, calibration, found.resolution, found.uncertainty, found.n)

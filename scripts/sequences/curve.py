@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
-from ..types import Floats, Ints
-from .choice import SIZES, tune
-from .forecasters.base import Forecaster
-from .parts import Parts, split_loss
+from spacy_calib.expect.forecasters.base import Forecaster
+from spacy_calib.expect.forecasts import SIZES, Parts, split_loss, tune
+from spacy_calib.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +50,11 @@ def size_curve(
 ) -> list[Point]:
     """Draw recalibration sets of so many units from `fit`, tune a forecaster on each, and judge it on `test`.
 
-    n_units: How many units, for each point of the curve. draws (int): Sets for each. RAISES C375: more units are asked for than there are.
+    n_units: How many units, for each point of the curve. draws (int): Sets for each. RAISES ValueError: more units are asked for than there are.
     """  # fmt: skip
     known = np.unique(fit.units)
     if max(n_units) > len(known):
-        raise calib_error("C375", wanted=max(n_units), given=len(known))
+        raise ValueError(f"{max(n_units)} units are asked for, but there are {len(known)}")
     found = []
     for n in n_units:
         for _ in range(draws):

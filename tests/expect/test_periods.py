@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.watch.periods import EVERY, first_day, following, named, period_of, periods_between
+from spacy_calib.expect.periods import EVERY, first_day, following, named, period_of, periods_between
 
 
 @pytest.mark.parametrize(

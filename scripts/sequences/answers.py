@@ -1,4 +1,4 @@
-"""What can be told of the answer of a structured model and of each of its positions (Kuleshov and Liang 2015, Table 1). Knows arrays, never models.
+"""What can be told of the answer of a structured model and of each of its positions (Kuleshov and Liang 2015, Table 1). Knows arrays; `best_answers` makes them of chains.
 
 An answer is a sequence of labels; n answers of N positions in all follow one another. A model may hand in more: how far the second-best
 answer is, marginals, the chance of each label beside the rest of the answer, scores of a classifier that sees one position at a time.
@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
-from ..types import Floats, Ints
+from spacy_calib.sequence.inference.best import k_best
+from spacy_calib.sequence.inference.chains import Chains
+from spacy_calib.sequence.inference.sums import Sums
+from spacy_calib.sources.base import to_numpy
+from spacy_calib.types import Floats, Ints
 
 # The logarithm of how much likelier the best answer is than the second is cut here: beyond it a float tells nothing apart, and where there is
 # one answer only it is infinite.
@@ -44,7 +48,7 @@ class Answers:
     conditionals (Floats | None): P(label at position | the rest of the answer), shape (N, K).
     alone (Floats | None): Scores of a classifier that sees each position by itself, shape (N, K).
 
-    RAISES C002: lengths that do not add up to the positions, or something else of another length. C370: a length below 1.
+    RAISES ValueError: lengths that do not add up to the positions, something else of another length, or a length below 1.
     """
 
     labels: Ints
@@ -58,19 +62,16 @@ class Answers:
 
     def __post_init__(self) -> None:
         if len(self.lengths) and int(self.lengths.min()) < 1:
-            raise calib_error("C370", number=int(np.argmin(self.lengths)) + 1)
+            raise ValueError(f"answer {int(np.argmin(self.lengths)) + 1} has no positions")
         sizes = {"sum of lengths": int(self.lengths.sum())}
         sizes |= {name: len(held) for name in _OF_POSITIONS if (held := getattr(self, name)) is not None}
         for name, size in sizes.items():
             if size != len(self.labels):
-                raise calib_error(
-                    "C002", what="Answers", first="position", second=name, n_first=len(self.labels), n_second=size
-                )
+                raise ValueError(f"{len(self.labels)} positions, but {name} of {size}")
         for name in _OF_ANSWERS:
             held = getattr(self, name)
             if held is not None and len(held) != len(self.lengths):
-                n_first, n_second = len(self.lengths), len(held)
-                raise calib_error("C002", what="Answers", first="answer", second=name, n_first=n_first, n_second=n_second)
+                raise ValueError(f"{len(self.lengths)} answers, but {name} of {len(held)}")
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -154,7 +155,7 @@ def same_beside(answers: Answers) -> Floats:
 def columns(features: Mapping[str, Floats], names: Sequence[str]) -> Floats:
     """Some of the features side by side, shape (n, k). names: A name that ends in "_" stands for all that begin so.
 
-    RAISES C371: there is no feature of this name.
+    RAISES ValueError: there is no feature of this name.
     """
     wanted = [found for name in names for found in _named(features, name)]
     return np.stack([features[name] for name in wanted], axis=1)
@@ -163,9 +164,46 @@ def columns(features: Mapping[str, Floats], names: Sequence[str]) -> Floats:
 def _named(features: Mapping[str, Floats], name: str) -> list[str]:
     found = [one for one in features if one == name or (name.endswith("_") and one.startswith(name))]
     if not found:
-        raise calib_error("C371", given=name, known=", ".join(features))
+        raise ValueError(f"no feature {name}; there are: {', '.join(features)}")
     return found
 
 
 def _least(values: Floats, answers: Answers) -> NDArray[np.float64]:
     return np.minimum.reduceat(values, answers.firsts) if len(answers) else np.zeros(0)
+
+
+def best_answers(sums: Sums, alone: Floats | None = None) -> Answers:
+    """The best labelling of each chain with its probability, the gap to the second best, marginals, and P(label | the rest of the labelling).
+
+    alone (Floats | None): Scores of a classifier that sees each position by itself, shape (N, K), for positions of the chains one after another.
+    """
+    chains = sums.chains
+    best = k_best(chains, 2)
+    gaps = [float(one.scores[0] - one.scores[1]) if len(one.scores) > 1 else np.inf for one in best]
+    labels = [one.labels[0] for one in best]
+    flat = chains.xp.concatenate([chains.xp.zeros(0, dtype="i"), *labels])
+    return Answers(
+        to_numpy(flat).astype(np.intp),
+        chains.packing.lengths,
+        chains.n_labels,
+        to_numpy(chains.scores_of(labels) - sums.log_z),
+        np.array(gaps, dtype=np.float64),
+        to_numpy(sums.marginals[chains.xp.asarray(chains.packing.packed)]),
+        to_numpy(conditionals(chains, flat)),
+        alone,
+    )
+
+
+def conditionals(chains: Chains, labels: Any) -> Any:
+    """P(label at position | the labels of all other positions), for positions of the chains one after another, shape (N, K).
+
+    labels (array): Columns, shape (N,), likewise.
+    """
+    xp, packing = chains.xp, chains.packing
+    packed = labels[xp.asarray(packing.flat)]
+    before, after = map(xp.asarray, packing.followed)
+    scores = chains.scores.copy()
+    scores[after] += chains.transitions[packed[before]]
+    scores[before] += chains.transitions[:, packed[after]].T
+    chance = xp.exp(scores - scores.max(axis=1, keepdims=True, initial=-xp.inf))
+    return (chance / chance.sum(axis=1, keepdims=True))[xp.asarray(packing.packed)]

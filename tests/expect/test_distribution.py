@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from spacy_calib import CalibError
-from spacy_calib.counts import distribution
-from spacy_calib.counts.distribution import Counted, added, drawn, independent, mixed
+from spacy_calib.expect import distribution
+from spacy_calib.expect.distribution import Counted, added, drawn, independent, mixed
 
 CHANCES = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), max_size=9)
 

@@ -9,7 +9,7 @@ import pytest
 
 from spacy_calib.calibration.saved import make_part, pack, unpack
 from spacy_calib.errors import CalibError
-from spacy_calib.events.forecasters.base import Forecaster
+from spacy_calib.expect.forecasters.base import Forecaster
 from spacy_calib.registry import registry
 from spacy_calib.schema import Misfit
 

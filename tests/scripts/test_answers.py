@@ -1,0 +1,158 @@
+"""Features of Table 1, by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from sequences.answers import FARTHEST_GAP, Answers, answer_features, best_answers, columns, margins, position_features
+from sequences.curve import Rows, size_curve
+
+from spacy_calib.expect.forecasters.trees import Tree
+from spacy_calib.sequence.inference.chains import Chains, Potentials
+from spacy_calib.sequence.inference.sums import sum_chains
+
+# Two answers over labels a, b, c: "aab" and "cc".
+LABELS, LENGTHS = np.array([0, 0, 1, 2, 2]), np.array([3, 2])
+MARGINALS = np.array([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1], [0.6, 0.3, 0.1], [0, 0.1, 0.9], [0.3, 0.3, 0.4]])
+
+
+def answers(**more) -> Answers:
+    return Answers(LABELS, LENGTHS, 3, **more)
+
+
+def test_of_whole_answers():
+    made = answers(gaps=np.array([2.0, np.inf]), log_chances=np.array([-1.0, -1e9]), marginals=MARGINALS, alone=10 * MARGINALS)
+    found = answer_features(made, known={(0, 0, 1), (2, 1)})
+    assert found["length"].tolist() == [3, 2]
+    assert found["known"].tolist() == [1, 0]
+    assert found["gap"].tolist() == [2, FARTHEST_GAP]  # a single answer is no infinite number
+    assert found["chance"].tolist() == [-1, -FARTHEST_GAP]
+    # Margins .5 .1 .3 | .8 .1
+    assert np.allclose(found["least_margin"], [0.1, 0.1])
+    assert np.allclose(found["least_alone"], [1.0, 1.0])
+
+
+def test_of_positions():
+    found = position_features(answers(marginals=MARGINALS, conditionals=MARGINALS[::-1]))
+    assert np.allclose(found["share"], [2 / 3, 2 / 3, 1 / 3, 1, 1])
+    assert np.allclose(found["neighbours"], [1 / 3, 1 / 3, 0, 1 / 2, 1 / 2])
+    assert np.allclose(found["margin"], [0.5, 0.1, 0.3, 0.8, 0.1])
+    assert np.allclose(found["pseudomargin"], [0.1, 0.8, 0.3, 0.1, 0.5])
+    assert found["agrees"].tolist() == [1, 1, 0, 1, 1]  # the third says b, its marginals say a
+    assert found["label_1"].tolist() == [0, 0, 1, 0, 0]
+
+
+def test_neighbours_end_with_the_answer():
+    """ "ab" and "bb": the b that ends the first is alone in it, whatever the next one begins with."""
+    found = position_features(Answers(np.array([0, 1, 1, 1]), np.array([2, 2]), 2))
+    assert found["neighbours"].tolist() == [0, 0, 1 / 2, 1 / 2]
+
+
+def test_what_the_model_did_not_say_is_left_out():
+    assert list(answer_features(answers())) == ["length"]
+    assert list(position_features(answers())) == ["share", "neighbours", "label_0", "label_1", "label_2"]
+
+
+def test_columns_by_name_and_by_beginning():
+    found = position_features(answers())
+    assert columns(found, ["share", "label_"]).shape == (5, 4)
+    with pytest.raises(ValueError, match="no feature margin; there are: share"):
+        columns(found, ["margin"])
+
+
+def test_some_of_the_answers():
+    some = answers(gaps=np.array([1.0, 2.0]), marginals=MARGINALS).take(np.array([1]))
+    assert some.each() == [(2, 2)]
+    assert some.marginals.tolist() == MARGINALS[3:].tolist()
+    assert some.gaps.tolist() == [2.0]
+    assert answers().take(np.array([1, 0])).each() == [(2, 2), (0, 0, 1)]
+
+
+def test_one_label_alone_and_no_answers():
+    assert margins(np.array([[3.0], [2.0]])).tolist() == [3, 2]
+    none = Answers(np.zeros(0, int), np.zeros(0, int), 3, marginals=np.zeros((0, 3)))
+    assert [len(column) for column in (*answer_features(none).values(), *position_features(none).values())] == [0] * 9
+    assert none.each() == []
+
+
+def test_arrays_that_do_not_fit():
+    with pytest.raises(ValueError, match="answer 2 has no positions"):
+        Answers(LABELS, np.array([5, 0]), 3)
+    with pytest.raises(ValueError, match="5 positions, but marginals of 4"):
+        answers(marginals=MARGINALS[1:])
+    with pytest.raises(ValueError, match="2 answers, but gaps of 3"):
+        answers(gaps=np.zeros(3))
+    with pytest.raises(ValueError, match="5 positions, but sum of lengths of 6"):
+        Answers(LABELS, np.array([5, 1]), 3)
+
+
+def chains_of(lengths, width, seed=0):
+    rng = np.random.default_rng(seed)
+    potentials = Potentials(rng.normal(size=(width, width)), rng.normal(size=width), rng.normal(size=width))
+    scores = [rng.normal(size=(n, width)) for n in lengths]
+    return scores, potentials, Chains.of(scores, potentials)
+
+
+def score(scores, potentials, labels):
+    steps = sum(potentials.transitions[a, b] for a, b in itertools.pairwise(labels))
+    own = sum(scores[i, label] for i, label in enumerate(labels))
+    return own + steps + potentials.starts[labels[0]] + potentials.ends[labels[-1]]
+
+
+def test_gaps_marginals_and_pseudomargins_equal_those_of_all_labellings():
+    lengths = (3, 1, 4)
+    scores, potentials, chains = chains_of(lengths, 3)
+    found = best_answers(sum_chains(chains))
+    offset = 0
+    for number, n in enumerate(lengths):
+        every = list(itertools.product(range(3), repeat=n))
+        values = np.array([score(scores[number], potentials, one) for one in every])
+        order = np.argsort(-values)
+        answer = every[order[0]]
+        assert found.each()[number] == answer
+        assert np.isclose(found.gaps[number], values[order[0]] - values[order[1]])
+        chance = np.exp(values - values.max())
+        chance /= chance.sum()
+        assert np.isclose(np.exp(found.log_chances[number]), chance.max())
+        for place in range(n):
+            marginal = [sum(c for c, one in zip(chance, every, strict=True) if one[place] == label) for label in range(3)]
+            rest = [
+                np.exp(score(scores[number], potentials, (*answer[:place], label, *answer[place + 1 :]))) for label in range(3)
+            ]
+            assert np.allclose(found.marginals[offset + place], marginal)
+            assert np.allclose(found.conditionals[offset + place], np.array(rest) / sum(rest))
+        offset += n
+
+
+def test_a_single_labelling_has_no_second_best():
+    _, _, chains = chains_of((2,), 1)
+    assert best_answers(sum_chains(chains)).gaps.tolist() == [np.inf]
+
+
+def test_no_chains():
+    _, _, chains = chains_of((), 2)
+    assert len(best_answers(sum_chains(chains))) == 0
+
+
+def steps(n: int, seed: int = 0) -> Rows:
+    """P(yes) is .9 above 0 and .2 below; two rows a unit."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, n)
+    return Rows(x[:, None], rng.random(n) < np.where(x > 0, 0.9, 0.2), np.arange(n) // 2)
+
+
+def test_calibration_error_falls_with_the_size_and_sharpness_stays():
+    fit, test = steps(1200), steps(3000, seed=1)
+    points = size_curve(Tree(), fit, test, (20, 500), 5, np.random.default_rng(0), sizes=(5, 20, 80))
+    small, large = ([one for one in points if one.units == n] for n in (20, 500))
+    assert len(small) == len(large) == 5
+    assert np.mean([one.parts.calibration for one in large]) < 0.3 * np.mean([one.parts.calibration for one in small])
+    assert np.mean([one.parts.sharpness for one in large]) == pytest.approx(0.35**2, abs=0.02)
+    assert {one.size for one in points} <= {5, 20, 80}
+
+
+def test_more_units_than_there_are():
+    with pytest.raises(ValueError, match="800 units.*there are 10"):
+        size_curve(Tree(), steps(20), steps(20), (800,), 1, np.random.default_rng(0))
