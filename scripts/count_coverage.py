@@ -40,16 +40,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from quality import readers
 from quality.readers import Documents
 
-from spacy_calib.cli.counting.gather import Answered, asked_of
-from spacy_calib.cli.counting.seen import Seen
 from spacy_calib.cli.fit import fit
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.doc.reading import document_of
 from spacy_calib.expect.counting import Estimate, Units, corrected, estimate
 from spacy_calib.expect.drift import LIKE
 from spacy_calib.expect.effects import Effects, SourceSums, with_widths
 from spacy_calib.expect.prediction_powered import Known
+from spacy_calib.pairs.documents import DocumentNumbers
+from spacy_calib.pipe.counting import Compared, answered, asked_of
 from spacy_calib.pipe.fitted import pipes_named
 from spacy_calib.types import Floats
 
@@ -139,11 +140,15 @@ def tallies_of(parts: Sequence[Part], unit: str | None) -> Iterator[Tally]:
     for pipeline in dict.fromkeys(part.pipeline for part in parts):
         own = [part for part in parts if part.pipeline == pipeline]
         nlp = spacy.load(pipeline)
-        pipe, seen = pipes_named(nlp, None)[0], Seen(pipes_named(nlp, None), [pipes_named(nlp, None)[0].attr])
-        for _ in seen.over(run(nlp, [doc for part in own for doc in part.docs])):
-            pass
-        verdict = seen.drift(0).get(pipe.attr, {"verdict": LIKE})["verdict"]
-        effects = {} if pipe.learned.record is None else pipe.learned.record.effects
+        pipe = pipes_named(nlp, None)[0]
+        verdict, effects, record = LIKE, {}, pipe.learned.record
+        if record is not None:
+            compared, numbers, documents = Compared(pipe, record), DocumentNumbers(), []
+            for example in run(nlp, [doc for part in own for doc in part.docs]):
+                documents.append(numbers.number(document_of(example)))
+                compared.see(example.predicted)
+            compared.add(documents)
+            verdict, effects = compared.drift(0).get("verdict", LIKE), record.effects
         if own[0].sources and verdict != LIKE:  # the maps are of one source, which texts like it are of
             held = [list(tallies_of_part(nlp, Part("", pipeline, docs), unit, {}, LIKE)) for docs in own[0].sources]
             effects = with_widths(effects, *sums_of(held))
@@ -180,7 +185,7 @@ def tallies_of_part(nlp: Language, part: Part, unit: str | None, effects: dict[s
         query = make_query(f"label={label}", asked, unit)
         answers = [(number, query.answer(example.predicted, view_of)) for number, example in enumerate(done)]
         gold = np.array([float(query.true(example.reference)) for example in done])
-        yield Tally(part.name, label, Answered.of(query, answers, sizes).units, gold, sizes, effects.get(label), verdict)
+        yield Tally(part.name, label, answered(query, answers, sizes).units, gold, sizes, effects.get(label), verdict)
 
 
 def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
@@ -285,7 +290,7 @@ def main() -> None:
     parser.add_argument("--component")
     parser.add_argument("--method", help="of the fit; else what the command takes")
     parser.add_argument("--map", help="as of calib fit")
-    parser.add_argument("--unit", choices=("tokens", "entities", "documents"), help="else that of the label")
+    parser.add_argument("--unit", choices=("token", "entity", "document"), help="else that of the label")
     parser.add_argument(
         "--sources", nargs="*", default=[], help="gold of other sources, which tells how far counts are off there"
     )

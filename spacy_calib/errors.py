@@ -246,7 +246,7 @@ _MESSAGES = {
     "C395": "The query {query} needs {what}; add {add} to the pipeline.",
     "C396": "The query {query} looks at {key}, which the labelled documents in {path} do not have; give documents with it, or leave --gold out.",
     "C397": "Text {line} of {path} has nothing under the key '{key}' that texts can be counted by: {why}; name another key (--by), or leave it out.",
-    "C398": "{what} cannot be counted in {given}; count {wanted}.",
+    "C398": "{what} is not counted by {given}; give --unit {wanted}.",
     "C399": "What was ranked of so many texts waits in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room, or give --repeats.",
     "C468": "The scores of so many texts wait in a temporary file, which cannot be written: {why}; set TMPDIR to a folder with room.",
     # Draws

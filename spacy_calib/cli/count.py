@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..pairs.documents import several
 from .shared.checks import check_confidence, check_option, check_raw_cells
 from .shared.command import choice, command
 from .shared.examples import data_files
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ..doc.queries.base import Query
+    from ..expect.counting import Gathered
     from ..pipe.component import Calibrator
-    from .counting.gather import Gathered
+    from ..pipe.counting import Counting
 
-# As in `doc.queries.base`, which is not imported before it is needed.
-UNITS = ("documents", "entities", "tokens")
+UNITS = ("token", "entity", "document")
+# Columns of the CSV file.
+COLUMNS = (
+    *("name", "query", "unit", "group", "documents", "tokens", "raw", "expected", "low", "high"),
+    *("raw_expected", "raw_low", "raw_high"),
+)
 _PICTURES = (".png", ".svg")
 
 
@@ -57,7 +63,7 @@ class CountOptions(Run):
     ] = None
     unit: Annotated[
         str | None,
-        choice(UNITS, "--unit", "-u", help="In what it is counted", show_default="entities of an entity label, else tokens"),
+        choice(UNITS, "--unit", "-u", help="What is counted", show_default="entity of an entity label, else token"),
     ] = None
     by: Annotated[
         str | None,
@@ -92,7 +98,7 @@ class CountOptions(Run):
         check_option("--name", names in (0, len(self.query)), f"given once for each of the {len(self.query)} queries", names)
         twice = [name for name, n in Counter(self.name or ()).items() if n > 1]
         check_option("--name", not twice, "another one for each query", ", ".join(twice))
-        check_option("--per", self.per is None or self.unit != "documents", "left out where documents are counted", self.per)
+        check_option("--per", self.per is None or self.unit != "document", "left out where documents are counted", self.per)
         check_option("--every", self.every is None or self.by is not None, "left out without --by", self.every)
         check_option("--plot", self.plot is None or self.by is not None, "left out without --by", self.plot)
         suffix = None if self.plot is None else self.plot.suffix
@@ -133,28 +139,23 @@ def count(run: CountOptions) -> dict[str, Any]:
     RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has nothing that it can be counted by. CalibError: every other
         fault of the input.
     """
-    from ..expect.counting import centre_of
-    from .counting.gather import check_groups, effects_for
-    from .counting.rows import csv_of, result_of, rows_of
-    from .counting.seen import verdict_for
+    from ..pipe.counting import group_of
+    from .shared.texts import origins_in
 
     if run.plot is not None:
         from ..report.plots import figure_class
 
         figure_class()
     if run.by is not None:
-        check_groups(run.data, run.by, run.every, run.fields)
+        for file, origin in origins_in(run.data, run.by, run.fields):
+            group_of(origin, file, run.by, run.every)
     nlp = run.begin()
     pipes, queries = ask(run, nlp)
-    held, held_drift = gather_texts(run, nlp, pipes, queries, run.data)
-    labelled = None if run.gold is None else gather_texts(run, nlp, pipes, queries, run.gold, gold=True)[0]
-    told = []
-    for place, (answered, name) in enumerate(zip(held.answered, run.name or run.query, strict=True)):
-        effects = effects_for(answered.query, pipes)
-        verdict = verdict_for(answered.query, held_drift)
-        rows, total = rows_of(held, place, effects, run.confidence, labelled, run.by is not None, verdict)
-        centre = "labels" if labelled is not None else "draws" if answered.draws is not None else centre_of(effects, verdict)
-        told.append(result_of(answered, name, effects, rows, total, centre))
+    counting = count_texts(run, nlp, pipes, queries, run.data)
+    held, drift = counting.gathered(), counting.drift(run.seed)
+    labelled = None if run.gold is None else count_gold(run, nlp, pipes, queries, run.gold)
+    names = zip(queries, run.name or run.query, strict=True)
+    told = [told_of(run, place, name, query, pipes, held, drift, labelled) for place, (query, name) in enumerate(names)]
     result = {
         "documents": len(held.groups),
         "of": held.unit,
@@ -163,7 +164,7 @@ def count(run: CountOptions) -> dict[str, Any]:
         "every": run.every,
         "confidence": run.confidence,
         "per": run.per,
-        "drift": held_drift,
+        "drift": drift,
         "weights_changed": any(pipe.lookup.weights_changed() for pipe in pipes),
         "gold": None if labelled is None else len(labelled.groups),
         "gold_among": None if labelled is None else int((held.places_in(labelled) >= 0).sum()),
@@ -189,9 +190,9 @@ def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]
     RAISES C027, C068: there is no such pipe. C021, C069, C120: see `check_readable`. C392 to C395, C398: see `make_query`.
     """
     from ..doc.queries.reading import make_query, split_query
+    from ..pipe.counting import asked_of
     from ..pipe.fitted import pipes_named
     from ..pipe.loading import check_readable
-    from .counting.gather import asked_of
 
     events = all(split_query(text)[0] == "event" for text in run.query)
     pipes = [] if events else pipes_named(nlp, run.attr)
@@ -201,45 +202,91 @@ def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]
     return pipes, [make_query(text, asked, run.unit, run.draws, run.seed) for text in run.query]
 
 
-def gather_texts(
+def count_texts(
     run: CountOptions, nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query], path: Path, gold: bool = False
-) -> tuple[Gathered, dict[str, dict[str, Any]]]:
-    """Run the pipeline over texts, and ask every Doc; and whether they are like the fit data, see `Seen.drift`.
+) -> Counting:
+    """Run the pipeline over texts, and ask every Doc. gold (bool): Whether they are those of --gold.
 
-    RAISES C030: --gold has no gold. C075: no unit got a score. C226: fewer than two documents of --gold. C397: a text has nothing that it can be
-        counted by.
+    RAISES C075: no unit got a score. C396, C397: see `Counting`.
     """
-    from ..doc.annotations import plain_name
-    from ..errors import calib_error
-    from .counting.gather import Gathering
-    from .counting.needed import pipes_for
-    from .counting.seen import Seen
+    from ..pipe.counting import Counting, pipes_for
     from .shared.examples import read_through
     from .shared.gold import FirstDoc, check_whole_documents
 
     for pipe in pipes:
         check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-    asked = {attr for query in queries for attr, _ in query.labels}
-    seen, first = Seen(pipes, () if gold else asked), [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
-    gathering = Gathering(queries, None if gold else run.by, run.every, path, gold)
+    first = [FirstDoc(nlp, pipe) for pipe in pipes[:1]]
+    counting = Counting(pipes, queries, None if gold else run.by, run.every, path, gold)
 
     def read(some: Iterator[Example]) -> None:
         for one in first:
             some = one.over(some)
-        gathering.add(seen.over(some))
+        counting.add(some)
 
     examples, needed = run.stream(nlp, path, run.by), pipes_for(nlp, pipes, queries)
     for _ in read_through(nlp, examples, needed, read, run.passing("Counting", path)):
         pass
-    held = gathering.gathered()
-    if first and not seen.scored:
+    if first and not counting.scored:
         raise first[0].silent()
+    return counting
+
+
+def count_gold(run: CountOptions, nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query], path: Path) -> Gathered:
+    """The labelled documents. RAISES C030: they have no gold. C226: they are fewer than two. And see `count_texts`."""
+    from ..doc.annotations import plain_name
+    from ..errors import calib_error
+
+    counting = count_texts(run, nlp, pipes, queries, path, gold=True)
+    asked = {attr for query in queries for attr, _ in query.labels}
     for pipe in pipes:
-        if gold and pipe.attr in asked and pipe.attr not in seen.gold:
+        if pipe.attr in asked and pipe.attr not in counting.annotated:
             raise calib_error("C030", layer=plain_name(pipe.fit_info.layer), component=pipe.source.component or "the source")
-    if gold and len(held.groups) < 2:
+    held = counting.gathered()
+    if len(held.groups) < 2:
         raise calib_error("C226", n=len(held.groups), by=held.unit)
-    return held, seen.drift(run.seed)
+    return held
+
+
+def told_of(
+    run: CountOptions,
+    place: int,
+    name: str,
+    query: Query,
+    pipes: Sequence[Calibrator],
+    held: Gathered,
+    drift: dict[str, Any],
+    labelled: Gathered | None,
+) -> dict[str, Any]:
+    """What is told of the query at a place, see `count`."""
+    from ..expect.counting import centre_of
+    from ..pipe.counting import effects_for, verdict_for
+
+    effects, verdict, answered = effects_for(query, pipes), verdict_for(query, drift), held.answered[place]
+    rows, total = held.rows(place, effects, run.confidence, verdict, labelled)
+    drawn = answered.draws is not None
+    return {
+        "name": name,
+        "query": query.text,
+        "unit": query.unit,
+        "matched": answered.matched,
+        "drawn": drawn,
+        "centre": "labels" if labelled is not None else "draws" if drawn else centre_of(effects, verdict),
+        "effects": None if effects is None else effects.state(),
+        "rows": rows,
+        "total": total,
+    }
+
+
+def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
+    """The lines of a CSV file: a row for each group of each query, or for all texts where there are none. raw (bool): See `csv_lines`."""
+    from ..corpus.spreadsheet import csv_lines
+
+    lines = (
+        [one["name"], one["query"], one["unit"], *(row[name] for name in COLUMNS[3:])]
+        for one in result["queries"]
+        for row in (one["rows"] or [one["total"]])
+    )
+    return csv_lines(COLUMNS, lines, raw=raw)
 
 
 # Printing
@@ -251,7 +298,7 @@ def show(result: dict[str, Any]) -> None:
     per = result["per"]
     show_other_weights(result["weights_changed"])
     for one in result["queries"]:
-        msg.divider(f"{one['name']} ({one['unit']}{'' if per is None else f' for each {per:,} tokens'})")
+        msg.divider(f"{one['name']} ({several(one['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
         header = (result["by"] or "Texts", "Documents", "Tokens", "Found", "Expected", percent)
         rows = [(row["group"], *_cells(row, per)) for row in one["rows"]] + [("all", *_cells(one["total"], per))]
         print_table(rows, header, ("l", *"r" * 5))

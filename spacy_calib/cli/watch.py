@@ -157,14 +157,13 @@ def check_dates(path: Path, key: str, every: str, fields: Fields = FIELDS) -> No
     RAISES C241: a file cannot have dates. C242: a line has none. C074: see `read_texts`.
     """
     from .shared.records import KEYED, suffix_of
-    from .shared.texts import read_texts, text_files
+    from .shared.texts import origins_in, text_files
 
     for file in text_files(path):
         if suffix_of(file) not in KEYED:
             raise calib_error("C241", path=file)
-        if file.is_file():
-            for _, origin in read_texts(file, key, fields):
-                _date(origin, file, key, every)
+    for file, origin in origins_in(path, key, fields):
+        _date(origin, file, key, every)
 
 
 def _date(origin: dict[str, Any], file: Path, key: str, every: str) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -213,3 +216,101 @@ def corrected(units: Units, sizes: Floats, known: Known, confidence: float = 0.9
     variance = max(survey.variance(np.ones(1)), float(rest.open.sum())) / total**2
     near = interval(share, variance, docs, confidence)
     return Estimate(found, *(certain + total * value for value in near))
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """What one question was answered of N documents.
+
+    units (Units): Those that may hold. draws (list | None): (document, distribution of its number) of documents whose units depend on each other,
+    where the number may be more than 0; None where none do.
+    """
+
+    units: Units
+    draws: list[tuple[int, Counted]] | None = None
+
+    @property
+    def matched(self) -> bool:
+        """Whether anything holds, or has a chance to."""
+        return bool(self.units.found.any() or self.units.calibrated.any())
+
+    def estimate(self, own: Ints, effects: Effects | None, confidence: float, verdict: str = LIKE) -> Estimate:
+        """In some documents. own (Ints): Their numbers, ascending. verdict (str): Whether all of them are like the fit data, see `Drift`."""
+        units = self.units.of(own)
+        if self.draws is None:
+            return estimate(units, effects, confidence, verdict)
+        kept = set(own.tolist())
+        parts = [distribution for number, distribution in self.draws if number in kept]
+        return told(int(units.found.sum()), reduce(added, parts, Counted(0, np.ones(1))), confidence)
+
+    def by_raw(self, own: Ints, confidence: float) -> dict[str, float | None]:
+        """What raw scores of independent units say of some documents; None of draws."""
+        names = ("raw_expected", "raw_low", "raw_high")
+        if self.draws is not None:
+            return dict.fromkeys(names)
+        units = self.units.of(own)
+        return dict(zip(names, estimate(units._replace(calibrated=units.raw), None, confidence)[1:], strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What all questions were answered of N documents.
+
+    answered (Sequence[Answered]): Of each question. groups (Sequence[str]): By what each document is counted; "" for nothing. sizes (Floats):
+    Tokens of each. unit (str): What a document is. true (Ints): What the gold of each document counts, for each question, shape (n, N).
+    texts (Sequence[int]): A digest of the text of each, without its white space.
+    """
+
+    answered: Sequence[Answered]
+    groups: Sequence[str]
+    sizes: Floats
+    unit: str
+    true: Ints
+    texts: Sequence[int]
+
+    def places_in(self, labelled: Gathered) -> Ints:
+        """Where each document is among labelled ones, -1 where it is not."""
+        places = {text: place for place, text in enumerate(labelled.texts)}
+        return np.array([places.get(text, -1) for text in self.texts], dtype=np.intp)
+
+    def known(self, place: int) -> Known:
+        """The labelled documents, for one question."""
+        units = self.answered[place].units
+        columns = (self.true[place].astype(np.float64), units.expected, units.open, self.sizes)
+        return Known(*(column[:, None] for column in columns))
+
+    def rows(
+        self, place: int, effects: Effects | None, confidence: float, verdict: str, labelled: Gathered | None = None
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """(a row for each group, the row of all documents) of the question at a place.
+
+        verdict (str): Whether the texts are like the fit data, see `Drift`. labelled (Gathered | None): What corrects the counts.
+        """
+        answered, known, gold = self.answered[place], None, None
+        if labelled is not None:
+            known, places = labelled.known(place), self.places_in(labelled)
+            gold = np.where(places >= 0, labelled.true[place][places].astype(np.float64), np.nan)
+
+        def row(group: str, own: Ints) -> dict[str, Any]:
+            if known is None or gold is None:
+                found = answered.estimate(own, effects, confidence, verdict)
+            else:
+                found = corrected(answered.units.of(own), self.sizes[own], known, confidence, gold[own])
+            counts = {"group": group, "documents": len(own), "tokens": int(self.sizes[own].sum()), **found._asdict()}
+            return {**counts, **answered.by_raw(own, confidence)}
+
+        names = np.array([*self.groups, None], dtype=object)[:-1]
+        rows = [row(name, np.flatnonzero(names == name)) for name in in_order(self.groups) if name]
+        return rows, row("", np.arange(len(self.groups)))
+
+
+def in_order(groups: Sequence[str]) -> list[str]:
+    """Each group once: numbers by their size, before names by their letters."""
+
+    def place(name: str) -> tuple[bool, float, str]:
+        try:
+            return False, float(name), name
+        except ValueError:
+            return True, 0.0, name
+
+    return sorted(set(groups), key=place)

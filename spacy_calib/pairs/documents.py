@@ -63,17 +63,18 @@ def joint_unit(units: Collection[str]) -> str:
 
 def counted(unit: str, n: int) -> str:
     """So many of them: "1 document", "208 Docs of the file"."""
-    return f"{n:,} {unit if n == 1 else _several(unit)}"
+    return f"{n:,} {unit if n == 1 else several(unit)}"
 
 
 def block_of(unit: str) -> str:
     """What several of them are that nothing tells apart any more."""
-    return f"block of {_several(unit)}"
+    return f"block of {several(unit)}"
 
 
-def _several(unit: str) -> str:
+def several(unit: str) -> str:
+    """The word for more than one: "entities", "Docs of the file"."""
     first, *rest = unit.split(" ")
-    return " ".join([first + "s", *rest])
+    return " ".join([first[:-1] + "ies" if first.endswith("y") else first + "s", *rest])
 
 
 def extent(unit: str, n: int, row_unit: str, n_rows: int) -> str:

@@ -8,7 +8,7 @@ from spacy.language import Language
 
 from ..doc.annotations import get_annotation
 from ..errors import calib_error
-from ..pairs.documents import DOCUMENT
+from ..pairs.documents import DOCUMENT, several
 from .component import Calibrator
 
 
@@ -28,7 +28,7 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in units for units in known):
         wanted = list(dict.fromkeys(one for units in known for one in units if one != "sentence" or has_sentences))
-        said = [f"{_plural(units[0])} ({pipe.attr})" for pipe, units in zip(pipes, known, strict=True)]
+        said = [f"{several(units[0])} ({pipe.attr})" for pipe, units in zip(pipes, known, strict=True)]
         raise calib_error("C446", unit=unit, known=", ".join(said), wanted=" or ".join(wanted))
     if unit == "sentence" and not has_sentences:
         raise calib_error("C447")
@@ -37,7 +37,3 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
 def sentence_finders(nlp: Language) -> list[str]:
     """The pipes that find sentences."""
     return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]
-
-
-def _plural(unit: str) -> str:
-    return "entities" if unit == "entity" else f"{unit}s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..pairs.documents import several
 from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, figure_class, quiet_frame, wrapped
 
 # Names that an axis shows at most, and letters of a query in a title.
@@ -65,7 +66,7 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
 
 def _title(one: Mapping[str, Any]) -> str:
     """A name stands by itself; a query says what it counts in."""
-    return str(one["name"]) if one["name"] != one["query"] else f"{one['query']} ({one['unit']})"
+    return str(one["name"]) if one["name"] != one["query"] else f"{one['query']} ({several(one['unit'])})"
 
 
 def _caption(result: Mapping[str, Any]) -> str:

@@ -16,12 +16,11 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_calib import CalibError
 from spacy_calib.cli.count import count
-from spacy_calib.cli.counting.gather import Answered, asked_of
-from spacy_calib.cli.counting.needed import pipes_for
 from spacy_calib.cli.expect import expect
 from spacy_calib.doc.queries.base import Answer
 from spacy_calib.doc.queries.entity_events import EventQuery
 from spacy_calib.doc.queries.reading import make_query
+from spacy_calib.pipe.counting import answered, asked_of, pipes_for
 from spacy_calib.pipe.fitted import pipes_named
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs
 from tests.conftest import made_up_sentences
@@ -52,7 +51,7 @@ def test_the_number_of_a_tag(calibrated, test_file):
     assert one["total"]["low"] <= gold <= one["total"]["high"]
     assert one["total"]["low"] < one["total"]["expected"] < one["total"]["high"]
     assert one["effects"]["shared"] >= 0
-    assert (one["unit"], one["rows"], one["total"]["documents"]) == ("tokens", [], result["documents"])
+    assert (one["unit"], one["rows"], one["total"]["documents"]) == ("token", [], result["documents"])
     sure = other["total"]
     assert sure["raw"] == sure["expected"] == sure["low"] == sure["high"] > 0
 
@@ -107,7 +106,7 @@ def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp
 
 
 def test_periods_of_dates(calibrated, texts):
-    result = count(str(calibrated), texts, query=["text=the"], unit="documents", by="on", every="decade")
+    result = count(str(calibrated), texts, query=["text=the"], unit="document", by="on", every="decade")
     assert [(row["group"], row["documents"]) for row in result["queries"][0]["rows"]] == [("1990s", 30)]
     result = count(str(calibrated), texts, query=["text=the"], by="on", every="month")
     assert [row["group"] for row in result["queries"][0]["rows"]] == ["1990-05", "1991-05", "1992-05"]
@@ -119,17 +118,17 @@ def test_entities(calibrated_ner, entity_test, entity_dev):
         ent.label_ == "PER" for doc in DocBin().from_disk(entity_test).get_docs(spacy.blank("xx").vocab) for ent in doc.ents
     )
     entities, jordan = (one["total"] for one in result["queries"])
-    tokens = count(str(calibrated_ner), entity_test, query=["PER"], unit="tokens")["queries"][0]["total"]
+    tokens = count(str(calibrated_ner), entity_test, query=["PER"], unit="token")["queries"][0]["total"]
     inside = sum(
         token.ent_type_ == "PER" for doc in DocBin().from_disk(entity_test).get_docs(spacy.blank("xx").vocab) for token in doc
     )
     assert tokens["low"] <= inside <= tokens["high"]
-    assert result["queries"][0]["unit"] == "entities"
+    assert result["queries"][0]["unit"] == "entity"
     assert entities["low"] < entities["expected"] < tokens["expected"]
     checked = count(str(calibrated_ner), entity_test, query=["PER"], gold=entity_dev)["queries"][0]["total"]
     assert checked["low"] <= gold <= checked["high"]
     assert 0 < jordan["expected"] < entities["expected"]
-    documents = count(str(calibrated_ner), entity_test, query=["PER"], unit="documents")["queries"][0]["total"]
+    documents = count(str(calibrated_ner), entity_test, query=["PER"], unit="document")["queries"][0]["total"]
     assert documents["expected"] <= min(entities["expected"], documents["documents"])
 
 
@@ -197,14 +196,14 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
 @pytest.mark.parametrize(("options", "sentence"), [
     (["-q", "ANIMAL"], "No calib pipe of the pipeline knows the label 'ANIMAL' of the query 'ANIMAL'; they know: "),
     (["-q", '{"verb": "attack"}'], "add a parser to the pipeline"),
-    (["-q", "text=the", "--unit", "entities"], "A pattern cannot be counted in entities; count tokens or documents."),
+    (["-q", "text=the", "--unit", "entity"], "A pattern is not counted by entity; give --unit token or document."),
     (["-q", "text=the", "--by", "month"], "Text 1 of"),
     (["-q", "text=the", "--by", "year", "--every", "day"], "1990: no day in it"),
     (["-q", "text=the", "--every", "day"], "left out without --by"),
     (["-q", "text=the", "--name", "a", "--name", "b"], "given once for each of the 1 queries"),
     (["-q", "text=the", "-q", "text=a", "--name", "a", "--name", "a"], "must be another one for each query, but a was given"),
     (["-q", "text=the", "--per", "0"], "Option --per must be at least 1, but 0 was given"),
-    (["-q", "text=the", "--per", "9", "--unit", "documents"], "left out where documents are counted"),
+    (["-q", "text=the", "--per", "9", "--unit", "document"], "left out where documents are counted"),
     (["-q", "text=the", "--plot", "x.png"], "left out without --by"),
     (["-q", "text=the", "--by", "year", "--plot", "x.gif"], "ends in .png or .svg"),
     (["-q", "text=the", "-o", "x.html"], "ends in .json or .csv"),
@@ -245,13 +244,13 @@ def test_what_entities_do_is_added_up_over_documents():
     """Two documents, each with an entity in half of the draws: though the draws are the same, documents are independent."""
     draws = np.array([0, 1] * 50)
     share = np.array([0.5])
-    query = EventQuery("{}", "documents", frozenset(["attack"]), frozenset())
+    query = EventQuery("{}", "document", frozenset(["attack"]), frozenset())
     answers = [(number, Answer(share, share, 1, draws)) for number in range(2)]
-    answered = Answered.of(query, answers, np.array([10.0, 10.0]))
-    found = answered.estimate(np.arange(2), None, 0.8)
+    both = answered(query, answers, np.array([10.0, 10.0]))
+    found = both.estimate(np.arange(2), None, 0.8)
     assert found == (2, pytest.approx(1.0), 0.0, 2.0)  # 0, 1, 2 with chances 1/4, 1/2, 1/4
-    assert answered.estimate(np.arange(2), None, 0.4)[2:] == (1.0, 1.0)
-    assert answered.estimate(np.zeros(0, dtype=np.intp), None, 0.95) == (0, 0.0, 0.0, 0.0)
+    assert both.estimate(np.arange(2), None, 0.4)[2:] == (1.0, 1.0)
+    assert both.estimate(np.zeros(0, dtype=np.intp), None, 0.95) == (0, 0.0, 0.0, 0.0)
 
 
 @Language.component("parse_by_fives", assigns=["token.dep", "token.head"])

@@ -14,7 +14,7 @@ def counts(*groups, name="PERSON"):
         {"group": group, "tokens": 500, "raw": 2 + i, "expected": 2.5 + i, "low": 1.0 + i, "high": 4.0 + i}
         for i, group in enumerate(groups)
     ]
-    return {"name": name, "query": "PERSON", "unit": "entities", "rows": rows}
+    return {"name": name, "query": "PERSON", "unit": "entity", "rows": rows}
 
 
 def result(*queries, by="year", per=None, gold=None):

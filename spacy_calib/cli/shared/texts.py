@@ -158,6 +158,18 @@ def read_texts(file: Path, date: str | None = None, fields: Fields = FIELDS) -> 
             yield record["text"], origin_of(number, record, date)
 
 
+def origins_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """(file, origin) of all plain texts at a path, so that what stands under a key of theirs is looked at before the work begins. Gold, and a FIFO,
+    which can be read once only, are looked at as they come. RAISES C074: see `read_texts`.
+    """
+    from ...doc.reading import GOLD_SUFFIXES
+
+    for file in text_files(path):
+        if file.suffix not in GOLD_SUFFIXES and file.is_file():
+            for _, origin in read_texts(file, key, fields):
+                yield file, origin
+
+
 def origin_of(number: int, record: dict[str, Any], date: str | None = None) -> dict[str, Any]:
     """Where a text stood, as `read_texts` gives it."""
     origin: dict[str, Any] = {"line": number, **{key: record[key] for key in ("id", "meta") if key in record}}

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ...pairs.documents import DOCUMENT, TOKEN
 from ...types import Floats, Ints
 from ..annotations import Annotation, get_annotation, plain_name
 from ..attributes import DocCalib, doc_view
 
-# What may be counted.
-TOKENS, ENTITIES, DOCUMENTS = "tokens", "entities", "documents"
-UNITS = (DOCUMENTS, ENTITIES, TOKENS)
+# What may be counted, besides tokens and documents.
+ENTITY = "entity"
 # The attribute of spaCy's Matcher that the labels of an annotation stand under.
 _KEYS = {"tag": "TAG", "pos": "POS", "morph": "POS", "ner": "ENT_TYPE", "biluo": "ENT_TYPE", "lemma": "LEMMA", "dep": "DEP"}
 Satisfies = Callable[[str], bool]
@@ -104,7 +104,7 @@ class Query(ABC):
 
     text: str
     unit: str
-    units: ClassVar[tuple[str, ...]] = (TOKENS, DOCUMENTS)
+    units: ClassVar[tuple[str, ...]] = (TOKEN, DOCUMENT)
 
     @property
     def labels(self) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Token
 
 from ...types import Ints
 from ..attributes import doc_view
-from .base import DOCUMENTS, ENTITIES, Answer, Query, ViewOf
+from .base import DOCUMENT, ENTITY, Answer, Query, ViewOf
 
 # Dependencies of the agent: of English in spaCy's words, and in those of Universal Dependencies.
 _AGENTS = ("nsubj", "agent", "obl:agent")
@@ -29,7 +29,7 @@ class EventQuery(Query):
     entity. others (frozenset[str]): Words that must not. n_draws, seed (int): Of clusterings; draw number n of all documents goes together.
     """
 
-    units: ClassVar[tuple[str, ...]] = (DOCUMENTS, ENTITIES)
+    units: ClassVar[tuple[str, ...]] = (DOCUMENT, ENTITY)
 
     text: str
     unit: str
@@ -53,7 +53,7 @@ class EventQuery(Query):
             return Answer(none, none, 0, np.zeros(self.n_draws, dtype=np.intp))
         draws = self._satisfied(view.sample(self.n_draws, self.seed), *roles)
         found = int(self._satisfied(view.first[None, :], *roles)[0])
-        if self.unit == DOCUMENTS:
+        if self.unit == DOCUMENT:
             draws, found = np.minimum(draws, 1), min(found, 1)
         share = np.array([float(np.minimum(draws, 1).mean())])
         return Answer(share, share, found, draws)

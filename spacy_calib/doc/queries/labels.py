@@ -8,20 +8,19 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from ...pairs.documents import DOCUMENT
 from ...types import Floats
 from ..annotations import SPANS_PREFIX
 from ..attributes import doc_view
-from .base import DOCUMENTS, ENTITIES, TOKENS, Answer, Query, Scored, ViewOf
+from .base import DOCUMENT, ENTITY, TOKEN, Answer, Query, Scored, ViewOf
 
 
 def units_of(scored: Scored) -> tuple[str, ...]:
     """What a label of these scores may be counted in; the first where nothing is said."""
     if scored.annotation.unit == DOCUMENT:
-        return (DOCUMENTS,)
+        return (DOCUMENT,)
     if scored.plain.startswith(SPANS_PREFIX):
-        return (ENTITIES, DOCUMENTS)
-    return (ENTITIES, TOKENS, DOCUMENTS) if scored.key == "ENT_TYPE" else (TOKENS, DOCUMENTS)
+        return (ENTITY, DOCUMENT)
+    return (ENTITY, TOKEN, DOCUMENT) if scored.key == "ENT_TYPE" else (TOKEN, DOCUMENT)
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class LabelQuery(Query):
     @property
     def _of_entities(self) -> bool:
         """Whether entities are what is counted, or what makes a document count."""
-        return ENTITIES in units_of(self.scored) and self.unit != TOKENS
+        return ENTITY in units_of(self.scored) and self.unit != TOKEN
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> Answer:
         found = self._count(doc)
@@ -88,7 +87,7 @@ class LabelQuery(Query):
                 n = sum(annotation.gold_span_label(span.label) == wanted for span in annotation.spans_on(doc))
         else:
             n = int(self.scored.carried(doc, self._is_label, gold).sum())
-        return min(n, 1) if self.unit == DOCUMENTS else n
+        return min(n, 1) if self.unit == DOCUMENT else n
 
     def true(self, doc: Doc) -> int:
         return self._count(doc, gold=True)

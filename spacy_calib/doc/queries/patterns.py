@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 
 from ...types import Floats
 from ..attributes import doc_view
-from .base import DOCUMENTS, Answer, Query, Scored, ViewOf
+from .base import DOCUMENT, Answer, Query, Scored, ViewOf
 
 # What a component, or an annotator, gives; all else stands in the text.
 _ANNOTATED = ("DEP", "LEMMA", "MORPH")
@@ -145,7 +145,7 @@ class PatternQuery(Query):
                 kept = kept & scored.carried(doc, _of_labels(scored, test), gold)
             columns.append(kept.astype(np.float64))
         n = int(_in_a_row(columns).sum())
-        return min(n, 1) if self.unit == DOCUMENTS else n
+        return min(n, 1) if self.unit == DOCUMENT else n
 
     def true(self, doc: Doc) -> int:
         return self._count(doc, [place.fits(doc) for place in self.places], gold=True)

@@ -88,7 +88,7 @@ def _pattern(held: Any, text: str) -> list[dict[str, Any]]:
 def make_query(text: str, asked: Asked, unit: str | None = None, n_draws: int = 200, seed: int = 0) -> Query:
     """The query that a pipeline can answer.
 
-    unit (str | None): What is counted, of UNITS; None takes what the query is about. n_draws, seed (int): Of clusterings.
+    unit (str | None): What is counted, token, entity or document; None takes what the query is about. n_draws, seed (int): Of clusterings.
     RAISES C392: it cannot be read. C393: no pipe knows the label. C394: nothing scores what it asks for. C395: it needs another component.
         C398: it cannot be counted in this unit.
     """

@@ -54,13 +54,13 @@ def test_a_tag(doc):
     answer = ask("NNP").answer(doc)
     assert answer.calibrated.tolist() == [0.9, 0.3, 0.6]
     assert answer.raw.tolist() == [0.45, 0.15, 0.3]
-    assert (answer.found, ask("NNP", "documents").answer(doc).found) == (2, 1)
+    assert (answer.found, ask("NNP", "document").answer(doc).found) == (2, 1)
 
 
 def test_entities_begin_where_their_chance_rises(doc):
     answer = ask("PER").answer(doc)
     assert (answer.calibrated.tolist(), answer.found) == ([0.9, 0.5], 1)  # the 0.4 may be the rest of the first one
-    tokens = ask("label=PER", "tokens").answer(doc)
+    tokens = ask("label=PER", "token").answer(doc)
     assert tokens.calibrated.tolist() == [0.9, 0.4, 0.5]
     doc.set_ents([Span(doc, 0, 1, "PER"), Span(doc, 1, 2, "PER")], default="outside")
     assert ask("PER").answer(doc).calibrated.tolist() == [0.9, 0.4, 0.5]
@@ -75,7 +75,7 @@ def test_entities_in_prefixed_labels(doc):
         {"B-PER": [0.2, 0, 0, 0], "L-PER": [0, 0.2, 0, 0], "U-PER": [0.5, 0, 0, 0.1]},
     )
     assert ask("PER", scored=[biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.1])
-    assert ask("PER", "tokens", [biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.2, 0.1])
+    assert ask("PER", "token", [biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.2, 0.1])
 
 
 def test_patterns_multiply_what_is_uncertain(doc):
@@ -86,7 +86,7 @@ def test_patterns_multiply_what_is_uncertain(doc):
     assert answer.found == 1
     answer = ask([{"TAG": {"REGEX": "^V"}, "ENT_TYPE": ""}]).answer(doc)
     np.testing.assert_allclose(answer.calibrated, [0.01, 1.0, 0.2])
-    assert ask([{"TAG": {"NOT_IN": ["MD", "VB"]}}], "documents").true(doc) == 1
+    assert ask([{"TAG": {"NOT_IN": ["MD", "VB"]}}], "document").true(doc) == 1
     assert len(ask([{"TAG": "NNP"}] * 9).answer(doc).raw) == 0
 
 
@@ -125,7 +125,7 @@ def test_what_a_pipeline_cannot_do():
         with pytest.raises(CalibError, match="C395") as error:
             ask(event, **options)
         assert part in error.value.message
-    for text, unit in ((event, "tokens"), ("NNP", "entities"), ("text=x", "entities")):
+    for text, unit in ((event, "token"), ("NNP", "entity"), ("text=x", "entity")):
         with pytest.raises(CalibError, match="C398"):
             ask(text, unit)
 
@@ -155,12 +155,12 @@ def story():
 def test_an_entity_does_something(story):
     query = ask({"verb": "attack", "names": ["Iraq", "Iraqi"]})
     answer = query.answer(story)
-    assert (query.unit, answer.found, len(answer.draws)) == ("documents", 1, 200)
+    assert (query.unit, answer.found, len(answer.draws)) == ("document", 1, 200)
     assert answer.draws.mean() == pytest.approx(0.7, abs=0.1)
     assert answer.calibrated.tolist() == [answer.draws.mean()]
     assert ask({"verb": "attack", "names": "kuwait"}).answer(story).found == 0
     assert ask({"verb": "come", "names": "iraqi"}).answer(story).calibrated.tolist() == [1.0]
-    anybody = ask({"verb": ["attack", "come"]}, "entities").answer(story)
+    anybody = ask({"verb": ["attack", "come"]}, "entity").answer(story)
     assert anybody.found == 1  # one entity does both
     assert sorted(set(anybody.draws.tolist())) == [1, 2]
     assert anybody.draws.mean() == pytest.approx(2 - 0.7, abs=0.1)
@@ -175,7 +175,7 @@ def test_who_attacks_in_the_passive():
     none = Antecedents(Candidates(np.zeros(3, dtype=np.intp), np.zeros(0, dtype=np.intp)), np.zeros(0))
     write_resolved(doc, Resolved(mentions, none, pair_chances(none, 0.01), None, np.zeros(0), np.array([0, 1])))
     assert ask({"verb": "attack", "names": "iraq"}).answer(doc).calibrated.tolist() == [1.0]
-    assert ask({"verb": "attack"}, "entities").answer(doc).found == 1
+    assert ask({"verb": "attack"}, "entity").answer(doc).found == 1
 
 
 def test_a_doc_without_coreference(doc):

@@ -1,1 +1,0 @@
-"""What `spacy calib count` does: ask a pipeline, gather what it answers, count."""
