@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,25 @@ ROUNDING = 1e-9
 OUTSIDE = "O"
 # The maps that a text may be scored by, see `calibration.portable`: as settings and Docs have them.
 HOME, ANYWHERE = "home", "anywhere"
+
+
+Sum = TypeVar("Sum", bound="Adds")
+
+
+class Adds:
+    """A dataclass of sums: those of some texts and of others add up, field by field. What is not known of one (None) is not known of both."""
+
+    def __add__(self: Sum, other: Sum) -> Sum:
+        kind: Any = type(self)
+        return cast(Sum, kind(*(_sum(getattr(self, one.name), getattr(other, one.name)) for one in fields(kind))))
+
+
+def _sum(one: Any, other: Any) -> Any:
+    if one is None or other is None:
+        return None
+    if isinstance(one, dict):
+        return {key: _sum(value, other[key]) for key, value in one.items()}
+    return tuple(map(_sum, one, other)) if isinstance(one, tuple) else one + other
 
 
 def as_probabilities(name: str, values: ArrayLike) -> Floats:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Floats
-from .drift import BLIND, DIFFERENT, OTHER_WEIGHTS, TOO_FEW, Check, Drift, DriftProfile, differences, few_and_long
-from .drift_sums import totals
+from .drift import BLIND, DIFFERENT, OTHER_WEIGHTS, TOO_FEW, Check, Drift, DriftProfile, differences, few_and_long, totals
 from .estimates import EntityEstimates, Estimate, expected_accuracy, expected_entities
 from .record import FitRecord
 from .windows import Counts

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..schema import floats, lengths, listed, optional, record, text, whole
-from ..types import Floats, Ints
-from .drift_sums import DriftSums, totals
+from ..types import Adds, Floats, Ints
 from .estimates import sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
@@ -99,6 +98,31 @@ class Drift:
         return self.verdict == LIKE
 
 
+def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
+    """Each table summed over documents, by several weightings of them, shape (n_weightings, n_documents)."""
+    return {name: weights @ table for name, table in tables.items()}
+
+
+@dataclass(frozen=True)
+class DriftSums(Adds):
+    """What is compared of new documents.
+
+    totals (dict): Each table of `DriftProfile.tables` summed over documents. documents, tokens (int): With tokens; and these. stretched (DriftSums | None):
+        The same with stretches for documents; None where documents are too many for that.
+    """
+
+    totals: dict[str, Floats]
+    documents: int
+    tokens: int
+    stretched: DriftSums | None = None
+
+    @classmethod
+    def of(cls, tables: dict[str, Floats], tokens: int, stretched: DriftSums | None = None) -> DriftSums:
+        """tokens (int): Of all documents."""
+        with_tokens = int((tables["scores"].sum(axis=1) > 0).sum())
+        return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretched)
+
+
 def _profile_agrees(held: dict[str, Any]) -> str:
     n, bins = len(held["calibrated"]), len(held["span_edges"])
     sizes = {
@@ -151,7 +175,8 @@ class DriftProfile:
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
         """tokens, spans (Labelled): Of the fit data; calibrated by maps that did not see the document. Labels of spans are not looked at."""
-        stretch = _STRETCH if _are_few_and_long(tokens, _STRETCH) else 0
+        long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH)
+        stretch = _STRETCH if long else 0
         tokens, spans = _in_stretches(tokens, spans, stretch)
         names, counts = np.unique(np.array(tokens.labels or (), dtype=str), return_counts=True)
         labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_LABELS])
@@ -169,14 +194,13 @@ class DriftProfile:
         names, of_token = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
         column = {label: i for i, label in enumerate(self.labels)}
         columns = np.array([column.get(str(name), len(self.labels)) for name in names], dtype=np.intp)[of_token.reshape(-1)]
-        has_spans = spans is not None and len(self.span_edges)
         return {
             "scores": _table(tokens.documents, np.searchsorted(self.edges, tokens.raw, side="right"), n_docs, len(self.edges) + 1),
             "label_counts": _table(tokens.documents, columns, n_docs, len(self.labels) + 1),
             "calibrated": sum_by(tokens.documents, tokens.calibrated, n_docs),
             "spans": _table(
                 spans.documents, np.searchsorted(self.span_edges, spans.raw, side="right"), n_docs, len(self.span_edges) + 1
-            ) if spans is not None and has_spans else np.zeros((n_docs, 0)),
+            ) if spans is not None and len(self.span_edges) else np.zeros((n_docs, 0)),
         }  # fmt: skip
 
     def compare(self, tokens: Labelled, spans: Labelled | None = None, seed: int = 0) -> Drift:
@@ -263,10 +287,6 @@ class DriftProfile:
 def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
     """Whether there are few documents, but not too few to stand for others, each as long as two stretches or more on the mean."""
     return _FEW_FROM <= documents < _FEW and tokens >= 2 * stretch * documents
-
-
-def _are_few_and_long(tokens: Labelled, stretch: int) -> bool:
-    return few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), stretch)
 
 
 def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:

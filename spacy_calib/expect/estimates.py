@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..schema import Form, floats, lengths, number, record, whole
-from ..types import Floats, Ints
+from ..types import Adds, Floats, Ints
 
 # Neighbouring documents are alike (parts of one text, texts of one source) up to this distance: Newey and West (1987).
 _LAGS = 2
@@ -30,7 +30,8 @@ class Estimate(NamedTuple):
     high: float
 
 
-class Sums(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Sums(Adds):
     """What the scores of D documents say of k numbers of events; arrays of shape (D, k), but for units.
 
     expected (Floats): Expected number of events. independent (Floats): Its variance if they were independent, given the scores.
@@ -44,23 +45,12 @@ class Sums(NamedTuple):
     squares: Floats | None = None
 
     def total(self) -> Sums:
-        """All documents as one."""
+        """All documents as one; these add up."""
         return Sums(
             self.expected.sum(axis=0, keepdims=True),
             self.independent.sum(axis=0, keepdims=True),
             self.units.sum(keepdims=True),
             np.array([self.units_squared]),
-        )
-
-    def more(self, other: Sums) -> Sums:
-        """These documents and others, each as `total` gives them: sum by sum."""
-        assert self.squares is not None
-        assert other.squares is not None
-        return Sums(
-            self.expected + other.expected,
-            self.independent + other.independent,
-            self.units + other.units,
-            self.squares + other.squares,
         )
 
     @property

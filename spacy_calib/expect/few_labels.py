@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
 from ..errors import calib_error
-from ..types import Floats, Ints
+from ..types import Adds, Floats, Ints
 from .drift import Labelled
 from .estimates import EntityModel, Estimate, sum_by, token_sums
 from .prediction_powered import Known, Survey, accuracy, entities
@@ -41,15 +41,12 @@ class Read:
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
+class Rest(Adds):
     """What the scores expect of texts without gold, as sums over them. expected, units (Floats): As in `Survey`, shape (1, k). squares (float)."""
 
     expected: Floats
     units: Floats
     squares: float
-
-    def __add__(self, other: Rest) -> Rest:
-        return Rest(self.expected + other.expected, self.units + other.units, self.squares + other.squares)
 
 
 @dataclass(eq=False)

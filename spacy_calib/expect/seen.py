@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..corpus.distinct import Digests
 from ..pairs.keyed import keyed
 from ..schema import digests, optional, record, text
-from ..types import Floats, Ints
+from ..types import Adds, Floats, Ints
 
 # A pipe keeps at most so many digests, of eight bytes each.
 MOST = 1 << 16
@@ -61,16 +61,13 @@ class SeenShare:
 
 
 @dataclass(frozen=True)
-class SeenSums:
-    """What `SeenShare` is made of; those of some texts and of others add up. compared, known (int): Words that could be compared, and that the fit saw."""
+class SeenSums(Adds):
+    """What `SeenShare` is made of. compared, known (int): Words that could be compared, and that the fit saw."""
 
     documents: int = 0
     seen: int = 0
     compared: int = 0
     known: int = 0
-
-    def __add__(self, other: SeenSums) -> SeenSums:
-        return SeenSums(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
     def share(self) -> SeenShare | None:
         """None where nothing could be compared."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..corpus.scored import RIGHT, UNKNOWN, ScoredCorpus
+from ..types import Adds
 from .drift import OTHER_WEIGHTS, Drift, DriftSums, Labelled
 from .estimates import EntityModel, Estimate, Sums, entity_estimates, expected_accuracy, token_sums
 from .record import FitRecord, entity_sums
@@ -36,8 +37,8 @@ def spans_of(corpus: ScoredCorpus) -> Labelled:
 
 
 @dataclass(frozen=True)
-class TextSums:
-    """What expectations are made of; those of some texts and of others add up.
+class TextSums(Adds):
+    """What expectations are made of.
 
     tokens (int): How many are counted. scores (float): The sum of their calibrated scores. By the record of the fit, None without one: right (Sums): Right
     tokens, `Sums.total`. entities (Sums | None), predicted (float): Right and missed entities, the same, and those found. drift (DriftSums | None).
@@ -62,16 +63,6 @@ class TextSums:
         found = entity_sums(tokens, spans)
         predicted = float(found.predicted.sum())
         return cls(n, scores, right, model.sums(found).total(), predicted, record.profile.sums_of(tokens, spans))
-
-    def __add__(self, other: TextSums) -> TextSums:
-        return TextSums(
-            self.tokens + other.tokens,
-            self.scores + other.scores,
-            None if self.right is None or other.right is None else self.right.more(other.right),
-            None if self.entities is None or other.entities is None else self.entities.more(other.entities),
-            self.predicted + other.predicted,
-            None if self.drift is None or other.drift is None else self.drift + other.drift,
-        )
 
 
 def expectations(

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..schema import Form, Misfit, anything, listed, number, record, text, whole
-from ..types import OUTSIDE, Floats, Groups, Ints
+from ..types import OUTSIDE, Adds, Floats, Groups, Ints
 from .drift import DriftProfile
 from .estimates import EntitySums, Sums
 from .periods import EVERY, first_day, periods_between
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Adds):
     """Of one window, or of several that were added up.
 
     documents (int): Docs that were looked at. scored (int): Those with tokens that have a score. stretches (int): Pieces of the usual length
@@ -71,9 +71,6 @@ class Counts:
     spans_independent: int
     span_raw: Ints
     span_calibrated: Ints
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -26,8 +26,7 @@ from ..doc.reading import document_of
 from ..errors import brief, calib_error
 from ..expect.counting import Answered, Gathered, Units
 from ..expect.distribution import Counted, drawn
-from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, TOO_FEW, Labelled
-from ..expect.drift_sums import DriftSums
+from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, TOO_FEW, DriftSums, Labelled
 from ..expect.effects import WIDTHS, Effects
 from ..expect.periods import period_of
 from ..expect.record import FitRecord

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...types import Adds
+
 Cluster = frozenset[Hashable]
 Clusters = Sequence[Cluster]
 
 
 @dataclass(frozen=True)
-class Shares:
+class Shares(Adds):
     """What makes precision and recall: (how much was right, of how much), so that documents add up.
 
     precision, recall (tuple[float, float]): Of the clusters found, and of the gold ones.
@@ -21,9 +23,6 @@ class Shares:
 
     precision: tuple[float, float]
     recall: tuple[float, float]
-
-    def __add__(self, other: Shares) -> Shares:
-        return Shares(_add(self.precision, other.precision), _add(self.recall, other.recall))
 
     @property
     def p(self) -> float:
@@ -42,10 +41,6 @@ class Shares:
 
 
 NOTHING = Shares((0.0, 0.0), (0.0, 0.0))
-
-
-def _add(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    return one[0] + other[0], one[1] + other[1]
 
 
 def as_clusters(labels: Iterable[Hashable]) -> list[Cluster]:
