@@ -142,7 +142,7 @@ _MESSAGES = {
     "C100": "The output {path} lies in the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
-    "C105": "There is no command `calib {old}` any more; write `calib {new}`.",
+    "C105": "`calib {old}` is gone; write `calib {new}`.",
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose a --dpi below {dpi}, fewer tags, or SVG.",
     # Analysis
@@ -159,7 +159,7 @@ _MESSAGES = {
     "C238": "Windows of {given} cannot be added to windows of {wanted}; give windows that were made alike.",
     "C239": "There is no window to read in {where} ({why}); give what `spacy calib watch` or a Monitor wrote.",
     "C240": "The date {given} cannot tell the {every} of a text ({why}); write it as 2026-11-22, with a time behind it or without.",
-    "C241": "{path} has no dates: they are read from JSON Lines; give .jsonl files, or leave --date out.",
+    "C241": "{path} has no dates: they are read from JSON Lines; give .jsonl files, or leave --by out.",
     "C242": "The text on line {line} of {path} has no date under {key!r} that tells its {every} ({why}); write it as 2026-11-22, with a time behind it or without.",
     "C243": "The windows in {path} were given twice and would count double; name each file once.",
     # Sources
@@ -279,8 +279,8 @@ _MESSAGES = {
     "held-out gold, or go on with --allow-seen.",
     # Scores as files
     "C440": "{path} needs pyarrow to be unpacked, which is not installed; run `pip install spacy-calib[parquet]`, or give it as .jsonl.gz.",
-    "C441": "{path} has no column '{name}'; it has: {known}. Name the one that is meant (--text-column, --id-column), or rename it.",
-    "C442": "The column '{name}' of {path} holds {given}, but texts are wanted; name another one (--text-column).",
+    "C441": "{path} has no column '{name}'; it has: {known}. Name the one that is meant (--columns text=NAME,id=NAME), or rename it.",
+    "C442": "The column '{name}' of {path} holds {given}, but texts are wanted; name another one (--columns text=NAME).",
     "C443": "The scores in {path} are of another run: {why}; give what was given then, choose another folder, or start anew with --force.",
     "C444": "The manifest {path} of a folder of scores cannot be used ({why}); start anew with --force, or choose another folder.",
     "C445": "The folder {path} holds '{name}', which `calib apply` did not write; choose an empty folder, or one that does not exist yet.",

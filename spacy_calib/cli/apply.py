@@ -21,17 +21,16 @@ from .shared.options import (
     FORMATS,
     CalibratedModel,
     Code,
+    Columns,
     GpuId,
-    IdColumn,
     NProcess,
     OnlyAttr,
     RawCells,
     Silent,
-    TextColumn,
     Texts,
 )
 from .shared.outputs import Output, check_files, check_shard_folder
-from .shared.records import FIELDS, Fields
+from .shared.records import Fields
 from .shared.results import print_json
 from .shared.screen import msg, shorten, warn
 from .shared.sources import GoldSource, MapFor, go_by
@@ -79,8 +78,7 @@ class ApplyOptions(Options):
         ),
     ] = None
     shard_size: Annotated[int, typer.Option("--shard-size", help="Rows of DATA in a shard")] = 10_000
-    text_column: TextColumn = FIELDS.text
-    id_column: IdColumn = FIELDS.id
+    columns: Columns = None
     raw_cells: RawCells = False
     attr: OnlyAttr = None
     gold_source: GoldSource = None
@@ -122,7 +120,7 @@ class ApplyOptions(Options):
 
     @property
     def fields(self) -> Fields:
-        return Fields(self.text_column, self.id_column)
+        return Fields.read(self.columns)
 
 
 @command(
@@ -210,8 +208,7 @@ def settings_of(options: ApplyOptions, unit: str, attrs: Iterable[str], texts: M
         "map_for": options.map_for,
         "raw_cells": options.raw_cells,
         "shard_size": options.shard_size,
-        "text_column": options.text_column,
-        "id_column": options.id_column,
+        "columns": options.columns,
         "model": digest_of_model(options.model),
         "code": None if options.code is None else digest_of([options.code]),
         "texts": list(texts.digests),

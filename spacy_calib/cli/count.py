@@ -15,9 +15,8 @@ from .shared.checks import check_confidence, check_option, check_raw_cells
 from .shared.command import choice, command
 from .shared.examples import data_files
 from .shared.expected import TOO_FEW_TO_TELL, differences_in
-from .shared.options import Format, IdColumn, OnlyAttr, RawCells, TextColumn, Texts
+from .shared.options import Columns, Format, OnlyAttr, RawCells, Texts
 from .shared.outputs import Output
-from .shared.records import FIELDS
 from .shared.results import deliver, write_pieces
 from .shared.run import Run
 from .shared.screen import msg, number, print_table
@@ -79,10 +78,8 @@ class CountOptions(Run):
     ] = None
     confidence: Annotated[float, typer.Option("--confidence", help="How often an interval holds the true number")] = 0.95
     draws: Annotated[int, typer.Option("--draws", help="Clusterings of each document, for what entities do")] = 200
-    seed: Annotated[int, typer.Option("--seed", help="Seed of these draws")] = 0
     attr: OnlyAttr = None
-    text_column: TextColumn = FIELDS.text
-    id_column: IdColumn = FIELDS.id
+    columns: Columns = None
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON or CSV file for the counts")] = None
     raw_cells: RawCells = False
     plot: Annotated[Path | None, typer.Option("--plot", help="PNG or SVG file for the picture; needs --by")] = None
@@ -152,7 +149,7 @@ def count(run: CountOptions) -> dict[str, Any]:
     nlp = run.begin()
     pipes, queries = ask(run, nlp)
     counting = count_texts(run, nlp, pipes, queries, run.data)
-    held, drift = counting.gathered(), counting.drift(run.seed)
+    held, drift = counting.gathered(), counting.drift(seed=0)
     labelled = None if run.gold is None else count_gold(run, nlp, pipes, queries, run.gold)
     names = zip(queries, run.name or run.query, strict=True)
     told = [told_of(run, place, name, query, pipes, held, drift, labelled) for place, (query, name) in enumerate(names)]
@@ -199,7 +196,7 @@ def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]
     for pipe in pipes:
         check_readable(nlp, pipe)
     asked = asked_of(nlp, pipes)
-    return pipes, [make_query(text, asked, run.unit, run.draws, run.seed) for text in run.query]
+    return pipes, [make_query(text, asked, run.unit, run.draws) for text in run.query]
 
 
 def count_texts(

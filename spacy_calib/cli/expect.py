@@ -16,8 +16,7 @@ from .shared.command import command
 from .shared.examples import data_files
 from .shared.expected import show
 from .shared.gold import check_gold_of_corpus
-from .shared.options import FirstAttr, Format, IdColumn, TextColumn, Texts
-from .shared.records import FIELDS
+from .shared.options import Columns, FirstAttr, Format, Texts
 from .shared.results import deliver
 from .shared.run import Run
 from .shared.scoring import score
@@ -42,8 +41,7 @@ class ExpectOptions(Run):
     data: Texts
     _: KW_ONLY
     attr: FirstAttr = None
-    text_column: TextColumn = FIELDS.text
-    id_column: IdColumn = FIELDS.id
+    columns: Columns = None
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -60,7 +58,6 @@ class ExpectOptions(Run):
             help="Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear",
         ),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws that show what chance makes")] = 0
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the result")] = None
     format: Format = "table"
 
@@ -152,7 +149,7 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
         "tokens": summed.sums.tokens,
         "confidence": run.confidence,
         "weights_changed": pipe.lookup.weights_changed(),
-        **expected_of(summed.sums, record, pipe.fit_info.span_event, run.confidence, run.seed),
+        **expected_of(summed.sums, record, pipe.fit_info.span_event, run.confidence),
     }
     if result["weights_changed"]:
         result = without_trust(result)

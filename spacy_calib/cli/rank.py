@@ -17,15 +17,13 @@ from .shared.checks import check_option, check_raw_cells
 from .shared.command import choice, command
 from .shared.options import (
     FORMATS,
+    Columns,
     FirstAttr,
-    IdColumn,
     RawCells,
-    TextColumn,
     Texts,
 )
 from .shared.outputs import Output
 from .shared.queues import TOOLS, labels_file, labels_of, queue_outputs, queue_text, write_queue
-from .shared.records import FIELDS
 from .shared.results import json_pieces, print_exact, print_json, write_pieces
 from .shared.run import Run
 from .shared.scored import scored_models
@@ -99,8 +97,7 @@ class RankOptions(Run):
         None
     )
     attr: FirstAttr = None
-    text_column: TextColumn = FIELDS.text
-    id_column: IdColumn = FIELDS.id
+    columns: Columns = None
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random order")] = 0
 
     def check_options(self) -> None:

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 # Options about pipelines and Docs, of which files of scores know nothing.
 _OF_PIPELINES = {
-    "allow_empty_sets", "allow_seen", "attr", "batch_size", "beam_density", "beam_width", "component", "config",
+    "allow_empty_sets", "allow_seen", "attr", "batch_size", "beam_density", "beam_width", "columns", "component", "config",
     "context", "coverage", "doc_key", "event", "gold", "gold_preproc", "gold_source", "gpu_id", "granularity",
-    "id_column", "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
-    "sets", "shard_size", "source", "text_column", "train_data", "watch", "way",
+    "intervals", "key", "label_map", "map_for", "n_process", "not_accepted", "score", "second_pass",
+    "sets", "shard_size", "source", "train_data", "watch", "way",
 }  # fmt: skip
 
 

@@ -15,10 +15,9 @@ from .selecting.showing import show_batch
 from .selecting.writing import batch_docs, deliver_tasks, write_batch
 from .shared.checks import check_option, check_raw_cells
 from .shared.command import choice, command
-from .shared.options import FORMATS, FirstAttr, IdColumn, RawCells, TextColumn, Texts
+from .shared.options import FORMATS, Columns, FirstAttr, RawCells, Texts
 from .shared.outputs import Output
 from .shared.queues import TOOLS, queue_outputs
-from .shared.records import FIELDS
 from .shared.results import deliver
 from .shared.run import Run
 
@@ -92,8 +91,7 @@ class SelectOptions(Run):
     ] = field(default_factory=list)
     seed: Annotated[int, typer.Option("--seed", help="Of --by random and --for adapt")] = 0
     attr: FirstAttr = None
-    text_column: TextColumn = FIELDS.text
-    id_column: IdColumn = FIELDS.id
+    columns: Columns = None
     output: Annotated[
         Path | None,
         typer.Option(

@@ -12,7 +12,7 @@ import typer
 from ..errors import brief, calib_error
 from .shared.checks import check_confidence, check_option
 from .shared.command import choice, command
-from .shared.options import TEXTS, FirstAttr, Format, IdColumn, TextColumn
+from .shared.options import TEXTS, Columns, FirstAttr, Format
 from .shared.records import FIELDS, Fields
 from .shared.results import deliver
 from .shared.run import Run
@@ -42,15 +42,15 @@ class WatchOptions(Run):
     ]
     _: KW_ONLY
     attr: FirstAttr = None
-    text_column: TextColumn = FIELDS.text
-    id_column: IdColumn = FIELDS.id
+    columns: Columns = None
+    # Gold is read as any text, and windows are of Docs.
+    gold_preproc: bool = False
+    doc_key: str | None = None
     window: Annotated[int | None, typer.Option("--window", help="Documents of a window", show_default=str(DOCUMENTS))] = None
-    date: Annotated[
-        str | None, typer.Option("--date", metavar="KEY", help="Windows by date: key of the lines of .jsonl, or of their meta")
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="KEY", help="Windows by date: key of the lines of .jsonl, or of their meta")
     ] = None
-    every: Annotated[str | None, choice(PERIODS, "--every", help="Period of a window, beside --date", show_default="day")] = (
-        None
-    )
+    every: Annotated[str | None, choice(PERIODS, "--every", help="Period of a window, beside --by", show_default="day")] = None
     merge: Annotated[
         list[Path], typer.Option("--merge", help="Windows that watch wrote, to be added (file or folder; may be repeated)")
     ] = field(default_factory=list)
@@ -59,7 +59,7 @@ class WatchOptions(Run):
         typer.Option(
             "--part",
             help="Name of the stream: windows of one name and number are added up",
-            show_default="the name of DATA; none with --date",
+            show_default="the name of DATA; none with --by",
         ),
     ] = None
     rate: Annotated[float, typer.Option("--rate", help="One false alarm in so many windows at most")] = 1000
@@ -77,8 +77,8 @@ class WatchOptions(Run):
         check_confidence(self.confidence)
         check_option("--rate", 1 <= self.rate < 1e12, "a number of windows, 1 or more", self.rate)
         check_option("--fail-on", self.fail_on in (None, "alarm"), "alarm", repr(self.fail_on))
-        check_option("--window", self.window is None or self.date is None, "left out beside --date", self.window)
-        check_option("--every", self.every is None or self.date is not None, "left out without --date", self.every)
+        check_option("--window", self.window is None or self.by is None, "left out beside --by", self.window)
+        check_option("--every", self.every is None or self.by is not None, "left out without --by", self.every)
 
     def read_files(self) -> list[Path]:
         return self.merge
@@ -86,7 +86,7 @@ class WatchOptions(Run):
     @property
     def window_of_texts(self) -> int | str:
         """What a window of texts is to be."""
-        return (self.every or PERIODS[0]) if self.date is not None else (self.window or DOCUMENTS)
+        return (self.every or PERIODS[0]) if self.by is not None else (self.window or DOCUMENTS)
 
 
 def exit_code(run: WatchOptions, result: dict[str, Any]) -> int:
@@ -97,7 +97,7 @@ def exit_code(run: WatchOptions, result: dict[str, Any]) -> int:
 @command(
     WatchOptions,
     does="Tell when texts change: windows over time, with alarms",
-    example="./calibrated texts.jsonl --date date --every week -o windows.jsonl",
+    example="./calibrated texts.jsonl --by date --every week -o windows.jsonl",
     exit_code=exit_code,
 )
 def watch(run: WatchOptions) -> dict[str, Any]:
@@ -115,10 +115,10 @@ def watch(run: WatchOptions) -> dict[str, Any]:
     of_windows = holds_windows(run.data)
     window_files([*([run.data] if of_windows else []), *run.merge])  # each once
     if of_windows:
-        for flag, given in (("--window", run.window), ("--date", run.date), ("--part", run.part), *run.fields.given()):
+        for flag, given in (("--window", run.window), ("--by", run.by), ("--part", run.part), ("--columns", run.columns)):
             check_option(flag, given is None, "left out where DATA holds windows", given)
-    elif run.date is not None:
-        check_dates(run.data, run.date, str(run.window_of_texts), run.fields)
+    elif run.by is not None:
+        check_dates(run.data, run.by, str(run.window_of_texts), run.fields)
     from ..doc.annotations import plain_name
 
     nlp, pipe = run.open()
@@ -209,11 +209,11 @@ def count_texts(run: WatchOptions, nlp: Language, pipe: Calibrator, monitor: Mon
     def read(examples: Iterator[Example]) -> None:
         for example in texts.over(first.over(examples)):
             when = None
-            if run.date is not None:
-                when = _date(example.reference.user_data[ORIGIN], run.data, run.date, str(monitor.window))
+            if run.by is not None:
+                when = _date(example.reference.user_data[ORIGIN], run.data, run.by, str(monitor.window))
             monitor.update(example.predicted, when)
 
-    examples = run.stream(nlp, date=run.date)
+    examples = run.stream(nlp, date=run.by)
     for _ in read_through(nlp, examples, pipes_to_run(nlp, pipe), read, run.passing("Watching")):
         seen.add()
     if not any(line["counts"]["tokens"] for line in monitor.to_dict()["windows"]):

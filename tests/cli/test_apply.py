@@ -138,7 +138,7 @@ def test_several_pipes_have_rows_each(two_pipes, tmp_path):
 
 def test_the_texts_of_parquet_and_rows_without_text(calibrated, tmp_path):
     texts = write_parquet(tmp_path / "texts.parquet", {"body": ["the dog .", None, " ", "a cat ."], "key": [10, 11, 12, 13]})
-    columns = ["--text-column", "body", "--id-column", "key"]
+    columns = ["--columns", "text=body,id=key"]
     outcome = calib("apply", calibrated, texts, tmp_path / "out.jsonl", *columns)
     assert "2 of 4 rows have no text (empty, blank or null) and are left out; the first is row 2 of" in outcome.text
     found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
@@ -363,7 +363,7 @@ def test_force_starts_anew_with_other_settings(calibrated, texts, tmp_path):
         (["--unit", "document"], "--unit was token, and now it is document"),
         (["--shard-size", 7], "--shard-size was 10, and now it is 7"),
         (["--format", "csv"], "--format was jsonl, and now it is csv"),
-        (["--id-column", "key"], "--id-column was id, and now it is key"),
+        (["--columns", "id=key"], "--columns was None, and now it is id=key"),
     ],
 )
 def test_other_settings_are_not_mixed(calibrated, texts, tmp_path, options, sentence):
@@ -480,7 +480,8 @@ def test_texts_that_cannot_be_read(calibrated, tmp_path, monkeypatch):
     refuses(calib("apply", calibrated, tmp_path / "none.parquet", out), "Data not found")
     file = write_parquet(tmp_path / "c.parquet", {"body": ["a dog"]})
     refuses(
-        calib("apply", calibrated, file, out), "has no column 'text'; it has: body. Name the one that is meant (--text-column"
+        calib("apply", calibrated, file, out),
+        "has no column 'text'; it has: body. Name the one that is meant (--columns text=NAME",
     )
     os.mkfifo(tmp_path / "pipe.jsonl")
     refuses(calib("apply", calibrated, tmp_path / "pipe.jsonl", out), "it can be read once only")

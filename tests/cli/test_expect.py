@@ -163,7 +163,6 @@ def test_span_categorizers(calibrated_spancat, span_gold):
     [
         (("--confidence", 1), "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given"),
         (("--confidence", 1e-17), "Option --confidence must be between 0.001 and 0.99999, but 1e-17 was given"),
-        (("--seed", -1), "Option --seed must be at least 0"),
         (("--format", "xml"), "Option --format must be one of table, json"),
         (("--attr", "other"), "no fitted calib pipe with the prefix 'other'"),
         (("--n-process", 0), "Option --n-process must be at least 1"),

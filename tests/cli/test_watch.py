@@ -80,13 +80,13 @@ def test_windows_of_several_files_are_read_back_in_any_order(days, calibrated, t
 
 def test_windows_by_date(calibrated, texts, tmp_path):
     file = texts("dated.jsonl", 9, dates=("2026-01-01", "2026-03-31", "2026-01-31"))
-    outcome = calib("watch", calibrated, file, "--date", "when", "--every", "month", "-o", tmp_path / "w.jsonl")
+    outcome = calib("watch", calibrated, file, "--by", "when", "--every", "month", "-o", tmp_path / "w.jsonl")
     assert outcome.code == 0, outcome.text
     assert [(line["part"], line["at"], line["documents"]) for line in windows_in(tmp_path / "w.jsonl")] == [
         ("", "2026-01", 6), ("", "2026-02", 0), ("", "2026-03", 3),
     ]  # fmt: skip
     assert "2026-02 0 0 - - no texts" in outcome.text
-    more = watch(str(calibrated), file, date="when", every="month", merge=[tmp_path / "w.jsonl"])
+    more = watch(str(calibrated), file, by="when", every="month", merge=[tmp_path / "w.jsonl"])
     assert [line["documents"] for line in more["windows"]] == [12, 0, 6]
 
 
@@ -124,23 +124,23 @@ def test_dates_that_cannot_be_read_are_refused_before_the_work(line, why, calibr
     path.write_text(json.dumps({"text": "a", "when": "2026-01-01"}) + "\n" + json.dumps(line) + "\n")
     monkeypatch.setattr("spacy_calib.cli.shared.run.Run.open", None)
     refuses(
-        calib("watch", calibrated, path, "--date", "when"),
+        calib("watch", calibrated, path, "--by", "when"),
         f"line 2 of {path} has no date under 'when' that tells its day ({why})"[:60],
     )
     with pytest.raises(CalibError, match="C242") as error:
-        watch(str(calibrated), path, date="when")
+        watch(str(calibrated), path, by="when")
     assert why in str(error.value)
 
 
 def test_what_has_no_dates_is_refused(calibrated, dev):
-    refuses(calib("watch", calibrated, dev, "--date", "when"), "has no dates")
+    refuses(calib("watch", calibrated, dev, "--by", "when"), "has no dates")
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--window", 5, "--date", "when"], "Option --window must be left out beside --date"),
-        (["--every", "week"], "Option --every must be left out without --date"),
+        (["--window", 5, "--by", "when"], "Option --window must be left out beside --by"),
+        (["--every", "week"], "Option --every must be left out without --by"),
         (["--rate", 0], "Option --rate must be"),
         (["--fail-on", "rain"], "Option --fail-on must be alarm"),
         (["--confidence", 1], "Option --confidence must be"),

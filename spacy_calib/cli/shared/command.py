@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
+from ...errors import calib_error
 from .checks import check_choice, check_number, check_path
 from .registered import listed
 from .screen import user_errors
@@ -73,13 +74,15 @@ class Declared(NamedTuple):
 @functools.cache
 def declared(options: Any) -> tuple[Declared, ...]:
     """The options of a class in the order of the command line: its arguments, the options that it alone has, those that it shares with others.
-    One that it words anew stands where the shared one does.
+    One that it words anew stands where the shared one does; one that it declares without words it does not have.
     """
     of_name = {field.name: field for field in fields(options)}
     annotations: dict[str, Any] = {}
     for one in reversed(options.__mro__):
-        own = inspect.get_annotations(one, eval_str=True)
-        own = {name: kind for name, kind in own.items() if name in of_name and get_origin(kind) is Annotated}
+        every = inspect.get_annotations(one, eval_str=True)
+        own = {name: kind for name, kind in every.items() if name in of_name and get_origin(kind) is Annotated}
+        for name in every.keys() - own.keys():
+            annotations.pop(name, None)
         annotations = {**{name: kind for name, kind in own.items() if name not in annotations}, **annotations, **own}
     found = []
     for name, annotation in annotations.items():
@@ -134,8 +137,32 @@ def choice(words: tuple[str, ...], *flags: str, **settings: Any) -> Any:
     return option
 
 
+# Commands, and options of commands, that there were -> what is written now.
+GONE = {
+    "fit-scores": "fit SCORES OUTPUT",
+    "apply-scores": "apply CALIBRATOR SCORES OUTPUT",
+    "watch --date": "watch --by KEY",
+    **{
+        f"{command} --{name}-column": f"{command} --columns {name}=NAME"
+        for command in ("apply", "count", "expect", "rank", "select", "watch")
+        for name in ("text", "id")
+    },
+}
+
+
+def check_gone(command: str = "", *args: str) -> None:
+    """RAISES C105: the command, or an option among its arguments, is gone."""
+    for old in (command, *(f"{command} {arg.partition('=')[0]}" for arg in args)):
+        if old in GONE:
+            raise calib_error("C105", old=old, new=GONE[old])
+
+
 class CalibCommand(TyperCommand):
-    """Its help lists what is registered."""
+    """Its help lists what is registered; options that are gone say what stands for them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        check_gone(str(self.name), *args)
+        return list(super().parse_args(ctx, args))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:

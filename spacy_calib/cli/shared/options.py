@@ -83,11 +83,14 @@ DocKey = Annotated[
     typer.Option("--doc-key", help="Key of Doc.user_data that names the document of the source", show_default="calib_document"),
 ]
 NProcess = Annotated[int, typer.Option("--n-process", help="Worker processes")]
-TextColumn = Annotated[
-    str, typer.Option("--text-column", metavar="NAME", help="Column of Parquet, or key of JSON Lines, that holds the text")
-]
-IdColumn = Annotated[
-    str, typer.Option("--id-column", metavar="NAME", help="The same of the text's own id; it may be missing", show_default="id")
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="text=NAME,id=NAME",
+        help="Columns of Parquet, or keys of JSON Lines, that hold the text, and its own id where it has one",
+        show_default="text=text,id=id",
+    ),
 ]
 RawCells = Annotated[
     bool,

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +16,15 @@ from typing import Any, TextIO
 from ...corpus.nesting import DEEPEST, parts
 from ...errors import CalibError, calib_error
 from ...pipe.loading import reason
+from .checks import check_option
 from .screen import shorten
 
 PARQUET = ".parquet"
 # Files whose texts have keys beside them.
 KEYED = (".jsonl", ".jsonl.gz", ".jsonl.zst", PARQUET)
 _ROWS = 1_000
+# Between the parts of --columns; a name may hold commas.
+_PARTS = re.compile(r",(?=(?:text|id)=)")
 Record = dict[str, Any]
 
 
@@ -31,10 +35,13 @@ class Fields:
     text: str = "text"
     id: str = "id"
 
-    def given(self) -> list[tuple[str, str | None]]:
-        """Each option with the name that was given; None where it is the usual one."""
-        options = (("--text-column", self.text, "text"), ("--id-column", self.id, "id"))
-        return [(option, None if name == usual else name) for option, name, usual in options]
+    @classmethod
+    def read(cls, given: str | None) -> Fields:
+        """Of --columns. RAISES C056: it names something else than text and id."""
+        parts = dict(part.partition("=")[::2] for part in _PARTS.split(given) if part) if given else {}
+        known = not set(parts) - {"text", "id"} and all(parts.values())
+        check_option("--columns", known, "text=NAME, id=NAME, or text=NAME,id=NAME", repr(given))
+        return cls(**parts)
 
 
 FIELDS = Fields()
@@ -106,7 +113,7 @@ def _object_of(file: Path, number: int, line: str, fields: Fields) -> Record:
         record = None
     if not isinstance(record, dict) or fields.text not in record:
         has = (
-            f" (it has: {shorten(', '.join(record), 80)}; --text-column names another)"
+            f" (it has: {shorten(', '.join(record), 80)}; --columns text=NAME names another)"
             if isinstance(record, dict) and record
             else ""
         )

@@ -14,7 +14,7 @@ from .gold import check_gold_of_corpus, check_gold_of_examples, check_has_gold, 
 from .loading import open_model
 from .options import CalibratedModel, Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, NProcess, Silent
 from .outputs import Output, check_files, check_pipeline_folder, wanted_output
-from .records import FIELDS, Fields
+from .records import Fields
 from .scoring import score, score_blocks
 from .seen import seen_by, watch_for
 from .texts import holds_gold, stream_examples, text_files
@@ -48,8 +48,7 @@ class Run(Options):
     _: KW_ONLY
     # Each command says in its own words what these mean there, if it has them.
     attr: str | None = None
-    text_column: str = FIELDS.text
-    id_column: str = FIELDS.id
+    columns: str | None = None
     output: Path | None = None
     gold_preproc: GoldPreproc = False
     doc_key: DocKey = None
@@ -62,7 +61,7 @@ class Run(Options):
     @property
     def fields(self) -> Fields:
         """What text and id are called in DATA."""
-        return Fields(self.text_column, self.id_column)
+        return Fields.read(self.columns)
 
     def outputs(self) -> list[Output]:
         """The files that the command writes."""

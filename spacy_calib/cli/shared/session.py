@@ -16,11 +16,10 @@ from typer.core import TyperGroup
 
 from ...corpus.visible import visible
 from ...errors import calib_error
+from .command import check_gone
 from .screen import user_errors
 from .workers import end_workers
 
-# Commands that there were -> what is written now.
-GONE = {"fit-scores": "fit SCORES OUTPUT", "apply-scores": "apply CALIBRATOR SCORES OUTPUT"}
 # As shells tell of a process that a signal ended.
 _ENDED_BY = 128
 _SIGPIPE = 13
@@ -39,8 +38,7 @@ class CalibGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """RAISES C105: the command is gone."""
-        if args and args[0] in GONE:
-            raise calib_error("C105", old=args[0], new=GONE[args[0]])
+        check_gone(*args[:1])
         return super().resolve_command(ctx, args)
 
 

@@ -40,8 +40,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
         raise calib_error("C073", path=path, suffixes=", ".join(READABLE))
     if not any(suffix_of(file) in KEYED for file in files):
         kinds = ", ".join(sorted({suffix_of(file) for file in files}))
-        for option, name in fields.given():
-            check_option(option, name is None, f"left out for files without columns ({kinds})", name)
+        check_option("--columns", fields == FIELDS, f"left out for files without columns ({kinds})", "it")
     return files
 
 

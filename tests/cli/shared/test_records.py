@@ -127,7 +127,7 @@ def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
         ("rank", ["--format", "json"]),
         ("select", ["--max-words", 20, "--output", "batch.spacy", "--force"]),
         ("watch", ["--window", 10, "--format", "json"]),
-        ("watch", ["--date", "day", "--every", "month", "--format", "json"]),
+        ("watch", ["--by", "day", "--every", "month", "--format", "json"]),
         ("count", ["--query", "text=the", "--by", "day", "--every", "year", "--format", "json"]),
     ],
 )
@@ -136,7 +136,7 @@ def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_colum
     days = [datetime.date(2024, 1 + number // 40, 3) for number in range(len(texts))]
     file = write_parquet(tmp_path / "a.parquet", {"body": texts, "key": list(range(len(texts))), "day": days})
     given = [tmp_path / option if str(option).endswith(".spacy") else option for option in options]
-    outcome = calib(command, calibrated, file, "--text-column", "body", "--id-column", "key", *given)
+    outcome = calib(command, calibrated, file, "--columns", "text=body,id=key", *given)
     assert outcome.code == 0, outcome.text
     refuses(
         calib(command, calibrated, file, *given), "has no column 'text'; it has: body, key, day. Name the one that is meant"
@@ -147,9 +147,21 @@ def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_colum
 def test_no_command_takes_columns_of_files_that_have_none(command, calibrated, test_file, tmp_path):
     (tmp_path / "a.txt").write_text("the dog saw a cat .\n")
     more = {"apply": [tmp_path / "out"], "select": ["--output", tmp_path / "out.jsonl"], "count": ["--query", "NOUN"]}
-    for file, option in ((tmp_path / "a.txt", "--text-column"), (test_file, "--id-column")):
-        sentence = f"Option {option} must be left out for files without columns ({file.suffix}), but body was given."
-        refuses(calib(command, calibrated, file, *more.get(command, []), option, "body"), sentence)
+    for file, columns in ((tmp_path / "a.txt", "text=body"), (test_file, "id=key")):
+        sentence = f"Option --columns must be left out for files without columns ({file.suffix}), but it was given."
+        refuses(calib(command, calibrated, file, *more.get(command, []), "--columns", columns), sentence)
+    gone = calib(command, calibrated, file, *more.get(command, []), "--text-column", "body")
+    refuses(gone, f"`calib {command} --text-column` is gone; write `calib {command} --columns text=NAME`.")
+
+
+@pytest.mark.parametrize("given", ["body", "text=", "word=body"])
+def test_columns_that_cannot_be_read(given):
+    with pytest.raises(CalibError, match="Option --columns must be text=NAME"):
+        Fields.read(given)
+
+
+def test_columns_with_commas_in_their_names():
+    assert Fields.read("id=a,b,text=c=d,e") == Fields("c=d,e", "a,b")
 
 
 def test_columns_are_of_the_files_that_have_them(tmp_path):

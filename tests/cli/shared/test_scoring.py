@@ -75,7 +75,7 @@ def test_texts_are_read_line_by_line(texts):
         (
             "a.jsonl",
             b'{"text": "fine"}\n{"txt": 1, "n": 2}\n',
-            r'line 2 is no object with a "text" \(it has: txt, n; --text-column names another\); save it as UTF-8',
+            r'line 2 is no object with a "text" \(it has: txt, n; --columns text=NAME names another\); save it as UTF-8',
         ),
         ("a.jsonl", b'{"text": 5}', 'the "text" of line 1 is no text; save it as UTF-8'),
         ("a.jsonl", b"not json", 'line 1 is no object with a "text"; save it as UTF-8'),
