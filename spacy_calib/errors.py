@@ -142,7 +142,7 @@ _MESSAGES = {
     "C100": "The output {path} lies in the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
-    "C105": "`calib {old}` is gone; write `calib {new}`.",
+    "C105": "There is no `calib {old}` any more; write `calib {new}`.",
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose a --dpi below {dpi}, fewer tags, or SVG.",
     # Analysis

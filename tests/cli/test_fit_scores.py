@@ -87,7 +87,7 @@ def test_gold_on_no_row_is_told_or_refused(tmp_path):
     ("given", "new"), [("fit-scores", "fit SCORES OUTPUT"), ("apply-scores", "apply CALIBRATOR SCORES OUTPUT")]
 )
 def test_commands_of_their_own_are_gone(given, new, score_file, tmp_path):
-    refuses(calib(given, score_file, tmp_path / "a"), f"`calib {given}` is gone; write `calib {new}`.")
+    refuses(calib(given, score_file, tmp_path / "a"), f"There is no `calib {given}` any more; write `calib {new}`.")
 
 
 def test_scores_have_no_pipeline_and_gold_has_one(model, dev, score_file, tmp_path):
