@@ -237,8 +237,8 @@ def by_document(found: Judged) -> dict[str, Any]:
 
 def draw(found: Judged, file: Path) -> None:
     """Reliability of the pairs that reach LEAST, before and after; the corner in which most bins lie once more, larger."""
-    from spacy_calib.report.plot_data import reliability_panel
-    from spacy_calib.report.plots import LOOKS, draw_curve, draw_panels
+    from spacy_calib.pages.plot_data import reliability_panel
+    from spacy_calib.pages.plots import LOOKS, draw_curve, draw_panels
 
     raw, calibrated, hits = (np.concatenate(own) for own in (found.raw, found.calibrated, found.hits))
     kept = raw >= LEAST

@@ -36,10 +36,10 @@ from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics import smce
 from spacy_calib.metrics.proper import accuracy
 from spacy_calib.metrics.table import calibration_table
+from spacy_calib.pages.plots import compare_reliability
 from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
-from spacy_calib.report.plots import compare_reliability
 from spacy_calib.types import Floats, Groups, Pairs
 
 CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"

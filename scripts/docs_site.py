@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import inspect
 import re
 import sys
 from pathlib import Path
@@ -39,8 +38,6 @@ def home_of(name: str) -> str:
         found = getattr(importlib.import_module(module), attribute)
     except CalibError:  # an extra is missing, without which the module cannot be imported
         return name
-    if inspect.ismodule(found):  # spacy_calib.report, a package that can be called
-        found = getattr(importlib.import_module("spacy_calib.cli.api"), attribute)
     return f"{found.__module__}.{found.__qualname__}"
 
 

@@ -35,9 +35,9 @@ from spacy_calib.metrics import calibration_error_interval, log_loss, noise_floo
 from spacy_calib.metrics.calibration_error import table_of
 from spacy_calib.metrics.error_interval import ResampledError, resample_error
 from spacy_calib.metrics.resampling import Interval, mean_interval, percentiles
+from spacy_calib.pages.plot_data import without_remnants
+from spacy_calib.pages.plots import CALIBRATED_COLOR, RAW_COLOR, figure_class, picture_bytes, quiet_frame
 from spacy_calib.pairs.bins import make_binner
-from spacy_calib.report.plot_data import without_remnants
-from spacy_calib.report.plots import CALIBRATED_COLOR, RAW_COLOR, figure_class, picture_bytes, quiet_frame
 from spacy_calib.sequence.joints import each_joint
 from spacy_calib.types import Floats
 

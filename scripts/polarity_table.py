@@ -39,9 +39,9 @@ from spacy_calib.errors import CalibError
 from spacy_calib.metrics import brier, calibration_error, calibration_error_interval, log_loss, noise_floor
 from spacy_calib.metrics.calibration_error import error_of_table, table_of
 from spacy_calib.metrics.error_interval import error_interval
+from spacy_calib.pages.plot_data import Curve, share_interval
+from spacy_calib.pages.plots import LOOKS, draw_curve, figure_class, picture_bytes, quiet_frame
 from spacy_calib.pairs.bins import make_binner
-from spacy_calib.report.plot_data import Curve, share_interval
-from spacy_calib.report.plots import LOOKS, draw_curve, figure_class, picture_bytes, quiet_frame
 from spacy_calib.types import Floats
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from spacy_calib.corpus.distinct import digest
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus
 from spacy_calib.errors import CalibError
-from spacy_calib.report.plots import figure_class
+from spacy_calib.pages.plots import figure_class
 
 STRATEGIES = ("least-confident", "least-confident:raw", "expected-errors", "expected-errors:per-word", "margin", "random")
 QUALITY = {"tagger": "accuracy", "ner": "F"}

@@ -35,9 +35,9 @@ from spacy_calib.metrics import brier, document_bootstrap, log_loss, noise_floor
 from spacy_calib.metrics.calibration_error import group_slices
 from spacy_calib.metrics.error_interval import error_interval
 from spacy_calib.metrics.resampling import Interval
+from spacy_calib.pages.plots import QUIET, figure_class, picture_bytes, quiet_frame
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.judged import JudgedPairs
-from spacy_calib.report.plots import QUIET, figure_class, picture_bytes, quiet_frame
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5

@@ -14,7 +14,7 @@ from spacy_calib.analysis.studies import Bins, Estimates
 from spacy_calib.analysis.synthetic import MAPS, Synthetic
 from spacy_calib.cli.shared.atomic import write_file
 from spacy_calib.cli.shared.results import write_json
-from spacy_calib.report.plots import figure_class, picture_bytes
+from spacy_calib.pages.plots import figure_class, picture_bytes
 
 KIND_NAMES = {"count": "{:g} adaptive bins", "size": "bins of {:g}", "root": "bins of {:g} sqrt(n)"}
 # Okabe and Ito's palette, without its yellow

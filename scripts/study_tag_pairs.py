@@ -46,8 +46,8 @@ from spacy_calib.metrics.intervals import calibration_error_interval
 from spacy_calib.metrics.noise_floor import noise_floor
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.metrics.resampling import Interval, paired_difference
+from spacy_calib.pages.plots import compare_reliability, reliability_diagram
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.report.plots import compare_reliability, reliability_diagram
 from spacy_calib.sequence.labeller import ChainLabeller
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .doc.attributes import DocCalib, register
     from .doc.rendering import render
 
-# Imported when they are asked for: they need spaCy, the command line, or scikit-learn. `report` is the package of that name, which can be called.
+# Imported when they are asked for: they need spaCy, the command line, or scikit-learn.
 _LATER = {
     "DocCalib": ".doc.attributes",
     "Monitor": ".pipe.monitor",
@@ -38,15 +38,14 @@ _LATER = {
     "fit": ".cli.api",
     "register": ".doc.attributes",
     "render": ".doc.rendering",
-    "report": ".report",
+    "report": ".cli.api",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(_LATER[name], __name__)
-    return module if name == "report" else getattr(module, name)
+    return getattr(import_module(_LATER[name], __name__), name)
 
 
 def __dir__() -> list[str]:

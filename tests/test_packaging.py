@@ -46,7 +46,7 @@ GROUPS = {
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}
 PARTS_OF_PAGES = {
-    f"spacy_calib/{name}" for name in ("report/page.css", "report/page.js", "report/page.html.j2", "doc/marked_text.css")
+    f"spacy_calib/{name}" for name in ("pages/page.css", "pages/page.js", "pages/page.html.j2", "doc/marked_text.css")
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from study_common import COLORS, MARKERS
 
 from spacy_calib.cli.shared.atomic import write_file
-from spacy_calib.report.plots import figure_class, picture_bytes, quiet_frame
+from spacy_calib.pages.plots import figure_class, picture_bytes, quiet_frame
 from spacy_calib.types import Floats
 
 from .claims import NAMES

@@ -140,7 +140,7 @@ def count(run: CountOptions) -> dict[str, Any]:
     from .shared.texts import origins_in
 
     if run.plot is not None:
-        from ..report.plots import figure_class
+        from ..pages.plots import figure_class
 
         figure_class()
     if run.by is not None:
@@ -168,8 +168,8 @@ def count(run: CountOptions) -> dict[str, Any]:
         "queries": told,
     }
     if run.plot is not None:
-        from ..report.count_plots import plot_counts
-        from ..report.plots import picture_bytes
+        from ..pages.count_plots import plot_counts
+        from ..pages.plots import picture_bytes
         from .shared.atomic import write_file
 
         write_file(run.plot, picture_bytes(plot_counts(result), run.plot.suffix))

@@ -149,9 +149,9 @@ def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
 def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
     from ..calibration.recall_cutoffs import RecallCutoffs
+    from ..pages.never_right import never_right
     from ..pipe.registered import metrics
     from ..pipe.scorer import CalibScorer, scorer_like
-    from ..report.never_right import never_right
     from ..statistics.events import event_table
     from ..statistics.figures import table_of_counts
     from ..statistics.flags import flagged_rows

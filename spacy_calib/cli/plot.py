@@ -122,15 +122,15 @@ def plot(run: PlotOptions) -> dict[str, Any]:
     accuracy of the most confident share. Or (--kind watch) what accuracy to
     expect over time, from windows that `calib watch` wrote.
 
-    RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `expect.seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `report.plot_data.Panel`, rows as
-        in `metrics.table.ErrorRow`), "files": name -> the file written. Of windows: "pipe", "attr", "pictures" (rows as in `report.over_time.windows_of`), "files".
+    RETURNS (dict): "pipe", "of", "bins", "pairs", "seen" (see `expect.seen.SeenShare`), "pictures": name -> the numbers in it (panels as in `pages.plot_data.Panel`, rows as
+        in `metrics.table.ErrorRow`), "files": name -> the file written. Of windows: "pipe", "attr", "pictures" (rows as in `pages.over_time.windows_of`), "files".
     RAISES CalibError: every fault of the input.
     """
     from ..pipe.scorer import scorer_like
 
     targets = run.targets
     if targets:
-        from ..report.plots import figure_class
+        from ..pages.plots import figure_class
 
         figure_class()
     nlp, pipe = run.open()
@@ -173,8 +173,8 @@ def plot(run: PlotOptions) -> dict[str, Any]:
 
 def plot_windows(run: PlotOptions, pipe: Calibrator, targets: Mapping[str, Path]) -> dict[str, Any]:
     """Judge the windows in DATA and draw them. RAISES C237 to C239, C243: see `read_windows`."""
-    from ..report.over_time import plot_over_time, windows_of
-    from ..report.plots import picture_bytes
+    from ..pages.over_time import plot_over_time, windows_of
+    from ..pages.plots import picture_bytes
     from .shared.atomic import write_file
     from .shared.windows import read_windows
 
@@ -247,7 +247,7 @@ def picture_numbers(
     what: str = "tag",
 ) -> dict[str, list[Any]]:
     """Picture -> its panels, or the rows of the error table. what (str): How the pictures call a label."""
-    from ..report.plot_data import coverage_curves, group_panels, reliability_panel, tag_panels, top_panel
+    from ..pages.plot_data import coverage_curves, group_panels, reliability_panel, tag_panels, top_panel
     from ..statistics.figures import table_of_counts
     from ..statistics.judged import count_judged
 
@@ -278,7 +278,7 @@ def write_pictures(numbers: Mapping[str, list[Any]], targets: Mapping[str, Path]
 
     RAISES C055: a file cannot be written.
     """
-    from ..report.plots import draw_panels, picture_bytes, plot_coverage, plot_errors
+    from ..pages.plots import draw_panels, picture_bytes, plot_coverage, plot_errors
     from .shared.atomic import write_file
 
     drawn = {}

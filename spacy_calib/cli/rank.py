@@ -158,7 +158,7 @@ def rank(run: RankOptions) -> dict[str, Any]:
     from ..corpus.review.units import units_of
 
     if run.plot is not None:
-        from ..report.plots import figure_class
+        from ..pages.plots import figure_class
 
         figure_class()
     sums: list[UnitSums] = []
@@ -185,8 +185,8 @@ def rank(run: RankOptions) -> dict[str, Any]:
 def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Path) -> None:
     """by (str): Drawn besides the usual signals. RAISES C055: the picture cannot be written. C076: there is no gold."""
     from ..corpus.review.ranking import compare_signals
-    from ..report.plots import picture_bytes
-    from ..report.review_plots import found_curves
+    from ..pages.plots import picture_bytes
+    from ..pages.review_plots import found_curves
     from .shared.atomic import write_file
 
     rows = compare_signals(corpus, units, _CURVE, tuple(dict.fromkeys((*_DRAWN, by))), seed)

@@ -34,8 +34,8 @@ from .shared.seen import show_other_weights, show_seen
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ..pages.judged import JudgedView
     from ..pipe.component import Calibrator
-    from ..report.judged import JudgedView
 
 DEFAULT_OUTPUT = Path("report.html")
 
@@ -81,7 +81,7 @@ def report(run: ReportOptions) -> dict[str, Any]:
     are on gold data: a verdict in one sentence, figures, diagrams, every tag,
     and the most confident errors. One HTML file that opens offline.
 
-    RETURNS (dict): What the page shows, see `report.page.render_report`.
+    RETURNS (dict): What the page shows, see `pages.page.render_report`.
     RAISES CalibError: every fault of the input.
     """
     path = run.page
@@ -108,7 +108,7 @@ def report(run: ReportOptions) -> dict[str, Any]:
         "watch": pipeline.over_time,
     }
     if path is not None:
-        from ..report.page import render_report
+        from ..pages.page import render_report
 
         write_text(path, render_report(contents))
     deliver(contents, lambda: show(contents, path), output=None, format=run.format, silent=run.silent)
@@ -142,7 +142,7 @@ def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]
     RAISES C237: they belong to none of these. C238, C239, C243: see `read_windows`.
     """
     from ..errors import CalibError
-    from ..report.over_time import section_of
+    from ..pages.over_time import section_of
     from .shared.windows import read_windows
 
     for pipe in pipes:
@@ -189,7 +189,7 @@ def tell_apart(views: list[dict[str, Any]]) -> None:
 
 def check_page(path: Path) -> None:
     """RAISES C080: what draws the pictures is not installed. C056: it is no .html file."""
-    from ..report.charts import load_altair
+    from ..pages.charts import load_altair
 
     load_altair()
     check_option("--output", path.suffix.lower() in (".html", ".htm"), "a file that ends in .html", path)
@@ -200,7 +200,7 @@ def model_views(model: ScoredModel, run: ReportOptions) -> tuple[list[dict[str, 
 
     RAISES C005: there is too little to judge.
     """
-    from ..report.contents import view_contents
+    from ..pages.contents import view_contents
 
     facts, views, skipped = facts_of(model), [], []
     for unit, judged in judged_units(model, run.bins, run.groups, run.seed).items():
@@ -215,9 +215,9 @@ def model_views(model: ScoredModel, run: ReportOptions) -> tuple[list[dict[str, 
 
 def judged_units(model: ScoredModel, bins: int | None, n_groups: int | None, seed: int) -> dict[str, JudgedView]:
     """ "tokens" (or "documents"), behind "entities" where the pipe has them -> what is judged, by the groups of the fit or by as many as were asked for."""
+    from ..pages.judged import judged_entities, judged_tokens
     from ..pipe.registered import metrics
     from ..pipe.scorer import scorer_like
-    from ..report.judged import judged_entities, judged_tokens
 
     scorer, corpus = scorer_like(model.scorer, bins, n_groups), model.corpus
     n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()

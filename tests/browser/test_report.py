@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spacy_calib.report.page import render_report
-from tests.report.made_up import EVIL_TAG, EVIL_WORD, evil_contents
+from spacy_calib.pages.page import render_report
+from tests.pages.made_up import EVIL_TAG, EVIL_WORD, evil_contents
 
 pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
 pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")

@@ -74,7 +74,7 @@ def verdict_on_raw(found: JudgedStatistics) -> str:
     """How far raw scores are off, in one sentence; "" where there is none to judge."""
     from ...doc.annotations import get_annotation, unit_of
     from ...metrics.calibration_error import calibration_error
-    from ...report.verdict import leaning_in_words
+    from ...pages.verdict import leaning_in_words
 
     of, counts = f"the likeliest label of each {unit_of(found.about['layer'])}", found.tokens
     if found.spans is not None and found.spans.total and get_annotation(found.identity.layer).spans_first:

@@ -63,7 +63,7 @@ def verdict_on(info: FitInfo) -> str:
 
 def verdict_sentence(whose: str, held: HeldOut, of: str, data: str = "the data") -> str:
     """whose (str): Begins it. of (str): What was judged. data (str): On parts of what. RETURNS (str): "" of an older fit."""
-    from ...report.verdict import leaning_in_words
+    from ...pages.verdict import leaning_in_words
 
     if held.off is None or held.off_raw is None or held.excess is None:
         return ""

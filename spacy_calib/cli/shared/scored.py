@@ -80,8 +80,8 @@ def of_pipe(pipe: Calibrator, corpus: ScoredCorpus, seen: dict[str, Any] | None)
 
 def _about(pipe: Calibrator) -> str:
     from ...doc.annotations import get_annotation
+    from ...pages.verdict import with_article
     from ...pairs.documents import extent
-    from ...report.verdict import with_article
 
     info = pipe.fit_info
     parts = [

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.report.contents import view_contents
-from spacy_calib.report.page import bounds, count, number, percent, render_report, score, script_json
-from tests.report.made_up import EVIL_TAG, EVIL_WORD, FACTS, contents_of, evil_contents, judged_of, random_corpus
+from spacy_calib.pages.contents import view_contents
+from spacy_calib.pages.page import bounds, count, number, percent, render_report, score, script_json
+from tests.pages.made_up import EVIL_TAG, EVIL_WORD, FACTS, contents_of, evil_contents, judged_of, random_corpus
 
 pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
 pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")

@@ -12,7 +12,7 @@ from hypothesis import given
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error
 from spacy_calib.metrics.calibration_error import ece
-from spacy_calib.report.plot_data import (
+from spacy_calib.pages.plot_data import (
     HISTOGRAM_BINS,
     bins_for,
     coverage_curves,

@@ -135,7 +135,7 @@ def verdict(
     """What the figures say.
 
     table (dict): See `metrics.table.calibration_table`. noun (str): What the component is called. seen (dict | None): See `expect.seen.SeenShare`.
-    never (Sequence): See `report.never_right`.
+    never (Sequence): See `pages.never_right`.
     RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more": further sentences, "warnings": sentences that no good figure
         takes back.
     """

@@ -25,8 +25,8 @@ def render_report(contents: Mapping[str, Any]) -> str:
     """The page.
 
     contents (Mapping): "title", "model", "data", "date" (or None), "made" (name -> text: how it was made), "skipped" (list[str]: pipes that
-        could not be judged) and "views": see `report.contents.view_contents`; each with "component" and "name".
-        "watch" (dict | None): Windows over time, see `report.over_time.section_of`; may be left out.
+        could not be judged) and "views": see `pages.contents.view_contents`; each with "component" and "name".
+        "watch" (dict | None): Windows over time, see `pages.over_time.section_of`; may be left out.
     RETURNS (str): HTML. RAISES C080: altair is not installed.
     """
     from jinja2 import Environment

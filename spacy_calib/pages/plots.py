@@ -118,7 +118,7 @@ def compare_reliability(
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Draw panels (`report.plot_data`) side by side, as `compare_reliability` does. measure (str): What the legend calls the error."""
+    """Draw panels (`pages.plot_data`) side by side, as `compare_reliability` does. measure (str): What the legend calls the error."""
     across = min(len(panels), columns or len(panels))
     down = -(-len(panels) // across)
     figure = figure_class()(figsize=_size_of(len(panels), across, down, histograms), layout="constrained")

@@ -8,8 +8,8 @@ import numpy as np
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
-from spacy_calib.report.contents import view_contents
-from spacy_calib.report.judged import JudgedView, judged_entities, judged_tokens
+from spacy_calib.pages.contents import view_contents
+from spacy_calib.pages.judged import JudgedView, judged_entities, judged_tokens
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"

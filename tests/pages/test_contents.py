@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.metrics.table import calibration_table
-from spacy_calib.report.contents import confident_errors, view_contents
-from spacy_calib.report.judged import WINDOW, gold_of, judged_tokens, passage_of
-from spacy_calib.report.tag_rows import MAX_WORST, tag_rows, worst_tags
-from spacy_calib.report.verdict import HEADINGS, right_at, verdict
-from tests.report.made_up import FACTS, contents_of, corpus_of, judged_of, random_corpus, random_entities
+from spacy_calib.pages.contents import confident_errors, view_contents
+from spacy_calib.pages.judged import WINDOW, gold_of, judged_tokens, passage_of
+from spacy_calib.pages.tag_rows import MAX_WORST, tag_rows, worst_tags
+from spacy_calib.pages.verdict import HEADINGS, right_at, verdict
+from tests.pages.made_up import FACTS, contents_of, corpus_of, judged_of, random_corpus, random_entities
 
 NAMES = ("N", "V", "X")
 # N right, N wrong (gold V), V right, and a V without gold.

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spacy_calib.pages.contents import view_contents
+from spacy_calib.pages.never_right import never_right, warning_of
+from spacy_calib.pages.verdict import Evidence, status_of, worse_of
 from spacy_calib.pairs.judged import JudgedPairs
-from spacy_calib.report.contents import view_contents
-from spacy_calib.report.never_right import never_right, warning_of
-from spacy_calib.report.verdict import Evidence, status_of, worse_of
 from spacy_calib.statistics.judged import count_judged
 from spacy_calib.types import Pairs
-from tests.report.made_up import FACTS, corpus_of, judged_of, random_corpus
+from tests.pages.made_up import FACTS, corpus_of, judged_of, random_corpus
 
 CHANCE = Evidence(0.010, 0.012, 0.0, 0.015, said=90, leaning="sure")
 TABLE = [

@@ -9,8 +9,8 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error
-from spacy_calib.report.plot_data import HISTOGRAM_BINS, reliability_panel, share_interval
-from spacy_calib.report.plots import (
+from spacy_calib.pages.plot_data import HISTOGRAM_BINS, reliability_panel, share_interval
+from spacy_calib.pages.plots import (
     CALIBRATED_COLOR,
     RAW_COLOR,
     compare_reliability,

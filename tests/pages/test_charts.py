@@ -9,8 +9,8 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.table import calibration_table
-from spacy_calib.report import charts
-from tests.report.made_up import judged_of, random_corpus
+from spacy_calib.pages import charts
+from tests.pages.made_up import judged_of, random_corpus
 
 pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
 pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")

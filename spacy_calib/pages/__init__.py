@@ -1,0 +1,1 @@
+"""Pairs -> rows -> tables, pages and pictures. Knows arrays and rows, never Docs."""
