@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +15,12 @@ from ..pairs.documents import several
 from .shared.checks import check_confidence, check_option, check_raw_cells
 from .shared.command import choice, command
 from .shared.examples import data_files
-from .shared.expected import TOO_FEW_TO_TELL, differences_in
 from .shared.options import Columns, Format, OnlyAttr, RawCells, Texts
 from .shared.outputs import Output
 from .shared.results import deliver, write_pieces
 from .shared.run import Run
-from .shared.screen import msg, number, print_table
-from .shared.seen import show_other_weights
+from .shared.screen import Column, msg, number, show_rows, whole
+from .shared.seen import show_drift_of_counts, show_other_weights
 from .watch import PERIODS
 
 if TYPE_CHECKING:
@@ -291,14 +291,12 @@ def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
 
 def show(result: dict[str, Any]) -> None:
     """Print the counts."""
-    percent = f"{100 * result['confidence']:g} % interval"
     per = result["per"]
     show_other_weights(result["weights_changed"])
     for one in result["queries"]:
         msg.divider(f"{one['name']} ({several(one['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
-        header = (result["by"] or "Texts", "Documents", "Tokens", "Found", "Expected", percent)
-        rows = [(row["group"], *_cells(row, per)) for row in one["rows"]] + [("all", *_cells(one["total"], per))]
-        print_table(rows, header, ("l", *"r" * 5))
+        rows = [*one["rows"], {**one["total"], "group": "all"}]
+        show_rows([told_by(row, per) for row in rows], columns_of(result["by"] or "Texts", result["confidence"], per))
         if not one["matched"]:
             msg.warn(
                 "Nothing satisfies this query in any of the texts, and nothing has a chance to: look at how it is written."
@@ -319,26 +317,23 @@ def show(result: dict[str, Any]) -> None:
         msg.text(f"Corrected by {result['gold']:,} labelled documents{own}.")
 
 
-def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
-    """Warn where texts are not known to be like the fit data. from_found (Sequence[dict]): Queries that are counted from what was found."""
-    from ..expect.drift import DIFFERENT, TOO_FEW
-
-    if drift["verdict"] == TOO_FEW:
-        msg.warn(TOO_FEW_TO_TELL)
-    elif drift["verdict"] == DIFFERENT and from_found:
-        n = max(one["effects"]["sources"] for one in from_found)
-        told = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
-        msg.warn(
-            f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "
-            f"farther off. The intervals are as wide as {told}. Label a few of these texts: `count --gold` corrects the counts."
-        )
-    elif drift["verdict"] == DIFFERENT:
-        msg.warn(f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected numbers; see `count --gold`.")
+def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:
+    """Of the table of a query: counts, or rates."""
+    return (
+        Column(title, "group", align="l"),
+        Column("Documents", "documents", whole),
+        Column("Tokens", "tokens", whole),
+        Column("Found", "raw", whole if per is None else partial(number, digits=2)),
+        Column("Expected", "expected", partial(number, digits=1 if per is None else 2)),
+        Column(f"{100 * confidence:g} % interval", "", partial(_range, digits=0 if per is None else 2)),
+    )
 
 
-def _cells(row: dict[str, Any], per: int | None) -> tuple[str, ...]:
-    counts = f"{row['documents']:,}", f"{row['tokens']:,}"
-    if per is None:
-        return *counts, f"{row['raw']:,}", number(row["expected"], 1), f"{number(row['low'], 0)} to {number(row['high'], 0)}"
-    found, expected, low, high = (number(row[name] * per / row["tokens"], 2) for name in ("raw", "expected", "low", "high"))
-    return *counts, found, expected, f"{low} to {high}"
+def told_by(row: dict[str, Any], per: int | None) -> dict[str, Any]:
+    """A row with rates in the place of counts. per (int | None): Tokens that the rates are of; None leaves the counts."""
+    counts = ("raw", "expected", "low", "high")
+    return row if per is None else {**row, **{name: row[name] * per / row["tokens"] for name in counts}}
+
+
+def _range(row: Mapping[str, Any], digits: int) -> str:
+    return f"{number(row['low'], digits)} to {number(row['high'], digits)}"

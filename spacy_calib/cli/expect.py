@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import calib_error
+from ..pairs.documents import counted, extent
 from .shared.checks import check_confidence, check_option
 from .shared.command import command
 from .shared.examples import data_files
-from .shared.expected import show
 from .shared.gold import check_gold_of_corpus
 from .shared.options import Columns, FirstAttr, Format, Texts
 from .shared.results import deliver
 from .shared.run import Run
 from .shared.scoring import score
-from .shared.seen import seen_by, watch_for
+from .shared.screen import Column, interval, msg, number, percent, show_rows, whole
+from .shared.seen import TOO_FEW_TO_TELL, differences_in, seen_by, show_other_weights, show_seen, watch_for
 from .shared.texts import holds_gold
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.training import Example
 
     from ..corpus.scored import ScoredCorpus
     from ..doc.annotations import Annotation
     from ..expect.few_labels import Read
-    from ..expect.summary import TextSums
     from ..pipe.component import Calibrator
+
+
+_SHOWN = 40
+NO_RECORD = (
+    "The pipe holds no record of the documents it was fitted on (an older spacy-calib fitted it, or it had a single document): "
+    "there is neither an interval nor a drift check; run `spacy calib fit` again, on two documents or more."
+)
 
 
 @dataclass(frozen=True)
@@ -114,42 +119,43 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     """
     nlp, pipe = run.open()
     from ..doc.annotations import get_annotation
-    from ..expect.few_labels import Beside, with_gold
-    from ..expect.summary import checked_documents, corrected, expected_of, true_values, without_trust
+    from ..doc.texts import Noted
+    from ..expect.few_labels import Beside, Read, with_gold
+    from ..expect.summary import Summed, checked_documents, corrected, true_values, without_trust
 
     annotation = get_annotation(pipe.fit_info.layer)
-    record = pipe.learned.record
-    noted, summed, beside, seen = Noted(), Summed(pipe, run), None, None
+    record, labels = pipe.learned.record, pipe.lookup.labels()
+    noted, summed, beside, seen = Noted(annotation), Summed(labels, record), None, None
     if run.check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if run.gold is not None:
         few, few_seen = labelled_documents(run, run.gold, nlp, pipe, annotation)
-        beside = Beside(few, pipe.lookup.labels(), None if record is None else record.entities)
+        beside = Beside(few, labels, None if record is None else record.entities)
     corpora: Iterable[ScoredCorpus]
-    over = partial(noted.over, annotation=annotation)
     if run.check:
-        corpus, seen = run.score(nlp, pipe, sentences=False, also=over)
+        corpus, seen = run.score(nlp, pipe, sentences=False, also=noted.over)
         corpora = [corpus]
     else:
-        corpora = run.score_blocks(nlp, pipe, sentences=False, also=over)
+        corpora = run.score_blocks(nlp, pipe, sentences=False, also=noted.over)
     for corpus in corpora:
+        if run.per_doc:  # labelled documents, where there are any, stand in for the fit
+            summed.add_documents(corpus, record if beside is None else None, run.confidence, run.check)
         summed.add(corpus)
-        read = noted.take(corpus)
+        read = Read(corpus, *noted.take())
         if beside is not None:
             beside.add(read)
     if run.check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    assert summed.sums is not None
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
         "layer": annotation.gold.name,
-        "documents": summed.documents,
+        "documents": summed.n_documents,
         "by": corpus.unit,
         "tokens": summed.sums.tokens,
         "confidence": run.confidence,
         "weights_changed": pipe.lookup.weights_changed(),
-        **expected_of(summed.sums, record, pipe.fit_info.span_event, run.confidence),
+        **summed.expected(pipe.fit_info.span_event, run.confidence),
     }
     if result["weights_changed"]:
         result = without_trust(result)
@@ -166,64 +172,6 @@ def expect(run: ExpectOptions) -> dict[str, Any]:
     return result
 
 
-@dataclass
-class Summed:
-    """Texts summed up, some after the others. sums (TextSums | None): None before there are any. rows (list): Each document, where --per-doc asks for them."""
-
-    pipe: Calibrator
-    run: ExpectOptions
-    documents: int = 0
-    sums: TextSums | None = None
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, corpus: ScoredCorpus) -> None:
-        """More texts."""
-        from ..expect.summary import TextSums, spans_of, tokens_of
-
-        sums = TextSums.of(tokens_of(corpus, self.pipe.lookup.labels()), spans_of(corpus), self.pipe.learned.record)
-        self.sums = sums if self.sums is None else self.sums + sums
-        if self.run.per_doc:
-            self.rows += self._rows_of(corpus)
-        self.documents += corpus.n_documents
-
-    def _rows_of(self, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-        """The documents of the next texts. Labelled documents, where there are any, stand in for the fit."""
-        from ..expect.summary import documents_of
-
-        record = self.pipe.learned.record if self.run.gold is None else None
-        rows = documents_of(corpus, record, self.run.confidence, self.run.check)
-        return [{**row, "doc": row["doc"] + self.documents} for row in rows]
-
-
-@dataclass
-class Noted:
-    """What is noted of examples that pass: the gold spans of each, and the digest of its text. n_gold (int): Gold spans of those that were taken."""
-
-    n_gold: int = 0
-    _gold: list[int] = field(default_factory=list)
-    _digests: list[int] = field(default_factory=list)
-
-    def over(self, examples: Iterable[Example], annotation: Annotation) -> Iterator[Example]:
-        """The examples."""
-        from ..corpus.distinct import digest
-
-        for example in examples:
-            self._gold.append(len(annotation.spans_on(example.reference)))
-            self._digests.append(digest(example.reference.text))
-            yield example
-
-    def take(self, corpus: ScoredCorpus) -> Read:
-        """The corpus made of the examples since the last time, with what was noted of them, which is forgotten here."""
-        import numpy as np
-
-        from ..expect.few_labels import Read
-
-        read = Read(corpus, np.array(self._gold, dtype=np.intp), self._digests)
-        self.n_gold += sum(self._gold)
-        self._gold, self._digests = [], []
-        return read
-
-
 def labelled_documents(
     run: ExpectOptions, gold: Path, nlp: Language, pipe: Calibrator, annotation: Annotation
 ) -> tuple[Read, dict[str, Any] | None]:
@@ -231,10 +179,144 @@ def labelled_documents(
 
     RAISES C030: they have no labels of the component. C075, C151: no token got a score, or the component knows none of the labels.
     """
-    noted, watch = Noted(), watch_for(pipe)
-    examples = watch.over(noted.over(run.stream(nlp, gold), annotation))
+    from ..doc.texts import Noted
+    from ..expect.few_labels import Read
+
+    noted, watch = Noted(annotation), watch_for(pipe)
+    examples = watch.over(noted.over(run.stream(nlp, gold)))
     corpus = score(nlp, pipe, examples, run.passing("Scoring --gold", gold))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)
-    return noted.take(corpus), seen_by(pipe, watch)
+    return Read(corpus, *noted.take()), seen_by(pipe, watch)
+
+
+# Printing
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print what is to be expected, the documents, and the verdict."""
+    from ..doc.annotations import unit_of
+
+    msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
+    unit = unit_of(result["layer"])
+    msg.text(extent(result["by"], result["documents"], unit, result["tokens"]))
+    show_other_weights(result["weights_changed"])
+    show_seen(result.get("seen"))
+    show_seen(result["gold"]["seen"] if "gold" in result else None)
+    show_estimates(result)
+    if "gold" in result:
+        show_gold(result, unit)
+    if "per_doc" in result:
+        show_documents(result["per_doc"], result["confidence"], unit)
+    corrected = "gold" in result and result["trusted"]
+    if result["drift"] is not None:
+        show_drift(result["drift"], unit, corrected)
+    elif not corrected:
+        msg.warn(NO_RECORD)
+
+
+def show_estimates(result: dict[str, Any]) -> None:
+    """Print the table of shares."""
+    entities, true = result["entities"] or {}, result.get("true", {})
+    given = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
+    nothing = {"value": None, "inside": None}
+    rows = [{"of": _title(name), **one, **true.get(name, nothing)} for name, one in given.items() if one is not None]
+    columns = [
+        Column("", "of", align="l"),
+        Column("Expected", "expected", percent),
+        Column(f"{100 * result['confidence']:g} % interval", "", interval),
+    ]
+    of_gold = [Column("True", "value", percent), Column("Inside", "inside", lambda inside: "yes" if inside else "NO")]
+    show_rows(rows, columns + of_gold if true else columns)
+    if true and result["checked"] < result["checkable"]:
+        msg.text(
+            f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with gold."
+        )
+    accuracy = result["accuracy"]
+    if accuracy["low"] is not None and "gold" not in result:
+        msg.text(
+            f"Accuracy: the mean score is {percent(accuracy['mean_score'])}; held-out scores of the fit data were off by "
+            f"{100 * (accuracy['mean_score'] - accuracy['expected']):+.2f}, which is taken off."
+        )
+    if entities and entities["gold"] is not None:
+        msg.text(
+            f"To be expected: {entities['right']:,.0f} of the {entities['predicted']:,} entities found are right, and "
+            f"{entities['gold']:,.0f} should have been found."
+        )
+
+
+def show_gold(result: dict[str, Any], unit: str) -> None:
+    """Print what the labelled documents alone say, and by how much the scores narrow that. unit (str): What has labels."""
+    gold = result["gold"]
+    columns = (
+        Column("By the labelled alone", "of", align="l"),
+        Column("Share", "expected", percent),
+        Column(f"{100 * result['confidence']:g} % interval", "", interval),
+        Column("Narrower now by", "narrower", lambda share: f"{100 * share:.0f} %"),
+        Column("By the scores alone", "scores_alone", lambda one: percent(one["expected"])),
+    )
+    show_rows(({"of": _title(name), **one["classical"], **one} for name, one in gold["shares"].items()), columns)
+    msg.text(
+        f"Corrected by {counted(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} {unit}s); {gold['among']:,} of the "
+        f"Docs stand among the texts, and are counted once. Accuracy: the mean score is {percent(result['accuracy']['mean_score'])}, "
+        f"which the labels change by {100 * gold['correction']:+.2f} a {unit}. This holds for labelled documents that were picked "
+        "at random from such texts."
+    )
+
+
+def _title(name: str) -> str:
+    return "Accuracy" if name == "accuracy" else f"{'F' if name == 'f' else name.capitalize()} of entities"
+
+
+def show_documents(documents: list[dict[str, Any]], confidence: float, unit: str) -> None:
+    """Print the documents that are expected to be worst. unit (str): What has labels."""
+    msg.divider("Documents, the worst to be expected first")
+    worst = sorted(documents, key=lambda one: one["expected"])[:_SHOWN]
+    true = any(one["true"] is not None for one in worst)
+    columns = (
+        Column("Doc", "doc"),
+        Column(f"{unit.capitalize()}s", "tokens", whole),
+        Column("Expected", "expected", percent),
+        Column(f"{100 * confidence:g} % interval", "", interval),
+        *([Column("True", "true", percent)] if true else []),
+        Column("Begins", "text", align="l"),
+    )
+    show_rows(worst, columns)
+    if len(documents) > len(worst):
+        msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
+
+
+def show_drift(drift: dict[str, Any], unit: str, corrected: bool = False) -> None:
+    """Print the comparison with the fit data, and what follows.
+
+    unit (str): What has labels. corrected (bool): By labelled documents of the new kind.
+    """
+    from ..expect.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
+
+    msg.divider("Are these texts like the fit data?")
+    columns = (
+        Column("Difference of", "name", align="l"),
+        Column("Found", "value", number),
+        Column("Matters from", "limit", number),
+        Column("By chance up to", "chance", number),
+        Column("", "differs", lambda differs: "DIFFERS" if differs else "", align="l"),
+    )
+    show_rows(drift["checks"], columns)
+    if drift["stretch"]:
+        msg.text(f"Compared by stretches of about {drift['stretch']:,} {unit}s, as there are few documents, and long ones.")
+    if corrected and drift["verdict"] != LIKE:
+        msg.good(
+            f"{drift['verdict'].capitalize()}. That matters to the scores alone: the numbers above are corrected by labels of these texts."
+        )
+    elif drift["verdict"] == OTHER_WEIGHTS:
+        msg.fail("The fit data had scores of other weights: DO NOT TRUST the expected values, nor this comparison.")
+    elif drift["verdict"] == LIKE:
+        msg.good("Like the fit data: no difference is large enough to matter. The intervals hold for such texts.")
+    elif drift["verdict"] == DIFFERENT:
+        msg.warn(
+            f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected values. On texts of another kind they can be too high or too "
+            "low, and the intervals do not hold. Label a few of these texts: `expect --gold` tells the accuracy, and `adapt` makes the scores true."
+        )
+    else:
+        msg.warn(TOO_FEW_TO_TELL)

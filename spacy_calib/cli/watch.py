@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from .shared.options import TEXTS, Columns, FirstAttr, Format
 from .shared.records import FIELDS, Fields
 from .shared.results import deliver
 from .shared.run import Run
-from .shared.screen import msg, number, print_table
+from .shared.screen import Column, interval, msg, percent, show_rows, whole
 from .shared.seen import SeenSoFar, show_other_weights
 from .shared.windows import holds_windows, read_windows, window_files, write_windows
 
@@ -256,37 +256,25 @@ def _windows(n: int) -> str:
 
 def show_windows(lines: Sequence[dict[str, Any]], confidence: float, with_tokens: bool) -> None:
     """Print the windows; of very many those with an alarm and the last ones. with_tokens (bool): Whether rows are more than documents."""
-    from ..expect.windows import differs_in
-
     shown = [line for i, line in enumerate(lines) if line["alarm"] or i >= len(lines) - _SHOWN][-_SHOWN:]
-    parts = {line["part"] for line in lines}
-    rows = [
-        (
-            f"{line['part']} {line['at']}" if len(parts) > 1 else line["at"],
-            f"{line['documents']:,}",
-            *([f"{line['tokens']:,}"] if with_tokens else []),
-            *_accuracy(line),
-            f"ALARM: {line['verdict']} ({differs_in(line)})" if line["alarm"] else line["verdict"],
-        )
-        for line in shown
-    ]
-    header = (
-        "Window",
-        "Documents",
-        *(["Tokens"] if with_tokens else []),
-        "Expected",
-        f"{100 * confidence:g} % interval",
-        "Verdict",
+    several = len({line["part"] for line in lines}) > 1
+    columns = (
+        Column("Window", "", lambda line: f"{line['part']} {line['at']}" if several else str(line["at"]), align="l"),
+        Column("Documents", "documents", whole),
+        *([Column("Tokens", "tokens", whole)] if with_tokens else []),
+        Column("Expected", "expected", percent),
+        Column(f"{100 * confidence:g} % interval", "", interval),
+        Column("Verdict", "", _verdict, align="l"),
     )
-    print_table(rows, header, ("l", *"r" * (len(header) - 2), "l"))
+    show_rows(shown, columns)
     if len(shown) < len(lines):
         msg.text(f"{len(lines) - len(shown):,} more: see --output or --format json")
 
 
-def _accuracy(line: dict[str, Any]) -> tuple[str, str]:
-    if line["expected"] is None:
-        return "-", "-"
-    return f"{number(100 * line['expected'], 2)} %", f"{number(100 * line['low'], 2)} to {number(100 * line['high'], 2)}"
+def _verdict(line: Mapping[str, Any]) -> str:
+    from ..expect.windows import differs_in
+
+    return f"ALARM: {line['verdict']} ({differs_in(line)})" if line["alarm"] else str(line["verdict"])
 
 
 def show_alarms(result: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from spacy.training import Example
 from ..corpus.distinct import digest
 from ..expect.seen import TextUnits
 from ..pairs.documents import SourceDocument
+from ..types import Ints
 from .annotations import Annotation
 
 
@@ -72,3 +73,25 @@ class TextWatch:
         units = self.units()
         self._begin()
         return units
+
+
+class Noted:
+    """Notes of examples that pass: the gold spans of each, and the digest of its text. n_gold (int): Gold spans of those that were taken."""
+
+    def __init__(self, annotation: Annotation):
+        self._annotation, self.n_gold = annotation, 0
+        self._gold, self._digests = array("q"), array("Q")
+
+    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The examples, each one looked at."""
+        for example in examples:
+            self._gold.append(len(self._annotation.spans_on(example.reference)))
+            self._digests.append(digest(example.reference.text))
+            yield example
+
+    def take(self) -> tuple[Ints, list[int]]:
+        """(gold spans, digest) of the examples since the last time."""
+        gold, digests = np.array(self._gold, dtype=np.intp), self._digests.tolist()
+        self._gold, self._digests = array("q"), array("Q")
+        self.n_gold += int(gold.sum())
+        return gold, digests

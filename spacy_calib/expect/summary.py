@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -95,6 +97,41 @@ def expected_of(
         "drift": told_of_drift(drift),
         "trusted": drift.trusted,
     }
+
+
+@dataclass
+class Summed:
+    """Texts summed up, some after the others.
+
+    labels (Sequence[str]): Of the source. record (FitRecord | None): Of the fit. n_documents (int): So far. rows (list): What `documents_of` gave
+    of those that `add_documents` was given.
+    """
+
+    labels: Sequence[str]
+    record: FitRecord | None
+    n_documents: int = 0
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    _parts: list[TextSums] = field(default_factory=list)
+
+    def add(self, corpus: ScoredCorpus) -> None:
+        """More texts."""
+        self._parts.append(TextSums.of(tokens_of(corpus, self.labels), spans_of(corpus), self.record))
+        self._parts = [self.sums]
+        self.n_documents += corpus.n_documents
+
+    def add_documents(self, corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> None:
+        """Each document of the texts that are added next. record, confidence, check: See `documents_of`."""
+        rows = documents_of(corpus, record, confidence, check)
+        self.rows += [{**row, "doc": row["doc"] + self.n_documents} for row in rows]
+
+    @property
+    def sums(self) -> TextSums:
+        """Of all texts; of one at least."""
+        return reduce(add, self._parts)
+
+    def expected(self, event: str, confidence: float = 0.95) -> dict[str, Any]:
+        """See `expected_of`."""
+        return expected_of(self.sums, self.record, event, confidence)
 
 
 def told_of_drift(drift: Drift) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from wasabi import Printer
 
@@ -57,6 +57,26 @@ def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 
 
+class Column(NamedTuple):
+    """A column of a table of rows: its title, what of a row stands in it, how that is written, and on which side.
+
+    key (str): Of a row, whose value is written; "" for the row as a whole. A value of None is written as a dash.
+    """
+
+    title: str
+    key: str
+    show: Callable[[Any], str] = str
+    align: str = "r"
+
+
+def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[Column]) -> None:
+    """Print a table with a line for each row."""
+    kept = tuple(columns)
+    held = [[row[one.key] if one.key else row for one in kept] for row in rows]
+    cells = [["-" if value is None else one.show(value) for one, value in zip(kept, line, strict=True)] for line in held]
+    print_table(cells, [one.title for one in kept], [one.align for one in kept])
+
+
 def shorten(text: str, width: int) -> str:
     """The text on one line, cut to at most `width` characters."""
     line = " ".join(text.split())
@@ -71,3 +91,18 @@ def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
 def number(value: float | None, digits: int = 4) -> str:
     """A figure for a table; a dash where there is none."""
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def whole(value: int) -> str:
+    """A whole number for a table."""
+    return f"{value:,}"
+
+
+def percent(share: float) -> str:
+    """A share for a table."""
+    return f"{number(100 * share, 2)} %"
+
+
+def interval(row: Mapping[str, Any]) -> str:
+    """The interval of a share for a table: its "low" and "high"; a dash where there is none."""
+    return "-" if row["low"] is None else f"{number(100 * row['low'], 2)} to {number(100 * row['high'], 2)}"

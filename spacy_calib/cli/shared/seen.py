@@ -1,8 +1,8 @@
-"""The two things that make figures meaningless, and their warnings: test data that the pipe was fitted on, and a component trained since."""
+"""What makes figures meaningless, and its warnings: test data that the pipe was fitted on, a component trained since, texts of another kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import calib_error
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from ...doc.texts import TextWatch
     from ...expect.seen import SeenShare
     from ...pipe.component import Calibrator
+
+
+TOO_FEW_TO_TELL = (
+    "Too few texts to tell: as few texts of the fit data differ so much by chance alone that a difference which matters could not be seen. "
+    "The intervals hold if the texts are of the same kind; give more documents to know."
+)
 
 
 def watch_for(pipe: Calibrator) -> TextWatch:
@@ -95,3 +101,25 @@ def show_other_weights(changed: bool | None) -> None:
 
     if changed:
         msg.fail(OTHER_WEIGHTS_SENTENCE)
+
+
+def differences_in(drift: dict[str, Any]) -> str:
+    """In what texts differ from the fit data."""
+    return ", ".join(one["name"] for one in drift["checks"] if one["differs"])
+
+
+def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
+    """Warn where texts are not known to be like the fit data. from_found (Sequence[dict]): Queries that are counted from what was found."""
+    from ...expect.drift import DIFFERENT, TOO_FEW
+
+    if drift["verdict"] == TOO_FEW:
+        msg.warn(TOO_FEW_TO_TELL)
+    elif drift["verdict"] == DIFFERENT and from_found:
+        n = max(one["effects"]["sources"] for one in from_found)
+        told = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
+        msg.warn(
+            f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "
+            f"farther off. The intervals are as wide as {told}. Label a few of these texts: `count --gold` corrects the counts."
+        )
+    elif drift["verdict"] == DIFFERENT:
+        msg.warn(f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected numbers; see `count --gold`.")
