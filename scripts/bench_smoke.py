@@ -81,7 +81,7 @@ RUNS = {
     "recall_study.py": Run("--simulate --repeats 3 --documents 50", "| 50 | 0, 0 | 0.99 |"),
     "simulate_active_learning.py": Run(SIMULATION + " --start 20 --round-words 80 --steps 2 --width 8", "| random"),
     "mutation.py": Run("--sample 1 --jobs 1 spacy_calib/analysis/tag_pairs.py", "| analysis | 1 |"),
-    "study_auto_small.py": Run("--made-up --splits 2 --tokens 600 --rules auto raw", "| auto |"),
+    "study_auto_small.py": Run("--made-up --draws 2 --sizes 200 600", "| 600 |"),
     "study_adapt.py": Run("--made-up --documents 5 --draws 2", "| mixture, documents, offsets |"),
     "study_bins.py": Run("--n 200 --counts 5 --sizes 50 --repeats 2 --draws 10", "| true error |"),
     "study_sample_size.py": Run("--n 100 200 --repeats 2 --draws 10", "| true error |"),

@@ -10,23 +10,22 @@ from typing import Any
 import numpy as np
 
 from ..errors import calib_error
-from ..metrics.proper import log_losses
+from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.bins import check_count
 from ..pairs.documents import DOCUMENT
 from ..schema import flag, listed, maybe, number, optional, record, text, whole
-from ..types import Floats, Grouping, Groups, Pairs
-from .candidates import CONTEXT, NOTHING, Candidate, ScaledScores, select_method
+from ..types import Floats, Grouping, Groups
+from .candidates import BEHIND, CONTEXT, NOTHING, Candidate, ScaledScores, select_method
 from .grouping.one_vs_rest import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Recalibrator, Temperature
-from .scaling import Scaling
-from .sufficiency import too_few_to_choose
+from .scaling import LogLinearScaling, Scaling, TemperatureScaling, fit_cautiously
+from .sufficiency import DOCUMENTS_TO_CHOOSE, FEW_PAIRS, too_few_to_choose
 from .tag_offsets import TagOffsets
-from .token_fit import Chosen, LearnContext, TokenData
+from .token_fit import Chosen, ContextFit, LearnContext, TokenData
 
-# Of so many pairs and fewer than the second number the differences between candidates are mostly chance: a context, which is drawn towards a line for all tags, is
-# taken without them where it is better than raw.
-_PAIRS_FOR_CONTEXT, _PAIRS_TO_COMPARE = 200, 10_000
+# Of fewer pairs nothing is learned in context.
+_PAIRS_FOR_CONTEXT = 200
 
 # The saved form of the table of what a selection chose from.
 _TRIAL = record(
@@ -95,19 +94,18 @@ class Selector:
         # Of a document with several labels each is a question of its own; of a token they are nearly one.
         alone = data.unit == DOCUMENT and not scalable
         n_questions = len(pairs) if alone else len(np.unique(pairs.rows))
-        context = None
-        if learn_context is not None:
-            context = learn_context(pairs, data.others.take(data.kept_others), documents, data.words)
         few = too_few_to_choose(len(np.unique(documents)), n_questions, len(pairs), data.unit)
-        in_context = []
-        if context is not None and not context.why:
-            in_context = [ScaledScores(CONTEXT, context.held_out, context.size, True)]
-        settled = context is not None and bool(in_context) and (context.always or _needs_no_rival(pairs, context.held_out))
+        context, front = self._in_context(data, scalable, learn_context)
+        settled = context is not None and not context.why
+        settled = settled and (context.always or self._needs_no_rival(data, context.held_out, scalable))
+        if few and not settled:
+            return replace(self._smallest(data, group, few, scalable), context=context)
         if few:
-            if not settled:
-                return replace(self._smallest(data, group, few), context=context)
-            table = _untried(Candidate(1, NOTHING, False, CONTEXT), few)
-            return Chosen(grouping_of(1), Identity(), None, None, data.pairs.scores, table, context).in_context(data)
+            table = _untried(Candidate(1, NOTHING, False, CONTEXT if front is None else BEHIND), few)
+            return Chosen(grouping_of(1), Identity(), None, front, data.pairs.scores, table, context).in_context(data)
+        in_context = []
+        if context is not None and not context.why and (settled or front is None):
+            in_context = [ScaledScores(CONTEXT if front is None else BEHIND, context.held_out, context.size, True)]
         scalings = {name: prototype.clone() for name, prototype in self.scalings.items() if scalable and not settled}
         every = {
             name: scaling.cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds) for name, scaling in scalings.items()
@@ -120,7 +118,7 @@ class Selector:
             self.methods,
             self.numbers,
             n_folds=self.n_folds,
-            scaled=in_context if settled else [*scaled, *in_context],
+            scaled=[*scaled, *in_context],
             bare=not settled,
         )
         chosen = found.chosen
@@ -128,40 +126,71 @@ class Selector:
             grouping_of(chosen.n_groups),
             {NOTHING: Identity(), **self.methods}[chosen.method].clone(),
             TagOffsets() if chosen.offsets else None,
-            scalings.get(chosen.scaling),
+            front if chosen.in_context else scalings.get(chosen.scaling),
             every.get(chosen.scaling, data.pairs.scores),
             found.to_dict(),
             context,
         )
-        return made.in_context(data) if chosen.scaling == CONTEXT else made
+        return made.in_context(data) if chosen.in_context else made
 
-    def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str) -> Chosen:
-        """One temperature for all tags, or nothing where held-out documents (of one document, blocks of tokens) see no use in it.
+    def _in_context(
+        self, data: TokenData, scalable: bool, learn_context: LearnContext | None
+    ) -> tuple[ContextFit | None, Scaling | None]:
+        """(the context, the scaling that stands before it). Of few pairs there is one, unless held-out documents lose less without it by over two standard errors."""
+        if learn_context is None:
+            return None, None
+        pairs, documents, others = data.kept_pairs, data.kept_documents, data.others.take(data.kept_others)
+        alone = learn_context(pairs, others, documents, data.words)
+        prototype = next((one for one in self.scalings.values() if isinstance(one, LogLinearScaling)), None)
+        if alone.why or not scalable or prototype is None or not _PAIRS_FOR_CONTEXT <= len(pairs) < FEW_PAIRS:
+            return alone, None
+        front, held_out = fit_cautiously(prototype, data.pairs, data.documents, data.n_tags, self.n_folds)
+        scaled, moved = pairs.with_scores(held_out[data.kept]), data.others.with_scores(front.scale_pairs(data.others))
+        behind = learn_context(scaled, moved.take(data.kept_others), documents, data.words)
+        less = log_losses(behind.held_out, pairs.hits) - log_losses(alone.held_out, pairs.hits)
+        gained, error = mean_with_error(less, documents)
+        return (alone, None) if gained > 2 * error else (behind, front)
 
-        why (str): There is too little data to try more.
+    def _needs_no_rival(self, data: TokenData, in_context: Floats, scalable: bool) -> bool:
+        """Whether a context of few pairs is taken without a comparison: it is better than the raw scores, and of few documents than one temperature.
+
+        in_context (Floats): The score of each pair that reaches the threshold by one that did not see its document.
+        """
+        pairs, alone = data.kept_pairs, data.pairs.scores
+        if not _PAIRS_FOR_CONTEXT <= len(pairs) < FEW_PAIRS:
+            return False
+        if scalable and len(np.unique(data.kept_documents)) < DOCUMENTS_TO_CHOOSE:
+            alone = TemperatureScaling().cross_fit(data.pairs, data.documents, data.n_tags, self.n_folds)
+        before, after = (log_losses(scores, pairs.hits).sum() for scores in (alone[data.kept], in_context))
+        return bool(after < before)
+
+    def _smallest(self, data: TokenData, group: Callable[[Grouping], Groups], why: str, scalable: bool) -> Chosen:
+        """One temperature for all tags, or nothing where held-out documents (of few, blocks of tokens) lose more with it, by over a standard error.
+
+        why (str): There is too little data to try more. scalable (bool): See `__call__`.
         """
         pairs, documents = data.kept_pairs, data.kept_documents
-        units = documents if len(np.unique(documents)) > 1 else pairs.rows
-        safe: dict[str, Recalibrator] = {NOTHING: Identity(), Temperature.short: Temperature()}
-        chosen = Candidate(1, NOTHING, False)
+        blocks = len(np.unique(documents)) < DOCUMENTS_TO_CHOOSE
+        units = pairs.rows if blocks else documents
+        chosen, scaling, scaled = Candidate(1, NOTHING, False), TemperatureScaling(), data.pairs.scores
+        safe: dict[str, Recalibrator] = {NOTHING: Identity(), **({} if scalable else {Temperature.short: Temperature()})}
         if len(np.unique(units)) > 1:
-            found = select_method(
-                pairs,
-                units,
-                lambda number: group(grouping_of(number)),
-                safe,
-                [1],
-                n_folds=self.n_folds,
-                offsets=None,
-            )
-            chosen = found.chosen
-        return Chosen(grouping_of(1), safe[chosen.method].clone(), None, None, data.pairs.scores, _untried(chosen, why))
-
-
-def _needs_no_rival(pairs: Pairs, in_context: Floats) -> bool:
-    """Whether a context is taken without a comparison. in_context (Floats): The score of each pair by one that did not see its document."""
-    before, after = (log_losses(scores, pairs.hits).sum() for scores in (pairs.scores, in_context))
-    return bool(_PAIRS_FOR_CONTEXT <= len(pairs) < _PAIRS_TO_COMPARE and after < before)
+            tried = []
+            if scalable:
+                held_out = scaling.cross_fit(
+                    data.pairs, data.pairs.rows if blocks else data.documents, data.n_tags, self.n_folds
+                )
+                tried = [ScaledScores(scaling.short, held_out[data.kept], 1, scaling.biased)]
+            groups = group(grouping_of(1))
+            trials = select_method(
+                pairs, units, lambda _: groups, safe, [1], n_folds=self.n_folds, scaled=tried, offsets=None
+            ).trials
+            # Of so little data the comparison is mostly chance: the temperature is left out where it is worse beyond that.
+            near = (trial.candidate for trial in trials if trial.difference <= trial.error and trial.size)
+            chosen = next(near, chosen)
+            scaled = held_out if chosen.scaling else scaled
+        made = scaling if chosen.scaling else None
+        return Chosen(grouping_of(1), safe[chosen.method].clone(), None, made, scaled, _untried(chosen, why))
 
 
 def _untried(chosen: Candidate, why: str) -> dict[str, Any]:

@@ -34,6 +34,8 @@ TRIED_OFFSETS = TagOffsets()
 NOTHING = Identity.short
 # That of the context, which stands before the maps as a scaling does.
 CONTEXT = "context"
+# That of a context behind a scaling, see `Selector`.
+BEHIND = "context after a scaling"
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,16 @@ class Candidate:
         """Whether it changes the scores that it is given."""
         return self.method != NOTHING or self.offsets
 
+    @property
+    def in_context(self) -> bool:
+        return self.scaling in (CONTEXT, BEHIND)
+
     def __str__(self) -> str:
         groups = "one-vs-rest" if self.n_groups is None else f"TFG-{self.n_groups}"
         maps = f"{groups} {self.method}{' + tag offsets' if self.offsets else ''}"
         if not self.scaling:
             return maps
-        before = self.scaling if self.scaling == CONTEXT else f"{self.scaling} scaling"
+        before = self.scaling if self.in_context else f"{self.scaling} scaling"
         return before + (f", {maps}" if self.mapped else "")
 
 

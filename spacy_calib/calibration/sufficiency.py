@@ -22,6 +22,8 @@ from ..types import Floats, Ints, Pairs
 DOCUMENTS_TO_CHOOSE = 10
 TOKENS_TO_CHOOSE = 500
 PAIRS_TO_CHOOSE = 600
+# Of fewer pairs the differences between good candidates are mostly chance, and what is learned of single tags and words is drawn towards less.
+FEW_PAIRS = 10_000
 # With fewer than DOCUMENTS_TO_CHOOSE documents, the standard error of a difference is taken over so many blocks of tokens instead.
 _BLOCKS = 20
 # Sets of tags are worth making where they are expected to miss so many of the fit tokens: with fewer, the share that they miss of other

@@ -32,7 +32,7 @@ _MOST_STEPS, _MEMORY = 400, 15
 # Weight of the prior on a block without ridge, in pairs: it decides only where the pairs leave the weights open.
 _PRIOR = 0.05
 # Of fewer pairs the weights are part of the way between those of a line and those of the ridge that was chosen.
-_ENOUGH = 1000
+_ENOUGH = 2000
 # Weights stand in a table where it has no more cells than this.
 _CELLS = 1 << 22
 

@@ -22,7 +22,7 @@ from spacy_calib.calibration.recalibrators import (
     Temperature,
 )
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling, fit_cautiously
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import TokenData
 from spacy_calib.errors import CalibError
@@ -628,21 +628,41 @@ def test_settings_of_the_selector_out_of_range_are_refused(settings, sentence):
     ],
 )
 def test_with_too_little_data_nothing_is_compared_and_one_temperature_is_taken(monkeypatch, n, per_document, why):
-    monkeypatch.setattr(Scaling, "fit", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(MatrixScaling, "fit", lambda *_: pytest.fail("fitted"))
     data = fit_data(draw_tokens(n, 1), per_document=per_document)
     chosen = small()(data, group_tokens)
-    assert (chosen.scaling, chosen.offsets) == (None, None)
-    assert type(chosen.prototype) in (Identity, Temperature)
+    assert type(chosen.scaling) is TemperatureScaling
+    assert chosen.offsets is None
+    assert type(chosen.prototype) is Identity
     assert len(group_tokens(chosen.grouping)) == 1
-    assert chosen.scaled.tolist() == data.pairs.scores.tolist()
     assert (chosen.table["too_few"], chosen.table["trials"]) == (why, [])
 
 
-def test_with_too_little_data_a_temperature_is_taken_where_it_helps_and_nothing_where_it_does_not():
-    far = small()(fit_data(draw_tokens(300, 1, sharpness=3.0, biases=(0.0,) * N_TAGS)), group_tokens)
-    assert far.table["chosen"] == "TFG-1 temperature"
-    true = small()(fit_data(draw_tokens(300, 1, sharpness=1.0, biases=(0.0,) * N_TAGS)), group_tokens)
-    assert true.table["chosen"] == "TFG-1 identity"
+def test_with_too_little_data_of_labels_side_by_side_the_temperature_is_a_map():
+    data = fit_data(draw_tokens(300, 1, sharpness=3.0, biases=(0.0,) * N_TAGS))
+    chosen = small()(data, group_tokens, scalable=False)
+    assert (chosen.scaling, chosen.table["chosen"]) == (None, "TFG-1 temperature")
+    assert chosen.scaled.tolist() == data.pairs.scores.tolist()
+
+
+def test_with_too_little_data_a_temperature_is_taken_unless_it_is_worse_beyond_chance():
+    far = small()(fit_data(draw_tokens(300, 1, sharpness=3.0, biases=(0.0,) * N_TAGS), lowest=1e-4), group_tokens)
+    assert far.scaling.describe()["temperature"] == pytest.approx(3.0, rel=0.15)
+    true = small()(fit_data(draw_tokens(300, 1, sharpness=1.0, biases=(0.0,) * N_TAGS), lowest=1e-4), group_tokens)
+    assert (true.scaling, true.table["chosen"]) == (None, "TFG-1 identity")
+
+
+def test_of_few_pairs_the_scaling_before_the_context_is_halfway_to_a_temperature():
+    data = fit_data(draw_tokens(2000, 1, sharpness=2.0), lowest=1e-4)
+    made, held_out = fit_cautiously(MatrixScaling(), data.pairs, data.documents, N_TAGS)
+    whole, line = MatrixScaling(), TemperatureScaling()
+    for one in (whole, line):
+        one.cross_fit(data.pairs, data.documents, N_TAGS)
+    tokens = data.pairs.rows == data.pairs.rows[0]
+    given = data.pairs.rows[tokens], data.pairs.tags[tokens], data.pairs.scores[tokens]
+    found, mean = made.scale(*given), np.sqrt(whole.scale(*given) * line.scale(*given))
+    assert found / found.sum() == pytest.approx(mean / mean.sum(), abs=1e-9)
+    assert log_loss(held_out[data.kept], data.kept_pairs.hits) < log_loss(data.kept_pairs.scores, data.kept_pairs.hits)
 
 
 def test_what_was_chosen_on_tokens_is_good_on_fresh_ones():

@@ -143,7 +143,7 @@ def test_the_likeliest_tag_of_a_token_looks_at_the_second(of_two_kinds):
 def test_the_other_tags_of_a_token_look_at_its_likeliest(of_two_kinds):
     low, high = of_two_kinds(doc_scored([[0.45, 0.2, 0.1, 0.0], [0.6, 0.2, 0.1, 0.0]]))
     for other in "BC":
-        assert high._.calib_scores[other] > 1.5 * low._.calib_scores[other]
+        assert high._.calib_scores[other] > 1.4 * low._.calib_scores[other]
 
 
 def test_a_tag_has_its_score_in_context_whether_it_reaches_the_threshold_or_not(of_two_kinds, monkeypatch):

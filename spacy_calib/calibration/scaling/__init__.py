@@ -1,9 +1,10 @@
 """Scalings of a token's log-probabilities, before its tags are cut off at the threshold. One file per method; all share the contract in `base`."""
 
 from .base import FLOOR, Scaling
+from .cautious import fit_cautiously
 from .log_linear import LogLinearScaling
 from .matrix import MatrixScaling
 from .temperature import TemperatureScaling
 from .vector import VectorScaling
 
-__all__ = ["FLOOR", "LogLinearScaling", "MatrixScaling", "Scaling", "TemperatureScaling", "VectorScaling"]
+__all__ = ["FLOOR", "LogLinearScaling", "MatrixScaling", "Scaling", "TemperatureScaling", "VectorScaling", "fit_cautiously"]

@@ -82,20 +82,20 @@ class Scaling(ABC):
         documents (Ints): Of the pairs, ascending.
         RAISES C003: no pairs.
         """
-        self._fit_documents(pairs, documents, n_tags)
+        self.fit_documents(pairs, documents, n_tags)
         if len(np.unique(documents)) < 2:
             return self.scale_pairs(pairs)
-        return held_out(pairs, documents, n_folds, lambda some: self._refit(some, n_tags))
+        return held_out(pairs, documents, n_folds, lambda some: self.refit(some, n_tags))
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
         """The scaled score of each pair. pairs (Pairs): All of their tokens that reach the floor, and perhaps further ones."""
         return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= self.floor)
 
-    def _fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
+    def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
         """Fit this one; where it has a setting that held-out documents may choose, choose that first."""
         self.fit(within_limit(pairs, documents), n_tags)
 
-    def _refit(self, pairs: Pairs, n_tags: int) -> Scaling:
+    def refit(self, pairs: Pairs, n_tags: int) -> Scaling:
         """Another one of this kind, fitted on some of the pairs that this one was fitted on."""
         return self.clone().fit(pairs, n_tags)
 

@@ -150,7 +150,7 @@ class LogLinearScaling(Scaling):
         """What was learned; None before."""
         return Weights(self.factor_, self.biases_, self.codes_, self.weights_) if self.fitted else None
 
-    def _fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
+    def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
         """With the ridge of the settings, or the one that held-out documents choose (where there are two at least)."""
         start = None
         if self.ridge is None and len(np.unique(documents)) > 1:
@@ -158,7 +158,7 @@ class LogLinearScaling(Scaling):
         self.ridge_ = (start or self.like(self.ridge or DEFAULT_RIDGE)).ridge_
         self.fit(within_limit(pairs, documents), n_tags, start)
 
-    def _refit(self, pairs: Pairs, n_tags: int) -> Scaling:
+    def refit(self, pairs: Pairs, n_tags: int) -> LogLinearScaling:
         return self.like(self.ridge_).fit(pairs, n_tags, self, _FOR_HELD_OUT)
 
     # Applying

@@ -102,7 +102,7 @@ def say_what_was_chosen(selection: Mapping[str, Any], labels: str) -> None:
     """Print which candidate was chosen among how many, or why none could be chosen. labels (str): What is grouped."""
     chosen = in_plain_words(selection["chosen"], labels)
     if selection.get("too_few"):
-        msg.warn(f"Too little data to choose a method ({selection['too_few']}); taken was the smallest safe one: {chosen}")
+        msg.warn(f"Too little data to choose a method ({selection['too_few']}); taken was {chosen}")
         return
     n = len(selection["trials"]) + selection.get("dropped", 0)
     msg.info(f"Chosen among {n}: {chosen} (`spacy calib info` shows the table)")
