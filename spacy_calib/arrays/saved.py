@@ -20,7 +20,7 @@ from ..calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ..errors import CalibError, brief, calib_error
 from ..schema import Misfit, flag, keyed, listed, maybe, number, record, text, whole
 from ..types import GROUPS, Groups
-from .methods import steps_of
+from .inputs import steps_of
 
 if TYPE_CHECKING:
     from .tag_calibrator import TagCalibrator

@@ -29,7 +29,7 @@ from ..pairs.judged import JudgedPairs
 from ..pairs.marginals import Scores
 from ..types import Floats, Groups, Marginals
 from . import inputs, saved
-from .methods import ArraySteps, steps_of
+from .inputs import ArraySteps, steps_of
 
 # What the intervals of a report resample where no documents are given.
 UNIT = "unit"

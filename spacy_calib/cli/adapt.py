@@ -75,7 +75,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
     RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` says what it learned.
     RAISES CalibError: every fault of the input.
     """
-    from .shared.saving import write_pipeline
+    from .shared.loading import write_pipeline
 
     read = [options.data, *data_files(options.data), options.code]
     check_pipeline_folder(options.output, options.force, inputs=read, model=options.model)

@@ -148,8 +148,7 @@ def apply(options: ApplyOptions) -> dict[str, Any]:
         return apply_scores(options)
     from ..pipe.fitted import pipes_named
     from ..pipe.loading import check_readable
-    from .applying.inputs import look_at
-    from .applying.scoring import choose_unit, pipes_needed
+    from .applying.inputs import choose_unit, look_at, pipes_needed
     from .shared.loading import open_model
     from .shared.texts import text_files
 
@@ -226,7 +225,7 @@ def write(
     """
     from tqdm import tqdm
 
-    from .applying.scoring import scored
+    from .applying.inputs import scored
 
     if len(done) == len(shards):
         return

@@ -260,7 +260,7 @@ def fit(options: FitOptions) -> Any:
     """
     if options.model is None:
         return fit_scores(options)
-    from .shared.saving import write_pipeline
+    from .shared.loading import write_pipeline
 
     event = take_event(options.given())
     collected = read_fit_statistics(options.statistics) if options.statistics else None

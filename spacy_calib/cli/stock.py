@@ -47,7 +47,7 @@ def stock(options: StockOptions) -> Language:
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
     from ..pipe.performance import drop_performance
-    from .shared.saving import write_pipeline
+    from .shared.loading import write_pipeline
 
     model, output, keep_calib = options.model, options.output, options.keep_calib
     check_pipeline_folder(output, options.force, inputs=[options.code], model=model)

@@ -101,7 +101,7 @@ def threshold(run: ThresholdOptions) -> dict[str, Any]:
 
     from ..pipe.flagging import entity_tokens
     from ..pipe.scorer import corpus_of
-    from .shared.saving import write_pipeline
+    from .shared.loading import write_pipeline
 
     nlp = run.begin()
     pipe = span_pipe(nlp, run.attr)

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 from spacy_calib import CalibError
-from spacy_calib.cli.applying import scoring
+from spacy_calib.cli.applying import inputs
 from spacy_calib.cli.applying.inputs import look_at
 from spacy_calib.cli.shared import atomic
 from spacy_calib.cli.shared.records import FIELDS
@@ -193,7 +193,7 @@ def test_a_run_that_was_ended_goes_on_and_a_finished_one_has_nothing_to_do(calib
     assert "3 shards of an earlier run stayed" in outcome.text
     assert (out / "part-00000000.jsonl").stat().st_mtime_ns == first
     assert files_of(out) == files_of(whole)
-    monkeypatch.setattr("spacy_calib.cli.applying.scoring.scored", None)
+    monkeypatch.setattr("spacy_calib.cli.applying.inputs.scored", None)
     assert "Nothing to do: " in calib("apply", calibrated, texts, out, *arguments).text
     assert files_of(out) == files_of(whole)
 
@@ -289,10 +289,10 @@ def test_one_file_goes_on_too_and_is_that_of_an_undisturbed_run(calibrated, text
     assert calib("apply", calibrated, texts, whole, *size).code == 0
 
     def run_and_die():
-        scoring.scored = dying
+        inputs.scored = dying
         calib("apply", calibrated, texts, out, *size)
 
-    scored = scoring.scored
+    scored = inputs.scored
 
     def dying(nlp, rows, *more):
         for doc, row in scored(nlp, rows, *more):
@@ -404,7 +404,6 @@ def test_a_damaged_manifest_is_refused_until_force(calibrated, texts, tmp_path, 
 
 
 def test_texts_that_change_while_they_are_read(calibrated, texts, tmp_path, monkeypatch):
-    from spacy_calib.cli.applying import inputs
 
     look_at = inputs.look_at
 

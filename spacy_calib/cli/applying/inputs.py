@@ -1,10 +1,10 @@
-"""The texts of a long run: looked at once before it begins, then streamed from any row on."""
+"""The texts of a long run: looked at once before it begins, then streamed from any row on, through the pipes that score them."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +14,7 @@ from ...errors import calib_error
 from ..shared.outputs import model_folder
 from ..shared.records import Fields, read_records, unreadable
 from ..shared.texts import check_length, origin_of, text_files
+from ..shared.workers import watched
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -147,3 +148,50 @@ def digest_of_model(model: str) -> str:
     assert folder is not None  # it was loaded
     files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
     return digest_of(sorted(files), folder)
+
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ...pipe.component import Calibrator
+    from .formats import ScoredDoc
+    from .inputs import Row
+
+
+def choose_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str | None) -> str:
+    """What there is a row of: as asked, else entities where all pipes find some, documents where all score categories, and tokens.
+
+    RAISES C446, C447: see `check_unit`.
+    """
+    from ...pipe.units import check_unit, units_of
+
+    if unit is None:
+        known = [units_of(pipe) for pipe in pipes]
+        firsts = {units[0] for units in known}
+        return firsts.pop() if len(firsts) == 1 else "token" if any("token" in units for units in known) else "document"
+    check_unit(nlp, pipes, unit)
+    return unit
+
+
+def pipes_needed(nlp: Language, pipes: Sequence[Calibrator], unit: str, whole: bool) -> list[str]:
+    """The names of the pipes that have to run: up to the last that writes what a row holds. whole (bool): Docs are kept, so that all of them run."""
+    from ...pipe.event import EventPipe
+    from ...pipe.units import sentence_finders
+
+    order = nlp.pipe_names
+    if whole:
+        return order
+    attrs = {pipe.attr for pipe in pipes}
+    events = [name for name, pipe in nlp.pipeline if isinstance(pipe, EventPipe) and pipe.attr in attrs]
+    setters = sentence_finders(nlp)[:1] if unit == "sentence" else []
+    return order[: max(order.index(name) for name in [*(pipe.name for pipe in pipes), *events, *setters]) + 1]
+
+
+def scored(nlp: Language, rows: Iterable[Row], batch_size: int | None, n_process: int) -> Iterator[ScoredDoc]:
+    """The texts through the pipeline, rows without text left out: what is wanted of a Doc has to be taken from it before the next one is asked for."""
+    from ...doc.zones import pipe_in_zones
+
+    # What goes with a text is sent to the worker and back: not the text once more.
+    items = ((row.text, row._replace(text=None)) for row in rows if row.text is not None)
+    with watched(n_process):
+        yield from pipe_in_zones(nlp, items, batch_size=batch_size, n_process=n_process)

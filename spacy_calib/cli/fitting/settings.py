@@ -11,8 +11,7 @@ from ...doc.events import EVENTS
 from ...errors import brief, calib_error
 from ...pipe.loading import reason
 from ...pipe.settings import BLOCKS, default_config
-from ..shared.checks import check_option
-from ..shared.registered import check_registered, registered_name
+from ..shared.checks import check_option, check_registered, registered_name
 from .labels import labels_from
 from .overrides import override, override_path
 

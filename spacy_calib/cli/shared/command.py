@@ -19,8 +19,7 @@ from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
 from ...errors import calib_error
-from .checks import check_choice, check_number, check_path
-from .registered import listed
+from .checks import check_choice, check_number, check_path, listed
 from .screen import user_errors
 
 P = ParamSpec("P")
