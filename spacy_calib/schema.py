@@ -1,16 +1,16 @@
 """Declared forms of saved data, checked before anything is made of it. Knows plain data and arrays, never pipes.
 
 A *form* takes a value and where it stands, and gives the value back in the type that is wanted (arrays as copies, of float64 or intp), or
-raises Misfit. Each learned thing declares the form of what its `state()` gives; the form of the whole state is made of those
-(`pipe/state.py`). To save one more thing, add one line to the form of its part, `optional` because older states lack it. Keys that no form
-declares are left out, so that nothing undeclared is ever believed.
+raises Misfit. What is learned is a dataclass of `Saved`, whose fields declare their forms: `slope: float = kept(number(0.0))`. Its `read` checks
+a state and builds it, and is a form itself, which fields of other classes declare. To save one more thing, add one field, `later` because older
+states lack it. Keys that no form declares are left out, so that nothing undeclared is ever believed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +126,15 @@ def listed(held: Form, least: int = 0, most: int = MOST) -> Form:
     return form
 
 
+def several(held: Form, least: int = 0, most: int = MOST) -> Form:
+    """As `listed`, but a tuple."""
+
+    def form(value: Any, where: str) -> tuple[Any, ...]:
+        return tuple(listed(held, least, most)(value, where))
+
+    return form
+
+
 def keyed(held: Form) -> Form:
     """A dict of values of one form, by texts."""
 
@@ -160,6 +169,72 @@ def record(fields: Mapping[str, Form | Optional], agree: Callable[[dict[str, Any
         return held
 
     return form
+
+
+_Made = TypeVar("_Made", bound="Saved")
+
+
+class Saved:
+    """A dataclass that is saved: each field that is made by `kept` or `later` declares the form of its value, so that what is written, read and
+    checked stands in one place. A state has the keys in the order of the fields.
+    """
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        """What is wanted of the values of a state together, each of its form; "" if they agree."""
+        return ""
+
+    @classmethod
+    def read(cls: type[_Made], value: Any, where: str = "state") -> _Made:
+        """Check a state, and build what it is of: a form. RAISES Misfit: it is not of the form declared."""
+        declared = _kept(cls)
+        held = record({key: one.metadata["form"]() for key, one in declared.items()}, cls.agree)(value, where)
+        return cls(**{one.name: held[key] for key, one in declared.items()})
+
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays, which `read` takes."""
+        return {key: _plain(getattr(self, one.name)) for key, one in _kept(type(self)).items()}
+
+
+def plain(kind: type[Saved]) -> Form:
+    """A state of this class that stays plain data."""
+
+    def form(value: Any, where: str) -> dict[str, Any]:
+        return kind.read(value, where).state()
+
+    return form
+
+
+def kept(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
+    """A field of a `Saved` class.
+
+    form (Form): Of its value in a state. default (Any): Of the field, none if left out; a class or a function makes it. key (str): What it is called in
+    a state, where that is not its name.
+    """
+    return _field(lambda: form, default, key)
+
+
+def later(form: Form, default: Any = None, *, key: str = "") -> Any:
+    """A field that older states lack: the default stands for it then. All arguments as for `kept`."""
+    return _field(lambda: optional(form, default() if callable(default) else default), default, key)
+
+
+def _field(form: Callable[[], Form | Optional], default: Any, key: str) -> Any:
+    made: Any = {"default_factory": default} if callable(default) else {"default": default}
+    return field(**made, metadata={"form": form, "key": key})
+
+
+def _kept(kind: Any) -> dict[str, Any]:
+    """Key in a state -> field, of those that are saved."""
+    return {one.metadata["key"] or one.name: one for one in fields(kind) if "form" in one.metadata}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Saved):
+        return value.state()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def registered(kind: str) -> Form:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import calib_error
-from .schema import listed, optional, record, text, whole, wholes
+from .schema import Saved, kept, later, several, text, whole, wholes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -264,7 +264,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(Saved):
     """Which group each tag belongs to.
 
     names (tuple[str, ...]): The groups, in order.
@@ -273,10 +273,10 @@ class Groups:
     alone (int): That many groups in front hold one tag each and are kept whatever the frequencies are.
     """
 
-    names: tuple[str, ...]
-    of_tag: Ints
-    counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    alone: int = 0
+    names: tuple[str, ...] = kept(several(text))
+    of_tag: Ints = kept(wholes(-1))
+    counts: Ints = kept(wholes(), lambda: np.zeros(0, dtype=np.intp))
+    alone: int = later(whole(), 0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of_tag", np.asarray(self.of_tag, dtype=np.intp))
@@ -299,31 +299,18 @@ class Groups:
         members = np.flatnonzero(self.of_tag == group)
         return members[np.argsort(-self.counts[members], kind="stable")]
 
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays, of GROUPS: what `from_state` needs."""
-        return {"names": list(self.names), "of_tag": self.of_tag, "counts": self.counts, "alone": self.alone}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Groups:
-        """Rebuild from a state that GROUPS has read."""
-        return cls(tuple(state["names"]), state["of_tag"], state["counts"], state["alone"])
-
     @property
     def sizes(self) -> list[int]:
         """Number of tags in each group."""
         return np.bincount(self.of_tag[self.of_tag >= 0], minlength=len(self.names)).tolist()
 
-
-def _groups_agree(held: dict[str, Any]) -> str:
-    if len(held["counts"]) != len(held["of_tag"]):
-        return f"{len(held['of_tag'])} tags have groups, {len(held['counts'])} have counts"
-    if held["of_tag"].max(initial=-1) >= len(held["names"]) or held["alone"] > len(held["names"]):
-        return f"there are {len(held['names'])} groups"
-    return ""
-
-
-# The saved form of Groups.
-GROUPS = record({"names": listed(text), "of_tag": wholes(-1), "counts": wholes(), "alone": optional(whole(), 0)}, _groups_agree)
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        if len(held["counts"]) != len(held["of_tag"]):
+            return f"{len(held['of_tag'])} tags have groups, {len(held['counts'])} have counts"
+        if held["of_tag"].max(initial=-1) >= len(held["names"]) or held["alone"] > len(held["names"]):
+            return f"there are {len(held['names'])} groups"
+        return ""
 
 
 @dataclass(frozen=True, eq=False)

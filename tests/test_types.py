@@ -9,7 +9,6 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.types import (
-    GROUPS,
     BinTable,
     Groups,
     Marginals,
@@ -172,10 +171,10 @@ def test_spans_of_unequal_lengths_are_refused(name):
 
 def test_groups_keep_their_state():
     groups = Groups(("O", "1"), np.array([0, 1, -1]), np.array([9, 2, 0]), alone=1)
-    back = Groups.from_state(GROUPS(groups.state(), "groups"))
+    back = Groups.read(groups.state())
     assert (back.names, back.of_tag.tolist(), back.counts.tolist(), back.alone) == (("O", "1"), [0, 1, -1], [9, 2, 0], 1)
     older = {key: value for key, value in groups.state().items() if key != "alone"}
-    assert Groups.from_state(GROUPS(older, "groups")).alone == 0
+    assert Groups.read(older).alone == 0
 
 
 def test_dataclasses_are_frozen():

@@ -14,12 +14,12 @@ from ..calibration.registered import registered_maker
 from ..calibration.saved import KINDS, LaterVersion, NotInstalled, Unreadable, make_part, pack, unpack
 from ..calibration.scaling import Scaling
 from ..calibration.sets import ConformalSets
-from ..calibration.sufficiency import HELD_OUT, HeldOut
+from ..calibration.sufficiency import HeldOut
 from ..calibration.tag_offsets import TagOffsets
 from ..calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ..errors import CalibError, brief, calib_error
 from ..schema import Misfit, flag, keyed, listed, maybe, number, record, text, whole
-from ..types import GROUPS, Groups
+from ..types import Groups
 from .inputs import steps_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _label(value: Any, where: str) -> Any:
 
 def _agree(held: dict[str, Any]) -> str:
     n = len(held["classes"])
-    sizes = (len(held["judged_by"]["of_tag"]), len(held["maps"]["groups"]["of_tag"])) if held["maps"] else (-1,)
+    sizes = (len(held["judged_by"].of_tag), len(held["maps"]["groups"].of_tag)) if held["maps"] else (-1,)
     return "" if set(sizes) == {n} else f"there are {n} classes, but groups of {sizes[-1]} tags"
 
 
@@ -77,10 +77,10 @@ STATE = record(
         "parameters": _PARAMETERS,
         "classes": listed(_label, 1),
         "columns": maybe(listed(text)),
-        "judged_by": GROUPS,
+        "judged_by": Groups.read,
         "selection": maybe(SELECTION),
         "unknown_gold": keyed(whole()),
-        "held_out": HELD_OUT,
+        "held_out": HeldOut.read,
         **TOKENS,
     },
     _agree,
@@ -101,7 +101,7 @@ def dump(made: TagCalibrator) -> bytes:
         "judged_by": made.groups_.state(),
         "selection": made.selection_ or None,
         "unknown_gold": made.unknown_gold_,
-        "held_out": made.held_out_.to_dict(),
+        "held_out": made.held_out_.state(),
         **made.calibration_.state(),
     }
     return pack(state, FORMAT, FORMAT_VERSION)
@@ -152,10 +152,10 @@ def _made(kind: type[Estimator], held: dict[str, Any], load: Callable[[Any], Any
     made.n_features_in_ = len(held["classes"])
     if held["columns"] is not None:
         made.feature_names_in_ = np.array(held["columns"], dtype=object)
-    made.groups_ = Groups.from_state(held["judged_by"])
+    made.groups_ = held["judged_by"]
     made.selection_ = held["selection"] or {}
     made.unknown_gold_ = held["unknown_gold"]
-    made.held_out_ = HeldOut.from_dict(held["held_out"])
+    made.held_out_ = held["held_out"]
     return made
 
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from ..schema import floats, lengths, record, wholes
+from ..schema import Saved, floats, kept, lengths, wholes
 from ..types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
+class Cuts(Saved):
     """What was learned for some conditions.
 
     values (Floats): The greatest nonconformity that a set takes in, shape (n_conditions,); 1 where no smaller one would do.
     tokens (Ints): Fit tokens under each condition.
     """
 
-    values: Floats
-    tokens: Ints
+    values: Floats = kept(floats(0.0, 1.0))
+    tokens: Ints = kept(wholes())
 
-
-# The saved form of Cuts.
-CUTS = record({"values": floats(0.0, 1.0), "tokens": wholes()}, lambda held: lengths({"tokens": len(held["values"])}, held))
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        return lengths({"tokens": len(held["values"])}, held)
 
 
 def quantile_rank(n: int, alpha: float) -> int:

@@ -10,19 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..schema import choice, keyed, maybe, number, record
+from ..schema import Saved, choice, kept, keyed, maybe, number
 from ..types import Floats, Groups, Ints
 
 PER = ("all", "group", "label")
-# The saved form of Cutoffs.
-CUTOFFS = record(
-    {
-        "precision": number(0.0, 1.0),
-        "confidence": number(0.0, 1.0),
-        "per": choice(*PER),
-        "cutoffs": keyed(maybe(number(0.0, 1.0))),
-    }
-)
 
 
 def check_cutoffs(shares: Mapping[str, Any], per: str, allowed: Sequence[str], values: Mapping[str, float | None]) -> None:
@@ -38,7 +29,7 @@ def check_cutoffs(shares: Mapping[str, Any], per: str, allowed: Sequence[str], v
 
 
 @dataclass(frozen=True)
-class Cutoffs:
+class Cutoffs(Saved):
     """Cut-offs that reach a precision.
 
     precision (float): The precision wanted. confidence (float): How sure it is that it is reached.
@@ -46,10 +37,10 @@ class Cutoffs:
     values (Mapping[str, float | None]): Key -> the least score that is accepted; None where no cut-off reaches the precision.
     """
 
-    precision: float
-    confidence: float
-    per: str
-    values: Mapping[str, float | None]
+    precision: float = kept(number(0.0, 1.0))
+    confidence: float = kept(number(0.0, 1.0))
+    per: str = kept(choice(*PER))
+    values: Mapping[str, float | None] = kept(keyed(maybe(number(0.0, 1.0))), key="cutoffs")
 
     def __post_init__(self) -> None:
         check_cutoffs({"precision": self.precision, "confidence": self.confidence}, self.per, PER, self.values)
@@ -66,21 +57,6 @@ class Cutoffs:
         keys = keys_of(self.per, columns, labels, groups)
         limit = {key: np.inf if value is None else value for key, value in self.values.items()}
         return np.array([limit.get(key, np.inf) for key in keys], dtype=np.float64)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"precision": self.precision, "confidence": self.confidence, "per": self.per, "cutoffs": dict(self.values)}
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Cutoffs:
-        """RAISES C001: a part is missing or out of range."""
-        if not isinstance(data, dict) or not isinstance(data.get("cutoffs"), dict):
-            raise calib_error(
-                "C001",
-                name="cut-offs",
-                wanted='an object with "precision", "confidence", "per", "cutoffs"',
-                given="another one",
-            )
-        return cls(data.get("precision"), data.get("confidence"), data.get("per"), data["cutoffs"])  # type: ignore[arg-type]
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:

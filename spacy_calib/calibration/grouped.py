@@ -10,25 +10,29 @@ import numpy as np
 
 from ..errors import calib_error
 from ..pairs.weighted import TaggedPairs, WeightedPairs, collapse_groups
-from ..schema import Misfit, lengths, listed, maybe, optional, record, text, whole
-from ..types import GROUPS, Floats, Groups, Ints, Pairs, as_probabilities
+from ..schema import Misfit, Saved, kept, lengths, listed, maybe, optional, record, registered, text, whole
+from ..types import Floats, Groups, Ints, Pairs, as_probabilities
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
 from .recalibrators.logistic import sigmoid
-from .tag_offsets import OFFSETS, TagOffsets
+from .tag_offsets import TagOffsets
 
 
 @dataclass(frozen=True)
-class GroupFit:
+class GroupFit(Saved):
     """What a group was fitted on.
 
     pairs (int): Its pairs. hits (int): How many of them hit.
     fallback (str): Why it uses another map than its own; empty where it has its own.
     """
 
-    pairs: int
-    hits: int
-    fallback: str = ""
+    pairs: int = kept(whole())
+    hits: int = kept(whole())
+    fallback: str = kept(text, "")
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        return "there are more hits than pairs" if held["hits"] > held["pairs"] else ""
 
 
 class Countable(Protocol):
@@ -48,22 +52,18 @@ class Countable(Protocol):
         """Of each fold of whole documents the pairs outside and the distinct ones inside; nothing where it cannot tell documents apart."""
 
 
-# The saved forms of GroupFit and GroupedRecalibrator.
-_FIT = record(
-    {"pairs": whole(), "hits": whole(), "fallback": text},
-    lambda held: "there are more hits than pairs" if held["hits"] > held["pairs"] else "",
-)
+# Of a GroupedRecalibrator; its maps are read where they are made.
 GROUPED = record(
     {
         "prototype": MAP,
-        "groups": GROUPS,
+        "groups": Groups.read,
         "pooled": MAP,
-        "pooled_fit": _FIT,
+        "pooled_fit": GroupFit.read,
         "maps": listed(maybe(MAP)),
-        "fits": listed(_FIT),
-        "pooling": optional(maybe(OFFSETS)),
+        "fits": listed(GroupFit.read),
+        "pooling": optional(maybe(registered("@calib_poolings"))),
     },
-    lambda held: lengths({"maps": len(held["groups"]["names"]), "fits": len(held["groups"]["names"])}, held),
+    lambda held: lengths(dict.fromkeys(("maps", "fits"), len(held["groups"])), held),
 )
 
 
@@ -187,9 +187,9 @@ class GroupedRecalibrator:
             "prototype": self.prototype.clone().state(),
             "groups": self.groups.state(),
             "pooled": self.pooled_.state(),
-            "pooled_fit": vars(self.pooled_fit_),
+            "pooled_fit": self.pooled_fit_.state(),
             "maps": [None if m is None else m.state() for m in self.maps_],
-            "fits": [vars(fit) for fit in self.fits_],
+            "fits": [fit.state() for fit in self.fits_],
             "pooling": None if self.offsets is None else self.offsets.state(),
         }
 
@@ -200,15 +200,14 @@ class GroupedRecalibrator:
         load (Callable): Rebuilds one recalibrator, or the offsets, from its state (the registry knows how).
         RAISES Misfit: a map is not fitted, or the offsets to other tags and groups.
         """
-        made = cls(load(state["prototype"]), Groups.from_state(state["groups"]))
+        made = cls(load(state["prototype"]), state["groups"])
         if state["pooling"] is not None:
             made.offsets = load(state["pooling"])
             if made.offsets.sizes() != (len(made.groups.of_tag), len(made.groups)):
                 raise Misfit("pooling", "fitted to these tags and groups")
         made.pooled_ = _fitted(load(state["pooled"]))
-        made.pooled_fit_ = GroupFit(**state["pooled_fit"])
+        made.pooled_fit_, made.fits_ = state["pooled_fit"], state["fits"]
         made.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
-        made.fits_ = [GroupFit(**fit) for fit in state["fits"]]
         made._table = made._make_table()
         return made
 

@@ -67,6 +67,6 @@ class GroupedVennAbers:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> GroupedVennAbers:
         """Rebuild from a state that GROUPED has read. RAISES Misfit: a predictor is not of the form declared."""
-        made = cls(Groups.from_state(state["groups"]))
+        made = cls(state["groups"])
         made.maps = GroupedRecalibrator.from_state(state, lambda one: VennAbers().load_learned(one["learned"]))
         return made

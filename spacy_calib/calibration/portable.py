@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..metrics.proper import log_losses
 from ..pairs.build import leading
-from ..schema import flag, floats, maybe, number, record
+from ..schema import Saved, flag, floats, kept, maybe, number
 from ..types import ANYWHERE, Floats, Ints, Pairs
 from .recalibrators import Platt
 from .recalibrators.logistic import combine, log_odds, sigmoid
@@ -23,12 +23,6 @@ from .recalibrators.logistic import combine, log_odds, sigmoid
 _SURE, _FEWEST, _RATE, _TIMES = 0.9, 10, 0.03, 5.0
 # A Doc is told from those of the fit by so many standard deviations.
 _FAR = 3.0
-
-# The saved form of Portable, and of UsualWords.
-_USUAL = record({"mean": number(0.0, 1.0), "within": number(0.0), "between": number(0.0)})
-PORTABLE = record(
-    {"line": floats(), "abroad": flag, "usual": maybe(_USUAL)}, lambda held: "" if len(held["line"]) == 2 else "two numbers"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +55,15 @@ def find_conventions(pairs: Pairs, gold: Ints, sources: Ints) -> list[Convention
 
 
 @dataclass(frozen=True)
-class UsualWords:
+class UsualWords(Saved):
     """Which share of the words of a Doc is not known, in the Docs of the fit.
 
     mean (float): Of all tokens. within, between (float): Variance of one token in its Doc, and of the shares of Docs of any length.
     """
 
-    mean: float
-    within: float
-    between: float
+    mean: float = kept(number(0.0, 1.0))
+    within: float = kept(number(0.0))
+    between: float = kept(number(0.0))
 
     @classmethod
     def of(cls, unknown: NDArray[np.bool_], docs: Ints) -> UsualWords | None:
@@ -89,14 +83,14 @@ class UsualWords:
 
 
 @dataclass(frozen=True, eq=False)
-class Portable:
+class Portable(Saved):
     """line (Floats): Slope and constant of the line. abroad (bool): Whether texts that name no source of the fit get this map: sources that were left out
     of a fit lose less with it. usual (UsualWords | None): By which other Docs are told from those of the fit; None where words are not looked at.
     """
 
-    line: Floats
-    abroad: bool
-    usual: UsualWords | None
+    line: Floats = kept(floats())
+    abroad: bool = kept(flag)
+    usual: UsualWords | None = kept(maybe(UsualWords.read))
 
     @classmethod
     def fit(
@@ -141,14 +135,9 @@ class Portable:
         named = map_for is None and words.sources is not None
         return away & (words.sources < 0) if named else away
 
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {"line": self.line, "abroad": self.abroad, "usual": None if self.usual is None else vars(self.usual)}
-
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Portable:
-        """Rebuild from a state that PORTABLE has read."""
-        return cls(state["line"], state["abroad"], None if state["usual"] is None else UsualWords(**state["usual"]))
+    def agree(cls, held: dict[str, Any]) -> str:
+        return "" if len(held["line"]) == 2 else "two numbers"
 
 
 def _line(pairs: Pairs) -> Floats:

@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schema import choice, keyed, maybe, number, record
+from ..schema import Saved, choice, kept, keyed, maybe, number
 from ..types import OUTSIDE, Floats, Ints
 from .cutoffs import check_cutoffs
 
 PER = ("all", "label")
 # The place of O, which is no entity type.
 OUT = -1
-# The saved form of RecallCutoffs.
-RECALL_CUTOFFS = record(
-    {
-        "recall": number(0.0, 1.0),
-        "confidence": number(0.0, 1.0),
-        "per": choice(*PER),
-        "cutoffs": keyed(maybe(number(0.0, 1.0))),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,7 @@ class EntityScores:
 
 
 @dataclass(frozen=True)
-class RecallCutoffs:
+class RecallCutoffs(Saved):
     """Cut-offs that bound what is missed.
 
     recall (float): The share of the tokens of gold entities that is to be flagged. confidence (float): How sure it is that it is.
@@ -89,10 +79,10 @@ class RecallCutoffs:
     values (Mapping[str, float | None]): Key -> the least score that is flagged; None where no cut-off is sure enough: every token is flagged.
     """
 
-    recall: float
-    confidence: float
-    per: str
-    values: Mapping[str, float | None]
+    recall: float = kept(number(0.0, 1.0))
+    confidence: float = kept(number(0.0, 1.0))
+    per: str = kept(choice(*PER))
+    values: Mapping[str, float | None] = kept(keyed(maybe(number(0.0, 1.0))), key="cutoffs")
 
     def __post_init__(self) -> None:
         check_cutoffs({"recall": self.recall, "confidence": self.confidence}, self.per, PER, self.values)
@@ -102,14 +92,6 @@ class RecallCutoffs:
         known = ["all"] if self.per == "all" else [name for name in types.names if name in self.values]
         limits = {key: -np.inf if value is None else value for key, value in self.values.items()}
         return {key: score_of(key, self.per, scores, types) >= limits[key] for key in known}
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"recall": self.recall, "confidence": self.confidence, "per": self.per, "cutoffs": dict(self.values)}
-
-    @classmethod
-    def from_dict(cls, data: Any) -> RecallCutoffs:
-        """Rebuild from what RECALL_CUTOFFS has read. RAISES C001: a part is out of range."""
-        return cls(data["recall"], data["confidence"], data["per"], data["cutoffs"])
 
 
 def score_of(key: str, per: str, scores: EntityScores, types: EntityTypes) -> Floats:

@@ -11,23 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import calib_error
 from ..pairs.bins import check_count
 from ..schema import lengths, number, optional, record
-from ..types import GROUPS, Floats, Groups, Ints, as_probabilities
-from .conformal_quantiles import CUTS, Cuts, cuts_of
+from ..types import Floats, Groups, Ints, as_probabilities
+from .conformal_quantiles import Cuts, cuts_of
 
 COVERAGES = ("marginal", "group", "tag")
 
 
 def _learned_agrees(held: dict[str, Any]) -> str:
     groups, cuts = held["groups"], held["cuts"]
-    wanted = {"pooled": 1, "of_group": len(groups["names"]) + 1, "of_tag": len(groups["of_tag"])}
-    return lengths(wanted, {name: cuts[name]["values"] for name in wanted})
+    wanted = {"pooled": 1, "of_group": len(groups) + 1, "of_tag": len(groups.of_tag)}
+    return lengths(wanted, {name: cuts[name].values for name in wanted})
 
 
-# The saved form of what ConformalSets learns.
 _LEARNED = record(
     {
-        "groups": GROUPS,
-        "cuts": record({"pooled": CUTS, "of_group": CUTS, "of_tag": CUTS}),
+        "groups": Groups.read,
+        "cuts": record(dict.fromkeys(("pooled", "of_group", "of_tag"), Cuts.read)),
         "out_of_reach": number(0.0, 1.0),
         "empty": optional(number(0.0, 1.0), 0.0),
     },
@@ -274,7 +273,7 @@ class ConformalSets:
         RAISES C004: not fitted.
         """
         groups, *_ = self._learned()
-        cuts = {key: vars(getattr(self, name)) for key, name in _SAVED_AS.items()}
+        cuts = {key: getattr(self, name).state() for key, name in _SAVED_AS.items()}
         return {
             "@calib_sets": self.registered,
             "settings": self.settings(),
@@ -284,9 +283,9 @@ class ConformalSets:
     def load_learned(self, learned: dict[str, Any]) -> ConformalSets:
         """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
         held = _LEARNED(learned, "learned")
-        self.groups = Groups.from_state(held["groups"])
+        self.groups = held["groups"]
         for key, cuts in held["cuts"].items():
-            setattr(self, _SAVED_AS[key], Cuts(**cuts))
+            setattr(self, _SAVED_AS[key], cuts)
         self.out_of_reach_, self.empty_ = float(held["out_of_reach"]), float(held["empty"])
         return self
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..schema import Form, Optional, anything, floats, lengths, listed, maybe, number, optional, record, text, whole
-from ..types import GROUPS, Floats, Groups, Spans, as_hits
-from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
-from .cutoffs import CUTOFFS, Cutoffs
+from ..schema import Form, Optional, Saved, anything, floats, kept, lengths, listed, maybe, number, optional, text, whole
+from ..types import Floats, Groups, Spans, as_hits
+from .adaptation.adaptation import Adaptation, move_all
+from .cutoffs import Cutoffs
 from .recalibrators.logistic import combine, fit_logistic, sigmoid
 from .span_features import NAMES, design
 
@@ -21,31 +22,12 @@ MIN_SPANS = 20
 _ROUNDING = 1e-12
 
 
-def _state_agrees(held: dict[str, Any]) -> str:
-    if held["n_hits"] > held["n_spans"]:
-        return "there are more hits than spans"
-    learned = held["n_spans"] > 0 and not held["fallback"]
-    size = len(NAMES) + 2 * len(held["groups"]["names"]) if learned else 0
-    return lengths({"center": size, "scale": size, "weights": size}, held)
+def _nothing() -> Floats:
+    return np.zeros(0)
 
 
-# The saved form of SpanRecalibrator.
-SPAN_MAP = record(
-    {
-        "groups": GROUPS,
-        "n_spans": whole(),
-        "n_hits": whole(),
-        "fallback": text,
-        "center": floats(),
-        "scale": floats(1e-12),
-        "weights": floats(),
-        "intercept": number(),
-    },
-    _state_agrees,
-)
-
-
-class SpanRecalibrator:
+@dataclass(eq=False)
+class SpanRecalibrator(Saved):
     """Logistic regression on the features of a span, with an intercept and a slope for each group of its labels.
 
     The ridge penalty (1/2 the squared norm of the coefficients of standardised features, against the summed log loss) pulls small groups
@@ -55,12 +37,22 @@ class SpanRecalibrator:
     n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through; "" if it does not.
     """
 
-    def __init__(self, groups: Groups):
-        self.groups = groups
-        self.n_spans_ = self.n_hits_ = 0
-        self.fallback_ = ""
-        self.center_ = self.scale_ = self.weights_ = np.zeros(0)
-        self.intercept_ = 0.0
+    groups: Groups = kept(Groups.read)
+    n_spans_: int = kept(whole(), 0, key="n_spans")
+    n_hits_: int = kept(whole(), 0, key="n_hits")
+    fallback_: str = kept(text, "", key="fallback")
+    center_: Floats = kept(floats(), _nothing, key="center")
+    scale_: Floats = kept(floats(1e-12), _nothing, key="scale")
+    weights_: Floats = kept(floats(), _nothing, key="weights")
+    intercept_: float = kept(number(), 0.0, key="intercept")
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        if held["n_hits"] > held["n_spans"]:
+            return "there are more hits than spans"
+        learned = held["n_spans"] > 0 and not held["fallback"]
+        size = len(NAMES) + 2 * len(held["groups"]) if learned else 0
+        return lengths(dict.fromkeys(("center", "scale", "weights"), size), held)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
         """Learn from n spans.
@@ -98,28 +90,6 @@ class SpanRecalibrator:
     def _design(self, spans: Spans) -> Floats:
         return design(spans, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
 
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {
-            "groups": self.groups.state(),
-            "n_spans": self.n_spans_,
-            "n_hits": self.n_hits_,
-            "fallback": self.fallback_,
-            "center": self.center_,
-            "scale": self.scale_,
-            "weights": self.weights_,
-            "intercept": self.intercept_,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> SpanRecalibrator:
-        """Rebuild from a state that SPAN_MAP has read."""
-        made = cls(Groups.from_state(state["groups"]))
-        made.n_spans_, made.n_hits_, made.fallback_ = state["n_spans"], state["n_hits"], state["fallback"]
-        made.center_, made.scale_, made.weights_ = state["center"], state["scale"], state["weights"]
-        made.intercept_ = float(state["intercept"])
-        return made
-
 
 def _why_not(n: int, n_hits: int) -> str:
     """Why n spans with so many hits cannot be fitted; "" if they can."""
@@ -130,12 +100,12 @@ def _why_not(n: int, n_hits: int) -> str:
     return ""
 
 
-# The saved form of SpanCalibration.
+# Of a SpanCalibration; what its context learned is read by the class of that, which stands in a later room.
 SPANS: dict[str, Form | Optional] = {
-    "span_maps": optional(maybe(listed(SPAN_MAP, 2, 2))),
-    "cutoffs": optional(maybe(CUTOFFS)),
+    "span_maps": optional(maybe(listed(SpanRecalibrator.read, 2, 2))),
+    "cutoffs": optional(maybe(Cutoffs.read)),
     "span_context": optional(maybe(anything)),
-    "span_adaptations": optional(maybe(ADAPTATIONS)),
+    "span_adaptations": optional(maybe(listed(Adaptation.read))),
 }
 
 
@@ -200,21 +170,16 @@ class SpanCalibration:
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
-        cutoffs = None if self.cutoffs is None else self.cutoffs.to_dict()
-        context = None if self.context is None else self.context.state()
+        context, cutoffs = (one and one.state() for one in (self.context, self.cutoffs))
         adaptations = [one.state() for one in self.adaptations] or None
         return {"span_maps": maps, "cutoffs": cutoffs, "span_context": context, "span_adaptations": adaptations}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], load_context: Callable[[Any], SpanContext] | None = None) -> SpanCalibration:
-        """Rebuild from a state that SPANS has read.
-
-        load_context (Callable | None): Rebuilds a context. RAISES C001: a cut-off out of range. Misfit: the context is not of its form.
-        """
-        maps, cutoffs, context = state["span_maps"] or (), state["cutoffs"], state["span_context"]
+    def from_state(cls, held: dict[str, Any]) -> SpanCalibration:
+        """Of what SPANS has read, and the class of the context."""
         return cls(
-            *map(SpanRecalibrator.from_state, maps),
-            context=None if context is None or load_context is None else load_context(context),
-            cutoffs=None if cutoffs is None else Cutoffs.from_dict(cutoffs),
-            adaptations=tuple(map(Adaptation.from_state, state["span_adaptations"] or ())),
+            *(held["span_maps"] or ()),
+            context=held["span_context"],
+            cutoffs=held["cutoffs"],
+            adaptations=tuple(held["span_adaptations"] or ()),
         )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -15,7 +14,7 @@ from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import top_pairs
 from ..pairs.documents import TOKEN, counted
 from ..pairs.folds import contiguous_folds
-from ..schema import maybe, number, optional, record, text, whole
+from ..schema import Saved, kept, later, maybe, number, whole
 from ..types import Floats, Ints, Pairs
 
 # Fewer than this, and a choice among many methods is made of chance.
@@ -60,18 +59,8 @@ def tokens_for_sets(alpha: float) -> tuple[int, int]:
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
 
 
-# The saved form of HeldOut.
-_LATER = optional(maybe(number()))
-HELD_OUT = record(
-    {
-        "raw": number(), "calibrated": number(), "error": number(), "tokens": whole(), "verdict": text,
-        "off_raw": _LATER, "off": _LATER, "excess": _LATER,
-    }
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(Saved):
     """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
 
     raw, calibrated (float): Mean log loss. error (float): Standard error of their difference. tokens (int): With a pair.
@@ -79,13 +68,13 @@ class HeldOut:
         calibrated. excess (float | None): Mean raw score of these labels less the share of them that is right. All three are None of an older fit.
     """
 
-    raw: float
-    calibrated: float
-    error: float
-    tokens: int
-    off_raw: float | None = None
-    off: float | None = None
-    excess: float | None = None
+    raw: float = kept(number())
+    calibrated: float = kept(number())
+    error: float = kept(number())
+    tokens: int = kept(whole())
+    off_raw: float | None = later(maybe(number()))
+    off: float | None = later(maybe(number()))
+    excess: float | None = later(maybe(number()))
 
     @property
     def verdict(self) -> str:
@@ -99,14 +88,9 @@ class HeldOut:
             return "worse"
         return "better" if difference < -2 * self.error and self.tokens >= _FEWEST_TOKENS else "unclear"
 
-    def to_dict(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Plain data, with the verdict."""
-        return {**asdict(self), "verdict": self.verdict}
-
-    @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> HeldOut:
-        """Rebuild from what HELD_OUT has read."""
-        return cls(**{name: value for name, value in held.items() if name != "verdict"})
+        return {**super().state(), "verdict": self.verdict}
 
 
 def judge_held_out(pairs: Pairs, calibrated: Floats, documents: Ints) -> HeldOut:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..schema import floats, maybe, number, record, registered
+from ..schema import Saved, anything, floats, kept, keyed, maybe, number, record
 from ..types import Floats, Ints
 from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 
@@ -30,15 +30,15 @@ _ROUGHLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Offsets:
+class Offsets(Saved):
     """Offsets of some units (tags, or groups).
 
     values (Floats): Added to the log-odds of a unit's pairs, shape (n_units,); 0 for units without pairs.
     strength (float): Of the penalty, strength / 2 times the squared offset: the inverse variance of the offsets among units.
     """
 
-    values: Floats
-    strength: float
+    values: Floats = kept(floats())
+    strength: float = kept(number(0.0, np.inf))
 
 
 def fit_offsets(
@@ -186,10 +186,7 @@ class _Problem:
         return offsets, np.where(self.held, log_ratio - self._loss(moved, offsets) - penalty, 0.0)
 
 
-# The saved form of tag offsets (the setting `pooling`), and of what TagOffsets learns.
-OFFSETS = registered("@calib_poolings")
-_UNITS = maybe(record({"values": floats(), "strength": number(0.0, np.inf)}))
-_LEARNED = record({"tags": _UNITS, "groups": _UNITS})
+_LEARNED = record({"tags": maybe(Offsets.read), "groups": maybe(Offsets.read)})
 
 
 class TagOffsets:
@@ -290,21 +287,23 @@ class TagOffsets:
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
-        learned = {
-            name: None if one is None else {"values": one.values, "strength": one.strength}
-            for name, one in (("tags", self.tags_), ("groups", self.groups_))
-        }
+        learned = {name: one and one.state() for name, one in (("tags", self.tags_), ("groups", self.groups_))}
         return {"@calib_poolings": self.registered, "settings": self.settings(), "learned": learned}
 
     def load_learned(self, learned: dict[str, Any]) -> TagOffsets:
         """Take over the learned part of a saved state. RAISES Misfit: it is not of the form declared."""
-        for name, held in _LEARNED(learned, "learned").items():
-            setattr(self, f"{name}_", None if held is None else Offsets(held["values"], float(held["strength"])))
+        held = _LEARNED(learned, "learned")
+        self.tags_, self.groups_ = held["tags"], held["groups"]
         return self
 
     def sizes(self) -> tuple[int, int] | None:
         """(tags, groups) that it was fitted to; None before."""
         return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
+
+
+def learned_offsets(value: Any, where: str) -> TagOffsets:
+    """The form of fitted ones whose settings do not matter any more."""
+    return TagOffsets().load_learned(keyed(anything)(value, where))
 
 
 def offsets_of(values: Floats, units: Ints) -> Floats:

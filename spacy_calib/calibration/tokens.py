@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..pairs.build import leading
 from ..pairs.marginals import Scores
-from ..schema import Form, Misfit, Optional, maybe, optional, registered
+from ..schema import Form, Misfit, Optional, listed, maybe, optional, registered
 from ..types import Floats, Ints, Marginals, Pairs
-from .adaptation.adaptation import ADAPTATIONS, Adaptation, move_all
-from .cutoffs import CUTOFFS, Cutoffs
+from .adaptation.adaptation import Adaptation, move_all
+from .cutoffs import Cutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
-from .portable import PORTABLE, Portable
+from .portable import Portable
 from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
-from .recall_cutoffs import RECALL_CUTOFFS, RecallCutoffs
+from .recall_cutoffs import RecallCutoffs
 from .scaling import Scaling
 from .sets import ConformalSets
 
@@ -94,7 +94,7 @@ class Context(Protocol):
     def state(self) -> dict[str, Any]: ...
 
 
-# The saved form of TokenCalibration. What scaling, context and sets learned is read by their classes.
+# Of a TokenCalibration; its parts of the registries are read where they are made.
 TOKENS: dict[str, Form | Optional] = {
     "maps": maybe(GROUPED),
     "scaling": optional(maybe(registered("@calib_scalings"))),
@@ -102,10 +102,10 @@ TOKENS: dict[str, Form | Optional] = {
     "other": optional(maybe(MAP)),
     "intervals": optional(maybe(GROUPED)),
     "sets": optional(maybe(registered("@calib_sets"))),
-    "adaptations": optional(maybe(ADAPTATIONS)),
-    "recall_cutoffs": optional(maybe(RECALL_CUTOFFS)),
-    "label_cutoffs": optional(maybe(CUTOFFS)),
-    "portable": optional(maybe(PORTABLE)),
+    "adaptations": optional(maybe(listed(Adaptation.read))),
+    "recall_cutoffs": optional(maybe(RecallCutoffs.read)),
+    "label_cutoffs": optional(maybe(Cutoffs.read)),
+    "portable": optional(maybe(Portable.read)),
 }
 
 
@@ -262,10 +262,9 @@ class TokenCalibration:
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays: what `from_state` needs."""
-        parts = ("maps", "scaling", "context", "other", "intervals", "sets", "portable")
-        held = {name: None if getattr(self, name) is None else getattr(self, name).state() for name in parts}
-        for name in ("recall_cutoffs", "label_cutoffs"):
-            held[name] = None if getattr(self, name) is None else getattr(self, name).to_dict()
+        names = ("maps", "scaling", "context", "other", "intervals", "sets", "portable", "recall_cutoffs", "label_cutoffs")
+        parts = {name: getattr(self, name) for name in names}
+        held = {name: None if part is None else part.state() for name, part in parts.items()}
         return {**held, "adaptations": [one.state() for one in self.adaptations] or None}
 
     @classmethod
@@ -278,21 +277,21 @@ class TokenCalibration:
         RAISES Misfit: a part is not fitted, or not to as many tags as the maps.
         """
 
-        def part(name: str, rebuild: Callable[[dict[str, Any]], Any]) -> Any:
+        def part(name: str, rebuild: Callable[[dict[str, Any]], Any] = load) -> Any:
             return None if state[name] is None else rebuild(state[name])
 
         made = cls(
             part("maps", lambda held: GroupedRecalibrator.from_state(held, load)),
-            scaling=part("scaling", load),
-            context=part("context", load),
+            scaling=part("scaling"),
+            context=part("context"),
             normalize=normalize,
-            other=part("other", load),
+            other=part("other"),
             intervals=part("intervals", GroupedVennAbers.from_state),
-            sets=part("sets", load),
-            adaptations=tuple(map(Adaptation.from_state, state["adaptations"] or ())),
-            recall_cutoffs=part("recall_cutoffs", RecallCutoffs.from_dict),
-            label_cutoffs=part("label_cutoffs", Cutoffs.from_dict),
-            portable=part("portable", Portable.from_state),
+            sets=part("sets"),
+            adaptations=tuple(state["adaptations"] or ()),
+            recall_cutoffs=state["recall_cutoffs"],
+            label_cutoffs=state["label_cutoffs"],
+            portable=state["portable"],
         )
         made._check_loaded()
         return made

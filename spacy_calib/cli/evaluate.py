@@ -161,7 +161,7 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed
     scorer, known = scorer_like(CalibScorer(about["bins"], about["n_groups"]), bins, groups), metrics()
 
     def judge_counts(counts: JudgedCounts, own: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        judging = scorer.judging(Groups.from_state(own), names)
+        judging = scorer.judging(Groups.read(own), names)
         table = table_of_counts(counts, judging, scorer.n_bins, seed, found.unit, known)
         # Edit trees do not name the lemma that they give.
         never = [] if about["layer"] == "lemma" else never_right(counts, names)
@@ -181,7 +181,7 @@ def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed
     }
     if found.spans is not None:
         accepted = None if about["precision"] is None else accepted_share(about["precision"], **found.accepted)
-        flagged = None if found.flags is None else flagged_rows(found.flags, RecallCutoffs.from_dict(about["recall"]))
+        flagged = None if found.flags is None else flagged_rows(found.flags, RecallCutoffs.read(about["recall"]))
         result["entities"] = {
             "called": about["called"],
             "event": about["event"],

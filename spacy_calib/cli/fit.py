@@ -324,8 +324,8 @@ def tell(nlp: Language, calib: Calibrator, own: str | None, options: FitOptions,
             f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
         )
     if options.format == "json":
-        of_units = {} if told is None else {"event": told.to_dict()}
-        print_json({"output": str(options.output), "pipe": calib.name, **calib.fit_info.to_dict(), **of_units})
+        of_units = {} if told is None else {"event": told.state()}
+        print_json({"output": str(options.output), "pipe": calib.name, **calib.fit_info.state(), **of_units})
         return
     if own is not None:
         msg.info(f"Settings that are not given are those of the pipeline's own pipe '{own}'")

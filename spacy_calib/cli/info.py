@@ -82,7 +82,7 @@ def info(options: InfoOptions) -> dict[str, Any]:
     asked = {pipe.name: event_pipes(nlp, pipe.attr) for pipe in pipes}
     for name, several in asked.items():
         if several:
-            result[name]["events"] = {one.name: one.info.to_dict() for one in several if one.info is not None}
+            result[name]["events"] = {one.name: one.info.state() for one in several if one.info is not None}
 
     def show_all() -> None:
         for pipe in pipes:
@@ -161,11 +161,11 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "source": pipe.source.says,
         "source_found": pipe.lookup.component() is not None,
         "weights_changed": pipe.lookup.weights_changed(),
-        "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.to_dict(),
-        "label_cutoffs": None if pipe.tokens.label_cutoffs is None else pipe.tokens.label_cutoffs.to_dict(),
-        "recall_cutoffs": None if pipe.tokens.recall_cutoffs is None else pipe.tokens.recall_cutoffs.to_dict(),
+        "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.state(),
+        "label_cutoffs": None if pipe.tokens.label_cutoffs is None else pipe.tokens.label_cutoffs.state(),
+        "recall_cutoffs": None if pipe.tokens.recall_cutoffs is None else pipe.tokens.recall_cutoffs.state(),
     }
-    return {**settings, **pipe.fit_info.to_dict(), "groups": held}
+    return {**settings, **pipe.fit_info.state(), "groups": held}
 
 
 def show(pipe: Calibrator, held: dict[str, Any], everything: bool) -> None:

@@ -144,7 +144,7 @@ def _tell(calibrator: TagCalibrator, found: ScoreUnits, options: FitOptions) -> 
             "method": registered_map(calibrator),
             "scaling": calibrator.calibration_.scaling and calibrator.calibration_.scaling.describe(),
             "selection": calibrator.selection_ or None,
-            "held_out": held.to_dict(),
+            "held_out": held.state(),
             "unknown_gold": calibrator.unknown_gold_,
         }
         print_json(made)

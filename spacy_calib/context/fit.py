@@ -226,7 +226,7 @@ def fit_span_context(
     told |= {"kept": kept, "comparison": asdict(compared), "slope": fit.model.slope, "ridge": fit.ridge, "weights": weights}
     if not kept:
         return SpanContextFit(None, scores, told)
-    return SpanContextFit(SpanContext(groups, fit.model, names), fit.held_out, told)
+    return SpanContextFit(SpanContext(groups, tuple(names), fit.model), fit.held_out, told)
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..pairs.keyed import keyed
-from ..schema import digests, record, text
+from ..schema import Saved, digests, kept, text
 from ..types import Ints
 from .words import Flags, Hashes, Words
 
@@ -15,9 +15,6 @@ from .words import Flags, Hashes, Words
 FEWEST = 3
 # So many digests of either kind that were made for one text are kept in memory for the next.
 _MOST_REMEMBERED = 1 << 18
-
-# The saved form of KnownWords.
-KNOWN_WORDS = record({"forms": digests, "endings": digests, "salt": text})
 
 
 class _Places:
@@ -52,12 +49,16 @@ class _Places:
         return asked[order], places[order]
 
 
-class KnownWords:
+@dataclass(eq=False)
+class KnownWords(Saved):
     """forms, endings (Hashes): Salted digests, rising. salt (str): Of them."""
 
-    def __init__(self, forms: Hashes, endings: Hashes, salt: str = ""):
-        self.forms, self.endings, self.salt = forms, endings, salt
-        self._forms, self._endings = _Places(forms), _Places(endings)
+    forms: Hashes = kept(digests)
+    endings: Hashes = kept(digests)
+    salt: str = kept(text, "")
+
+    def __post_init__(self) -> None:
+        self._forms, self._endings = _Places(self.forms), _Places(self.endings)
 
     @classmethod
     def of(cls, words: Words) -> KnownWords:
@@ -78,15 +79,6 @@ class KnownWords:
     def unknown(self, words: Words) -> Flags:
         """Of each token, whether its form is not known."""
         return self._forms.of(words.forms, self.salt) < 0
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {"forms": self.forms, "endings": self.endings, "salt": self.salt}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> KnownWords:
-        """Rebuild from a state that KNOWN_WORDS has read."""
-        return cls(**state)
 
 
 def no_words() -> KnownWords:

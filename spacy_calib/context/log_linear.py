@@ -16,7 +16,7 @@ from ..calibration.scaling.ridge import lowest_from
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses
 from ..pairs.folds import cross_fit, folds_of, thin_out
-from ..schema import Misfit, floats, keyed, number, record, whole, wholes
+from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
 from .blocks import Block
 
@@ -37,24 +37,19 @@ _ENOUGH = 2000
 _CELLS = 1 << 22
 
 
-def _weights_agree(held: dict[str, Any]) -> str:
-    if held["codes"].max(initial=-1) >= held["size"]:
-        return f"codes below {held['size']} are wanted"
-    return "" if len(held["codes"]) == len(held["values"]) else "a row of weights for each code is wanted"
-
-
-# The saved form of Weights, and of LogLinear.
-_WEIGHTS = record({"codes": wholes(rising=True), "values": floats(ndim=2), "size": whole()}, _weights_agree)
-LOG_LINEAR = record({"ridge": number(0.0), "weights": keyed(_WEIGHTS)})
-
-
 @dataclass(frozen=True, eq=False)
-class Weights:
+class Weights(Saved):
     """Of a block. codes (Ints): Those that the fit met, rising. values (Floats): Of each, shape (k, width). size (int): As of the block."""
 
-    codes: Ints
-    values: Floats
-    size: int
+    codes: Ints = kept(wholes(rising=True))
+    values: Floats = kept(floats(ndim=2))
+    size: int = kept(whole())
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        if held["codes"].max(initial=-1) >= held["size"]:
+            return f"codes below {held['size']} are wanted"
+        return "" if len(held["codes"]) == len(held["values"]) else "a row of weights for each code is wanted"
 
     def of(self, codes: Ints) -> Floats:
         """Of n codes, shape (n, width); 0 for those that the fit did not meet, and for -1."""
@@ -76,11 +71,11 @@ class Weights:
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinear:
+class LogLinear(Saved):
     """The log-odds of a score, plus the weights of its blocks. ridge (float): That was chosen. weights (Mapping[str, Weights]): Of each block by name."""
 
-    ridge: float
-    weights: Mapping[str, Weights]
+    ridge: float = kept(number(0.0))
+    weights: Mapping[str, Weights] = kept(keyed(Weights.read))
 
     def predict(self, own: Floats, blocks: Sequence[Block]) -> Floats:
         """The probability of n pairs, each added up in one order, so that it depends on no other pair and on no number of threads.
@@ -120,16 +115,6 @@ class LogLinear:
         given = {name: (one.size, one.values.shape[1]) for name, one in self.weights.items()}
         if given != wanted:
             raise Misfit("learned.model.weights", f"those of {wanted}")
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        held = {name: {"codes": one.codes, "values": one.values, "size": one.size} for name, one in self.weights.items()}
-        return {"ridge": self.ridge, "weights": held}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LogLinear:
-        """Rebuild from a state that LOG_LINEAR has read."""
-        return cls(state["ridge"], {name: Weights(**held) for name, held in state["weights"].items()})
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from ..calibration.recalibrators.logistic import fit_logistic, sigmoid
 from ..metrics.proper import log_losses
 from ..pairs.folds import cross_fit, folds_of
-from ..schema import floats, number, record
+from ..schema import Saved, floats, kept, number
 from ..types import Floats, Ints
 
 # Strengths among which held-out documents choose.
@@ -23,20 +22,17 @@ _PRIOR = 1.0
 # A column whose standard deviation is below this is constant: what is left is floating-point noise.
 ROUNDING = 1e-9
 
-# The saved form of RidgeModel.
-RIDGE_MODEL = record({"slope": number(0.0), "constant": number(), "weights": floats()})
-
 
 @dataclass(frozen=True, eq=False)
-class RidgeModel:
+class RidgeModel(Saved):
     """sigmoid(slope * own log-odds + constant + features @ weights).
 
     slope (float): At least 0, so that of two scores in the same surroundings the higher one stays the higher. weights (Floats): Shape (k,).
     """
 
-    slope: float
-    constant: float
-    weights: Floats
+    slope: float = kept(number(0.0))
+    constant: float = kept(number())
+    weights: Floats = kept(floats())
 
     def around(self, columns: Sequence[Floats]) -> Floats:
         """What the surroundings add to the log-odds, shape (n,): column by column, so that it depends on no number of threads.
@@ -52,15 +48,6 @@ class RidgeModel:
     def predict(self, own: Floats, around: Floats) -> Floats:
         """The probabilities. own (Floats): Log-odds of n scores. around (Floats): What their surroundings add."""
         return sigmoid(self.slope * own + around)
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {"slope": self.slope, "constant": self.constant, "weights": self.weights}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> RidgeModel:
-        """Rebuild from a state that RIDGE_MODEL has read."""
-        return cls(float(state["slope"]), float(state["constant"]), state["weights"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.span_features import firsts_of
-from ..schema import lengths, listed, record, text
-from ..types import GROUPS, Floats, Groups, Spans
-from .ridge import RIDGE_MODEL, RidgeModel
+from ..schema import Saved, kept, lengths, several, text
+from ..types import Floats, Groups, Spans
+from .ridge import RidgeModel
 from .tokens import View
 
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
@@ -19,24 +20,22 @@ CLIP = 1e-4
 # What is looked at besides the features of an entity's tokens and the group of its label.
 _OF_SPANS = ("entropy of its tokens' scores", "forms that are not known", "its length")
 
-# The saved form of SpanContext.
-SPAN_CONTEXT = record(
-    {"groups": GROUPS, "columns": listed(text), "model": RIDGE_MODEL},
-    lambda held: lengths({"weights": len(held["columns"])}, held["model"]),
-)
 
-
-class SpanContext:
+@dataclass(frozen=True, eq=False)
+class SpanContext(Saved):
     """The step after the map of entities: logistic regression on the log-odds of an entity's score, the features of its tokens (their mean),
     how many of its forms are not known, its length and the group of its label.
 
-    groups (Groups): Of the labels. model (RidgeModel): Fitted. columns (Sequence[str]): What each of its features says.
+    groups (Groups): Of the labels. columns (tuple[str, ...]): What each of its features says. model (RidgeModel): Fitted.
     """
 
-    def __init__(self, groups: Groups, model: RidgeModel, columns: Sequence[str]):
-        self.groups = groups
-        self.model = model
-        self.columns = tuple(columns)
+    groups: Groups = kept(Groups.read)
+    columns: tuple[str, ...] = kept(several(text))
+    model: RidgeModel = kept(RidgeModel.read)
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        return lengths({"weights": len(held["columns"])}, {"weights": held["model"].weights})
 
     def calibrate(self, view: View, spans: Spans, scores: Floats) -> Floats:
         """The scores of n entities. view (View): Their tokens. scores (Floats): As the map gives them."""
@@ -44,16 +43,6 @@ class SpanContext:
             return scores
         columns = span_columns(view, spans, self.groups)
         return self.model.predict(log_odds(scores, CLIP), self.model.around(columns))
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {"groups": self.groups.state(), "columns": list(self.columns), "model": self.model.state()}
-
-    @classmethod
-    def from_state(cls, state: Any) -> SpanContext:
-        """RAISES Misfit: the state is not of the form SPAN_CONTEXT."""
-        held = SPAN_CONTEXT(state, "span_context")
-        return cls(Groups.from_state(held["groups"]), RidgeModel.from_state(held["model"]), held["columns"])
 
 
 def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:

@@ -15,24 +15,23 @@ from ..schema import floats, lengths, listed, maybe, record, text, whole
 from ..types import Floats, Ints
 from .blocks import Looks, blocks_of
 from .features import Feature, FromDocs
-from .known import KNOWN_WORDS, KnownWords, no_words
-from .log_linear import LOG_LINEAR, LogLinear
+from .known import KnownWords, no_words
+from .log_linear import LogLinear
 from .surroundings import Entries, Surroundings
 from .words import Words
 
 # When context is kept: always, or where held-out documents lose no more with it than without.
 WHEN = ("always", "no_worse")
 
-# What a fitted TokenContext saves.
 _LEARNED = record(
     {
         "columns": listed(listed(text, 2, 2)),
         "centers": floats(),
         "scales": floats(1e-12),
-        "known": KNOWN_WORDS,
+        "known": KnownWords.read,
         "n_tags": whole(),
         "n_sources": whole(),
-        "model": maybe(LOG_LINEAR),
+        "model": maybe(LogLinear.read),
     },
     lambda held: lengths(dict.fromkeys(("centers", "scales"), len(held["columns"])), held),
 )
@@ -158,9 +157,8 @@ class TokenContext:
         self.columns_ = tuple((feature, what) for feature, what in held["columns"])
         self.centers_, self.scales_ = held["centers"], held["scales"]
         self.n_tags_, self.n_sources_ = held["n_tags"], held["n_sources"]
-        self.known_ = KnownWords.from_state(held["known"])
-        if held["model"] is not None:
-            self.model_ = LogLinear.from_state(held["model"])
+        self.known_, self.model_ = held["known"], held["model"]
+        if self.model_ is not None:
             self.model_.check(blocks_of(self._looks_at_nothing()))
         return self
 

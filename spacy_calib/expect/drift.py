@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..schema import floats, lengths, listed, optional, record, text, whole
+from ..schema import Saved, floats, kept, later, lengths, several, text, whole
 from ..types import Adds, Floats, Ints
 from .estimates import sum_by
 
@@ -123,37 +123,8 @@ class DriftSums(Adds):
         return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretched)
 
 
-def _profile_agrees(held: dict[str, Any]) -> str:
-    n, bins = len(held["calibrated"]), len(held["span_edges"])
-    sizes = {
-        "scores": (n, len(held["edges"]) + 1),
-        "label_counts": (n, len(held["labels"]) + 1),
-        "spans": (n, bins + 1 if bins else 0),
-    }
-    wrong = lengths(sizes, held)
-    if not wrong and (not n or held["scores"].sum(axis=1).min() <= 0):
-        wrong = "a document has no tokens"
-    return wrong
-
-
-# The saved form of DriftProfile.
-PROFILE = record(
-    {
-        "edges": floats(0.0, 1.0, rising="rises"),
-        "labels": listed(text),
-        "scores": floats(0.0, ndim=2),
-        "label_counts": floats(0.0, ndim=2),
-        "calibrated": floats(0.0),
-        "span_edges": floats(0.0, 1.0, rising="rises"),
-        "spans": floats(0.0, ndim=2),
-        "stretch": optional(whole(), 0),
-    },
-    _profile_agrees,
-)
-
-
 @dataclass(frozen=True, eq=False)
-class DriftProfile:
+class DriftProfile(Saved):
     """The fit data, as far as new documents are compared with it; D documents at most _MOST_DOCS, at equal distances.
 
     edges (Floats): Of the bins of the tokens' raw scores. labels (tuple[str, ...]): The most frequent ones; a last column is for all others.
@@ -163,14 +134,27 @@ class DriftProfile:
     stretch (int): Tokens of each of the stretches that stand for documents where these are few and long; 0 where documents do.
     """
 
-    edges: Floats
-    labels: tuple[str, ...]
-    scores: Floats
-    label_counts: Floats
-    calibrated: Floats
-    span_edges: Floats
-    spans: Floats
-    stretch: int = 0
+    edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
+    labels: tuple[str, ...] = kept(several(text))
+    scores: Floats = kept(floats(0.0, ndim=2))
+    label_counts: Floats = kept(floats(0.0, ndim=2))
+    calibrated: Floats = kept(floats(0.0))
+    span_edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
+    spans: Floats = kept(floats(0.0, ndim=2))
+    stretch: int = later(whole(), 0)
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        n, bins = len(held["calibrated"]), len(held["span_edges"])
+        sizes = {
+            "scores": (n, len(held["edges"]) + 1),
+            "label_counts": (n, len(held["labels"]) + 1),
+            "spans": (n, bins + 1 if bins else 0),
+        }
+        wrong = lengths(sizes, held)
+        if not wrong and (not n or held["scores"].sum(axis=1).min() <= 0):
+            wrong = "a document has no tokens"
+        return wrong
 
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
@@ -274,14 +258,9 @@ class DriftProfile:
         return {name: max(least[name], most[name] if most[name] > chance[name] else 0.0) for name in own}
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
+        """Counts in half as many bytes."""
         counts = {name: getattr(self, name).astype(np.float32) for name in ("scores", "label_counts", "spans")}
-        return {**vars(self), "labels": list(self.labels), **counts}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> DriftProfile:
-        """Rebuild from a state that PROFILE has read."""
-        return cls(**{**state, "labels": tuple(state["labels"])})
+        return {**super().state(), **counts}
 
 
 def few_and_long(documents: int, tokens: int, stretch: int) -> bool:

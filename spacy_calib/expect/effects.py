@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
-from ..schema import Form, keyed, listed, number, optional, record, whole
+from ..schema import Saved, kept, later, number, several, whole
 from ..types import Floats, Ints
 from .estimates import Residuals, Sums, sum_by
 
 
 @dataclass(frozen=True)
-class Effects:
+class Effects(Saved):
     """What the numbers of a label differ by.
 
     between (float): Variance of a document's own shift of log-odds. shift (float): That of all documents: more or fewer hold than the scores say.
@@ -37,18 +37,18 @@ class Effects:
     that is not known. sources (int): Sources of gold that it was learned from.
     """
 
-    between: float = 0.0
-    shift: float = 0.0
-    shared: float = 0.0
-    missed: float = 0.0
-    uneven: float = 0.0
-    unsure: float = 0.0
-    widths: tuple[float, ...] = ()
-    sources: int = 0
+    between: float = kept(number(0.0), 0.0)
+    shift: float = kept(number(), 0.0)
+    shared: float = kept(number(0.0), 0.0)
+    missed: float = kept(number(0.0), 0.0)
+    uneven: float = kept(number(0.0), 0.0)
+    unsure: float = kept(number(0.0), 0.0)
+    widths: tuple[float, ...] = later(several(number(0.0, 1.0)), ())
+    sources: int = later(whole(), 0)
 
-    def state(self) -> dict[str, Any]:
-        """Plain data: what EFFECTS reads."""
-        return {**vars(self), "widths": list(self.widths)}
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        return "" if len(held["widths"]) in (0, len(WIDTHS)) else f"{len(WIDTHS)} widths, or none"
 
 
 # The widths of shifts (standard deviations, in log-odds) by which a source may be off, see `sources`.
@@ -62,27 +62,7 @@ def of_new_source(sources: int) -> float:
     return float(np.sqrt(1 + 2 / sources))
 
 
-def _as_many_widths(held: dict[str, Any]) -> str:
-    return "" if len(held["widths"]) in (0, len(WIDTHS)) else f"{len(WIDTHS)} widths, or none"
-
-
-# The saved form of the effects of labels.
-EFFECTS: Form = keyed(
-    record(
-        {
-            name: number(-1e12 if name == "shift" else 0.0)
-            for name in ("between", "shift", "shared", "missed", "uneven", "unsure")
-        }
-        | {"widths": optional(listed(number(0.0, 1.0)), ()), "sources": optional(whole(), 0)},
-        _as_many_widths,
-    )
-)
 _Moments = dict[str, float]
-
-
-def effects_from_state(state: dict[str, Any] | None) -> dict[str, Effects]:
-    """Rebuild from a state that EFFECTS has read; none of an older fit."""
-    return {label: Effects(**{**held, "widths": tuple(held["widths"])}) for label, held in (state or {}).items()}
 
 
 def effects_of_labels(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
-from ..schema import Form, floats, lengths, number, record, whole
+from ..schema import Form, Misfit, Saved, floats, kept, lengths, number, whole
 from ..types import Adds, Floats, Ints
 
 # Neighbouring documents are alike (parts of one text, texts of one source) up to this distance: Newey and West (1987).
@@ -59,25 +59,8 @@ class Sums(Adds):
         return float((np.square(self.units) if self.squares is None else self.squares).sum())
 
 
-def residuals_form(k: int) -> Form:
-    """The saved form of Residuals of k kinds of events."""
-    sizes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
-    return record(
-        {
-            "docs": whole(1),
-            "units": number(1.0),
-            "squares": number(1.0),
-            "residual": floats(),
-            "independent": floats(0.0),
-            "moment": floats(ndim=2),
-            "neighbours": floats(ndim=2),
-        },
-        lambda held: lengths(sizes, held),
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class Residuals(Saved):
     """By how much the events of the fit documents differ from what held-out scores expected of them; k kinds of events.
 
     docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of the squared numbers of tokens.
@@ -86,13 +69,26 @@ class Residuals:
         the documents before and behind add to it; shape (k, k).
     """
 
-    docs: int
-    units: float
-    squares: float
-    residual: Floats
-    independent: Floats
-    moment: Floats
-    neighbours: Floats
+    docs: int = kept(whole(1))
+    units: float = kept(number(1.0))
+    squares: float = kept(number(1.0))
+    residual: Floats = kept(floats())
+    independent: Floats = kept(floats(0.0))
+    moment: Floats = kept(floats(ndim=2))
+    neighbours: Floats = kept(floats(ndim=2))
+
+    @classmethod
+    def of_kinds(cls, k: int) -> Form:
+        """The form of those of k kinds of events."""
+        sizes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
+
+        def form(value: Any, where: str) -> Residuals:
+            made = cls.read(value, where)
+            if wrong := lengths(sizes, vars(made)):
+                raise Misfit(where, f"consistent: {wrong}")
+            return made
+
+        return form
 
     @classmethod
     def of(cls, observed: Floats, sums: Sums) -> Residuals:
@@ -123,15 +119,6 @@ class Residuals:
         of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + together * effect * sums.units_squared
         of_fit = max(own, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
         return of_new + of_fit
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Residuals:
-        """Rebuild from a state that its form has read."""
-        return cls(**state)
 
 
 def _neighbours(residual: Floats) -> Floats:
@@ -213,12 +200,8 @@ class EntitySums(NamedTuple):
         return self.predicted - self.right
 
 
-# The saved form of EntityModel.
-ENTITY_MODEL = record({"per_wrong": number(0.0), "per_outside": number(0.0), "residuals": residuals_form(2)})
-
-
 @dataclass(frozen=True, eq=False)
-class EntityModel:
+class EntityModel(Saved):
     """How many gold entities there are beside the right ones among those found, and the residuals of both numbers on the fit data.
 
     A missed entity is one in whose place a wrong one was found (wrong bounds or label), or one of which nothing was found.
@@ -226,9 +209,9 @@ class EntityModel:
     residuals (Residuals): Of right and missed entities, k = 2.
     """
 
-    per_wrong: float
-    per_outside: float
-    residuals: Residuals
+    per_wrong: float = kept(number(0.0))
+    per_outside: float = kept(number(0.0))
+    residuals: Residuals = kept(Residuals.of_kinds(2))
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
@@ -254,15 +237,6 @@ class EntityModel:
         return Sums(
             np.stack([given.right, missed], axis=1), np.stack([given.spread, missed], axis=1), given.units, given.squares
         )
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {"per_wrong": self.per_wrong, "per_outside": self.per_outside, "residuals": self.residuals.state()}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> EntityModel:
-        """Rebuild from a state that ENTITY_MODEL has read."""
-        return cls(state["per_wrong"], state["per_outside"], Residuals.from_state(state["residuals"]))
 
 
 @dataclass(frozen=True)

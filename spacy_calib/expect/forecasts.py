@@ -17,6 +17,7 @@ from ..metrics.decomposition import decompose
 from ..metrics.proper import squared_losses
 from ..pairs.bins import check_count, fixed_edges
 from ..pairs.folds import cross_fit, folds_of
+from ..schema import Saved, kept, number, text
 from ..types import Floats, Ints, Spans
 from .forecasters.base import Forecaster, as_features
 from .forecasters.logistic import Logistic
@@ -94,11 +95,11 @@ def unit_features(units: Spans) -> Floats:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Saved):
     """A forecaster that was tried: its name with its size, and the mean squared loss of its forecasts of units whose document it did not see."""
 
-    name: str
-    loss: float
+    name: str = kept(text)
+    loss: float = kept(number(0.0, 1.0))
 
 
 def candidates() -> tuple[Forecaster, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +12,19 @@ from numpy.typing import NDArray
 from ..calibration.span_fit import SpanData
 from ..pairs.build import interleave, top_pairs
 from ..pairs.judged import JudgedPairs
-from ..schema import maybe, number, optional, record
+from ..schema import Saved, kept, keyed, later, maybe, number
 from ..types import OUTSIDE, Floats, Ints
-from .drift import PROFILE, DriftProfile, Labelled
+from .drift import DriftProfile, Labelled
 from .effects import (
-    EFFECTS,
     Effects,
     between_sources,
-    effects_from_state,
     effects_of_labels,
     of_new_source,
     source_sums,
     with_missed,
     with_widths,
 )
-from .estimates import ENTITY_MODEL, EntityModel, EntitySums, Residuals, Sums, residuals_form, sum_by, token_sums
+from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_sums
 
 
 class FoundSpans(Protocol):
@@ -40,21 +38,8 @@ class FoundSpans(Protocol):
         """The score of each span of `data.known` by maps that did not see its document."""
 
 
-# The saved form of FitRecord.
-RECORD = record(
-    {
-        "tokens": residuals_form(1),
-        "accuracy": number(0.0, 1.0),
-        "entities": maybe(ENTITY_MODEL),
-        "profile": PROFILE,
-        "effects": optional(EFFECTS),
-        "between": optional(number(0.0), 0.0),
-    }
-)
-
-
 @dataclass(frozen=True)
-class FitRecord:
+class FitRecord(Saved):
     """What is kept of the fit documents.
 
     tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source without
@@ -63,33 +48,12 @@ class FitRecord:
     fit on one source.
     """
 
-    tokens: Residuals
-    accuracy: float
-    entities: EntityModel | None
-    profile: DriftProfile
-    effects: dict[str, Effects] = field(default_factory=dict)
-    between: float = 0.0
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        entities = None if self.entities is None else self.entities.state()
-        effects = {label: held.state() for label, held in self.effects.items()}
-        return {
-            "tokens": self.tokens.state(),
-            "accuracy": self.accuracy,
-            "entities": entities,
-            "profile": self.profile.state(),
-            "effects": effects,
-            "between": self.between,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> FitRecord:
-        """Rebuild from a state that RECORD has read."""
-        entities = None if state["entities"] is None else EntityModel.from_state(state["entities"])
-        profile = DriftProfile.from_state(state["profile"])
-        effects = effects_from_state(state["effects"])
-        return cls(Residuals.from_state(state["tokens"]), state["accuracy"], entities, profile, effects, state["between"])
+    tokens: Residuals = kept(Residuals.of_kinds(1))
+    accuracy: float = kept(number(0.0, 1.0))
+    entities: EntityModel | None = kept(maybe(EntityModel.read))
+    profile: DriftProfile = kept(DriftProfile.read)
+    effects: dict[str, Effects] = later(keyed(Effects.read), dict)
+    between: float = later(number(0.0), 0.0)
 
 
 def _labelled(judged: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..corpus.distinct import Digests
 from ..pairs.keyed import keyed
-from ..schema import digests, optional, record, text
+from ..schema import Saved, digests, kept, later, text
 from ..types import Adds, Floats, Ints
 
 # A pipe keeps at most so many digests, of eight bytes each.
@@ -74,18 +74,14 @@ class SeenSums(Adds):
         return SeenShare(self.documents, self.seen, self.known / self.compared) if self.compared else None
 
 
-# The saved form of SeenTexts.
-SEEN = record({"digests": digests, "salt": optional(text, "")})
-
-
 @dataclass(frozen=True, eq=False)
-class SeenTexts:
+class SeenTexts(Saved):
     """digests (Digests): Of the documents and sentences of the fit data, ascending; of very many the MOST lowest, which are a fair sample.
     salt (str): Of these digests, see `keyed`.
     """
 
-    digests: Digests
-    salt: str = ""
+    digests: Digests = kept(digests)
+    salt: str = later(text, "")
 
     @classmethod
     def of(cls, digests: Digests, salt: str = "") -> SeenTexts:
@@ -123,15 +119,6 @@ class SeenTexts:
         long = SeenTexts.of(units.digests[units.words >= LEAST_WORDS], self.salt)
         n, found = len(self.digests), int(np.isin(self.digests, long.digests).sum())
         return SeenShare(n, found, found / n) if n else None
-
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {"digests": self.digests, "salt": self.salt}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> SeenTexts:
-        """Rebuild from a state that SEEN has read."""
-        return cls(state["digests"], state["salt"])
 
 
 def warning_of(seen: dict[str, Any] | None) -> str | None:

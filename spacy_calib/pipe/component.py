@@ -255,11 +255,11 @@ class Calibrator(AnnotatingPipe, PipeSettings):
 
     def _dump(self) -> bytes:
         kept = with_map(self.source, None).kept_labels()
-        return saved.dump(replace(self.learned, fault=self.lookup.fault(), kept_labels=kept).to_dict())
+        return saved.dump(replace(self.learned, fault=self.lookup.fault(), kept_labels=kept).state())
 
     def _take(self, data: bytes, path: str) -> None:
         load = partial(saved.load_part, name=self.name)
-        held = saved.read(data, lambda held: PipeState.from_dict(held, self.normalize, load), name=self.name, path=path)
+        held = saved.read(data, lambda held: PipeState.read(held, self.normalize, load), name=self.name, path=path)
         source = with_map(self.source, held.info.label_map)
         inner = with_map(source, None)
         added = 0

@@ -190,11 +190,11 @@ class EventPipe(AnnotatingPipe):
     # Saving
 
     def _dump(self) -> bytes:
-        return saved.dump(self.learned.to_dict())
+        return saved.dump(self.learned.state())
 
     def _take(self, data: bytes, path: str) -> None:
         load = partial(saved.load_part, name=self.name)
-        self.learned = saved.read(data, lambda held: EventState.from_dict(held, load, self.width), name=self.name, path=path)
+        self.learned = saved.read(data, lambda held: EventState.read(held, load, self.width), name=self.name, path=path)
 
 
 def of_words(doc: Doc, spans: Sequence[Span], layer: str, raw: Floats, calibrated: Floats) -> Asked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,51 +14,36 @@ from ..expect.forecasters.base import Forecaster
 from ..expect.forecasts import Evidence, Trial, fit_units, split_loss
 from ..metrics.proper import brier
 from ..pairs.documents import DOCUMENT
-from ..schema import Misfit, anything, listed, maybe, number, record, text, whole
+from ..schema import Misfit, Saved, anything, kept, listed, maybe, number, record, several, text, whole
 from ..types import Floats, Ints
 
 _LOSS = number(0.0, 1.0)
-EVENT_INFO = record(
-    {
-        "event": text, "called": listed(text, 2, 2), "layer": text, "units": whole(), "right": whole(), "documents": whole(), "unit": text,
-        "chosen": text, "product": _LOSS, "loss": _LOSS, "calibration": _LOSS, "sharpness": _LOSS,
-        "trials": listed(record({"name": text, "loss": _LOSS})),
-    }
-)  # fmt: skip
-# The saved form of EventState.
-EVENT_STATE = record({"forecaster": maybe(anything), "info": maybe(EVENT_INFO)})
 
 
 @dataclass(frozen=True)
-class EventInfo:
+class EventInfo(Saved):
     """event (str), called (tuple): Of the event. layer (str): Which annotation the labels are of. units, right, documents (int): Of the fit data; unit (str): What a document is.
 
     chosen (str): The forecaster. product, loss (float): Mean squared loss of the product of the tokens' scores, and of forecasts by those
     that did not see the document; calibration, sharpness (float): Its parts. trials (list[Trial]): What was tried.
     """
 
-    event: str
-    called: tuple[str, str]
-    layer: str
-    units: int
-    right: int
-    documents: int
-    unit: str = DOCUMENT
-    chosen: str = ""
-    product: float = 0.0
-    loss: float = 0.0
-    calibration: float = 0.0
-    sharpness: float = 0.0
-    trials: list[Trial] = field(default_factory=list)
+    event: str = kept(text)
+    called: tuple[str, str] = kept(several(text, 2, 2))
+    layer: str = kept(text)
+    units: int = kept(whole())
+    right: int = kept(whole())
+    documents: int = kept(whole())
+    unit: str = kept(text, DOCUMENT)
+    chosen: str = kept(text, "")
+    product: float = kept(_LOSS, 0.0)
+    loss: float = kept(_LOSS, 0.0)
+    calibration: float = kept(_LOSS, 0.0)
+    sharpness: float = kept(_LOSS, 0.0)
+    trials: list[Trial] = kept(listed(Trial.read), list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data of the form EVENT_INFO."""
-        return {**asdict(self), "called": list(self.called)}
 
-    @classmethod
-    def from_dict(cls, held: dict[str, Any]) -> EventInfo:
-        """Rebuild from what EVENT_INFO has read."""
-        return cls(**{**held, "called": tuple(held["called"]), "trials": [Trial(**one) for one in held["trials"]]})
+_STATE = record({"forecaster": maybe(anything), "info": maybe(EventInfo.read)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +59,17 @@ class EventState:
             return units.own
         return np.clip(self.forecaster.predict(units.features), 0.0, 1.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data and arrays, of EVENT_STATE."""
-        forecaster = None if self.forecaster is None else self.forecaster.state()
-        return {"forecaster": forecaster, "info": None if self.info is None else self.info.to_dict()}
+    def state(self) -> dict[str, Any]:
+        """Plain data and arrays."""
+        return {"forecaster": self.forecaster and self.forecaster.state(), "info": self.info and self.info.state()}
 
     @classmethod
-    def from_dict(cls, data: Any, load: Callable[[dict[str, Any]], Any], width: int) -> EventState:
-        """width (int): How many features units have. RAISES Misfit: it is not of the form EVENT_STATE, or the forecaster takes other features."""
-        held = EVENT_STATE(data, "state")
+    def read(cls, data: Any, load: Callable[[dict[str, Any]], Any], width: int) -> EventState:
+        """load (Callable): Rebuilds a part by its registered name. width (int): How many features units have.
+
+        RAISES Misfit: not of the form declared, or the forecaster takes other features.
+        """
+        held = _STATE(data, "state")
         if (held["forecaster"] is None) != (held["info"] is None):
             raise Misfit("state", "consistent: the forecaster and what is said of it are both there, or neither")
         if held["forecaster"] is None:
@@ -90,7 +77,7 @@ class EventState:
         forecaster = load(held["forecaster"])
         if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != width:
             raise Misfit("state.forecaster", f"a forecaster from {width} features")
-        return cls(forecaster, EventInfo.from_dict(held["info"]))
+        return cls(forecaster, held["info"])
 
 
 @dataclass(frozen=True, eq=False)

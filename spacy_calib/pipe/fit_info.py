@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..calibration.adaptation.fitting import ADAPTED
 from ..calibration.auto import SELECTION
-from ..calibration.sufficiency import HELD_OUT, HeldOut
+from ..calibration.sufficiency import HeldOut
 from ..doc.annotations import unit_of
 from ..pairs.documents import DOCUMENT
-from ..schema import FAR, flag, keyed, listed, maybe, number, optional, record, text, whole
+from ..schema import FAR, Saved, flag, kept, keyed, later, listed, maybe, number, optional, record, text, whole
 
 _SHARE = maybe(number(0.0, 1.0))
-_ROW = record(
-    {
-        "group": text, "tags": whole(), "share": _SHARE, "pairs": whole(), "hits": whole(), "raw": _SHARE, "calibrated": _SHARE,
-        "fallback": text,
-    }
-)  # fmt: skip
 _SCALING = record(
     {
         "name": text,
@@ -50,12 +44,6 @@ _SPAN_CONTEXT = record(
         "weights": listed(record({"what": text, "weight": number()})),
     }
 )  # fmt: skip
-_SPANS = record(
-    {
-        "event": text, "labels": listed(text), "spans": whole(), "right": whole(), "candidates": whole(), "fallback": text,
-        "table": listed(_ROW), "context": optional(maybe(_SPAN_CONTEXT)), "held_out": optional(maybe(HELD_OUT)),
-    }
-)  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
 _ADAPTATION = record(
     {
@@ -66,41 +54,10 @@ _ADAPTATION = record(
 _SOURCE = record({"name": text, "documents": whole(), "pairs": whole()})
 _CONVENTION = record({"source": text, "said": text, "gold": text, "tokens": whole(), "of": whole()})
 _SAMPLED = record({"documents": whole(), "pairs": whole(), "tables": listed(text)})
-# The saved form of FitInfo.
-FIT_INFO = record(
-    {
-        "component": text,
-        "layer": text,
-        "threshold": number(0.0, 1.0),
-        "docs": whole(),
-        "unit": optional(text, DOCUMENT),
-        "tokens": whole(),
-        "unknown_gold": optional(whole(), 0),
-        "unknown": optional(maybe(keyed(text))),
-        "label_map": optional(maybe(keyed(text))),
-        "pairs": whole(),
-        "counted_on": text,
-        "scaling": optional(maybe(_SCALING)),
-        "method": text,
-        "pooling": optional(maybe(_OFFSETS)),
-        "context": optional(maybe(_CONTEXT)),
-        "intervals": optional(flag, False),
-        "sets": optional(maybe(_SETS)),
-        "selection": optional(maybe(SELECTION)),
-        "table": listed(_ROW),
-        "held_out": optional(maybe(HELD_OUT)),
-        "spans": optional(maybe(_SPANS)),
-        "adaptations": optional(listed(_ADAPTATION), ()),
-        "versions": keyed(text),
-        "sampled": optional(maybe(_SAMPLED)),
-        "sources": optional(listed(_SOURCE), ()),
-        "conventions": optional(listed(_CONVENTION), ()),
-    }
-)
 
 
 @dataclass(frozen=True)
-class FitRow:
+class FitRow(Saved):
     """A row of the fit table: all pairs, or those of one group.
 
     group (str): Its name, or "all". tags (int): How many. share (float | None): Of the gold labels; None where none was counted.
@@ -108,18 +65,18 @@ class FitRow:
     fallback (str): Which map takes the place of its own, and why; "" where it has one.
     """
 
-    group: str
-    tags: int
-    share: float | None
-    pairs: int
-    hits: int
-    raw: float | None
-    calibrated: float | None
-    fallback: str
+    group: str = kept(text)
+    tags: int = kept(whole())
+    share: float | None = kept(_SHARE)
+    pairs: int = kept(whole())
+    hits: int = kept(whole())
+    raw: float | None = kept(_SHARE)
+    calibrated: float | None = kept(_SHARE)
+    fallback: str = kept(text)
 
 
 @dataclass(frozen=True)
-class SpanFitInfo:
+class SpanFitInfo(Saved):
     """The same of spans (entities).
 
     event (str): When one counts as right. labels (list[str]): Of the spans. spans, right, candidates (int): Spans on the Docs whose gold
@@ -128,19 +85,19 @@ class SpanFitInfo:
     `FitInfo`, a span in the place of a token.
     """
 
-    event: str
-    labels: list[str]
-    spans: int
-    right: int
-    candidates: int
-    fallback: str
-    table: list[FitRow]
-    context: Mapping[str, Any] | None = None
-    held_out: HeldOut | None = None
+    event: str = kept(text)
+    labels: list[str] = kept(listed(text))
+    spans: int = kept(whole())
+    right: int = kept(whole())
+    candidates: int = kept(whole())
+    fallback: str = kept(text)
+    table: list[FitRow] = kept(listed(FitRow.read))
+    context: Mapping[str, Any] | None = later(maybe(_SPAN_CONTEXT))
+    held_out: HeldOut | None = later(maybe(HeldOut.read))
 
 
 @dataclass(frozen=True)
-class FitInfo:
+class FitInfo(Saved):
     """What a pipe was fitted on, and with which steps; the default values are those of a pipe that is not fitted.
 
     component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
@@ -157,32 +114,32 @@ class FitInfo:
         the gold of a "source" often calls otherwise ("gold") though the component is sure: in "tokens" "of" so many.
     """
 
-    component: str = ""
-    layer: str = ""
-    threshold: float = 0.0
-    docs: int = 0
-    unit: str = DOCUMENT
-    tokens: int = 0
-    unknown_gold: int = 0
-    unknown: Mapping[str, str] | None = None
-    label_map: Mapping[str, str] | None = None
-    pairs: int = 0
-    counted_on: str = ""
-    scaling: Mapping[str, Any] | None = None
-    method: str = ""
-    pooling: Mapping[str, Any] | None = None
-    context: Mapping[str, Any] | None = None
-    intervals: bool = False
-    sets: Mapping[str, Any] | None = None
-    selection: Mapping[str, Any] | None = None
-    table: list[FitRow] = field(default_factory=list)
-    held_out: HeldOut | None = None
-    spans: SpanFitInfo | None = None
-    adaptations: list[Mapping[str, Any]] = field(default_factory=list)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    sampled: Mapping[str, Any] | None = None
-    sources: list[Mapping[str, Any]] = field(default_factory=list)
-    conventions: list[Mapping[str, Any]] = field(default_factory=list)
+    component: str = kept(text, "")
+    layer: str = kept(text, "")
+    threshold: float = kept(number(0.0, 1.0), 0.0)
+    docs: int = kept(whole(), 0)
+    unit: str = later(text, DOCUMENT)
+    tokens: int = kept(whole(), 0)
+    unknown_gold: int = later(whole(), 0)
+    unknown: Mapping[str, str] | None = later(maybe(keyed(text)))
+    label_map: Mapping[str, str] | None = later(maybe(keyed(text)))
+    pairs: int = kept(whole(), 0)
+    counted_on: str = kept(text, "")
+    scaling: Mapping[str, Any] | None = later(maybe(_SCALING))
+    method: str = kept(text, "")
+    pooling: Mapping[str, Any] | None = later(maybe(_OFFSETS))
+    context: Mapping[str, Any] | None = later(maybe(_CONTEXT))
+    intervals: bool = later(flag, False)
+    sets: Mapping[str, Any] | None = later(maybe(_SETS))
+    selection: Mapping[str, Any] | None = later(maybe(SELECTION))
+    table: list[FitRow] = kept(listed(FitRow.read), list)
+    held_out: HeldOut | None = later(maybe(HeldOut.read))
+    spans: SpanFitInfo | None = later(maybe(SpanFitInfo.read))
+    adaptations: list[Mapping[str, Any]] = later(listed(_ADAPTATION), list)
+    versions: Mapping[str, str] = kept(keyed(text), dict)
+    sampled: Mapping[str, Any] | None = later(maybe(_SAMPLED))
+    sources: list[Mapping[str, Any]] = later(listed(_SOURCE), list)
+    conventions: list[Mapping[str, Any]] = later(listed(_CONVENTION), list)
 
     @property
     def row_unit(self) -> str:
@@ -204,29 +161,3 @@ class FitInfo:
     def span_event(self) -> str:
         """When a span counts as right; "" for a source of token labels alone."""
         return "" if self.spans is None else self.spans.event
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data of the form FIT_INFO, as commands write it to JSON."""
-        spans = None if self.spans is None else {**asdict(self.spans), **_judged(self.spans.held_out)}
-        return {**asdict(self), **_judged(self.held_out), "spans": spans}
-
-    @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> FitInfo:
-        """Rebuild from what FIT_INFO has read."""
-        spans = None if held["spans"] is None else SpanFitInfo(**_rebuilt(held["spans"]))
-        several = {name: list(held[name]) for name in ("adaptations", "sources", "conventions")}
-        return cls(**{**_rebuilt(held), "spans": spans, **several})
-
-
-def _judged(held_out: HeldOut | None) -> dict[str, Any]:
-    return {"held_out": None if held_out is None else held_out.to_dict()}
-
-
-def _rebuilt(held: Mapping[str, Any]) -> dict[str, Any]:
-    """With its table and what was held out as they were."""
-    judged = held["held_out"]
-    return {
-        **held,
-        "table": [FitRow(**row) for row in held["table"]],
-        "held_out": None if judged is None else HeldOut.from_dict(judged),
-    }

@@ -160,7 +160,7 @@ def about_pipe(pipe: Calibrator, events: Sequence[EventPipe]) -> dict[str, Any]:
         **_about(pipe, get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event, pipe.groups, pipe.spans.groups),
         "precision": None if cutoffs is None else cutoffs.precision,
         "weights_changed": pipe.lookup.weights_changed(),
-        "recall": None if recall is None else recall.to_dict(),
+        "recall": None if recall is None else recall.state(),
         "events": [event_of(one) for one in events],
     }
 

@@ -9,36 +9,37 @@ from typing import Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.spans import SpanContext
-from ..expect.record import RECORD, FitRecord
-from ..expect.seen import SEEN, SeenTexts
+from ..expect.record import FitRecord
+from ..expect.seen import SeenTexts
 from ..schema import listed, maybe, optional, record, text
 from ..sources.find import Fitted
-from ..types import GROUPS, Groups
-from .fit_info import FIT_INFO, FitInfo
+from ..types import Groups
+from .fit_info import FitInfo
 
 
-def _fit_info(value: Any, where: str) -> dict[str, Any]:
-    """{} before the fit."""
-    return {} if value == {} else FIT_INFO(value, where)
+def _fit_info(value: Any, where: str) -> FitInfo | None:
+    """None before the fit, where it is {}."""
+    return None if value == {} else FitInfo.read(value, where)
 
 
 def _parts_agree(held: dict[str, Any]) -> str:
-    maps, spans = held["maps"], held["span_maps"]
+    maps, spans, info = held["maps"], held["span_maps"], held["fit_info"]
     if maps is None:
         given = [name for name in (*TOKENS, *SPANS, "record", "seen") if held[name] is not None]
         return f"'{given[0]}' is there and 'maps' is not" if given else ""
-    if held["judged_by"] is not None and len(held["judged_by"]["of_tag"]) != len(held["labels"]):
-        return f"{len(held['judged_by']['of_tag'])} tags are judged by groups, there are {len(held['labels'])} labels"
-    if len(maps["groups"]["of_tag"]) != len(held["labels"]):
-        return f"{len(maps['groups']['of_tag'])} tags have groups, there are {len(held['labels'])} labels"
-    if not held["fit_info"]:
+    n = len(held["labels"])
+    if held["judged_by"] is not None and len(held["judged_by"].of_tag) != n:
+        return f"{len(held['judged_by'].of_tag)} tags are judged by groups, there are {n} labels"
+    if len(maps["groups"].of_tag) != n:
+        return f"{len(maps['groups'].of_tag)} tags have groups, there are {n} labels"
+    if info is None:
         return "'fit_info' is empty"
     if held["span_context"] is not None and None in (held["context"], spans):
         return "'span_context' is there and 'context' or 'span_maps' is not"
     if spans is None:
         return "" if held["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
-    labels = (held["fit_info"]["spans"] or {"labels": ()})["labels"]
-    sizes = {len(labels), *(len(one["groups"]["of_tag"]) for one in spans)}
+    labels = () if info.spans is None else info.spans.labels
+    sizes = {len(labels), *(len(one.groups.of_tag) for one in spans)}
     return "the labels of spans and their groups are as many" if len(sizes) > 1 else ""
 
 
@@ -49,12 +50,13 @@ STATE = record(
         "fit_info": _fit_info,
         **TOKENS,
         **SPANS,
-        "record": optional(maybe(RECORD)),
-        "seen": optional(maybe(SEEN)),
+        "span_context": optional(maybe(SpanContext.read)),
+        "record": optional(maybe(FitRecord.read)),
+        "seen": optional(maybe(SeenTexts.read)),
         "fault": optional(text, ""),
         "kept_labels": optional(listed(text), ()),
         "weights": optional(text, ""),
-        "judged_by": optional(maybe(GROUPS)),
+        "judged_by": optional(maybe(Groups.read)),
     },
     _parts_agree,
 )
@@ -89,16 +91,16 @@ class PipeState:
         """Of the component at the fit; () before."""
         return self.component.labels
 
-    def to_dict(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Plain data and arrays, of STATE."""
         return {
             "labels": list(self.labels),
             "kind": self.component.kind,
-            "fit_info": {} if self.tokens.maps is None else self.info.to_dict(),
+            "fit_info": {} if self.tokens.maps is None else self.info.state(),
             **self.tokens.state(),
             **self.spans.state(),
-            "record": None if self.record is None else self.record.state(),
-            "seen": None if self.seen is None else self.seen.state(),
+            "record": self.record and self.record.state(),
+            "seen": self.seen and self.seen.state(),
             "fault": self.fault,
             "kept_labels": list(self.kept_labels),
             "weights": self.weights,
@@ -106,7 +108,7 @@ class PipeState:
         }
 
     @classmethod
-    def from_dict(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
+    def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
         """Check all of it, then make it.
 
         normalize (bool | str): The pipe's setting. load (Callable): Rebuilds a part by its registered name.
@@ -114,17 +116,14 @@ class PipeState:
         """
         held = STATE(data, "state")
 
-        def part(name: str, rebuild: Callable[[Any], Any]) -> Any:
-            return None if held[name] is None else rebuild(held[name])
-
         return cls(
             tokens=TokenCalibration.from_state(held, normalize, load),
-            spans=SpanCalibration.from_state(held, SpanContext.from_state),
+            spans=SpanCalibration.from_state(held),
             component=Fitted(held["kind"], tuple(held["labels"])),
-            judged_by=part("judged_by", Groups.from_state),
-            record=part("record", FitRecord.from_state),
-            seen=part("seen", SeenTexts.from_state),
-            info=FitInfo.from_dict(held["fit_info"]) if held["fit_info"] else FitInfo(),
+            judged_by=held["judged_by"],
+            record=held["record"],
+            seen=held["seen"],
+            info=held["fit_info"] or FitInfo(),
             weights=held["weights"],
             fault=held["fault"],
             kept_labels=tuple(held["kept_labels"]),

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.recall_cutoffs import RECALL_CUTOFFS
+from ..calibration.recall_cutoffs import RecallCutoffs
 from ..expect.seen import SeenSums
 from ..pairs.build import top_pairs
 from ..pairs.documents import joint_unit
 from ..pairs.judged import JudgedPairs
-from ..schema import Misfit, choice, digests, flag, listed, maybe, number, optional, record, text, whole
-from ..types import GROUPS
+from ..schema import Misfit, choice, digests, flag, listed, maybe, number, optional, plain, record, text, whole
+from ..types import Groups
 from .columns import column_of
 from .distinct import count_distinct, lowest
 from .events import EVENT, EventCounts
@@ -31,9 +31,9 @@ Table = TypeVar("Table", bound=BlockCounts)
 # What is to be known of the pipe that was judged; the same of all shards.
 ABOUT = record(
     {
-        "name": text, "attr": text, "layer": text, "accuracy_is": text, "event": text, "called": listed(text, 2, 2), "groups": GROUPS,
-        "span_groups": maybe(GROUPS), "bins": whole(1), "n_groups": maybe(whole(1)), "precision": maybe(number(0.0, 1.0)),
-        "weights_changed": maybe(flag), "recall": maybe(RECALL_CUTOFFS), "events": listed(EVENT),
+        "name": text, "attr": text, "layer": text, "accuracy_is": text, "event": text, "called": listed(text, 2, 2), "groups": plain(Groups),
+        "span_groups": maybe(plain(Groups)), "bins": whole(1), "n_groups": maybe(whole(1)), "precision": maybe(number(0.0, 1.0)),
+        "weights_changed": maybe(flag), "recall": maybe(plain(RecallCutoffs)), "events": listed(EVENT),
     }
 )  # fmt: skip
 _SEEN = record(

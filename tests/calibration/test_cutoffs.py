@@ -10,6 +10,7 @@ import pytest
 from spacy_calib.calibration.cutoffs import PER, Cutoffs, keys_of
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
+from spacy_calib.schema import Misfit
 from spacy_calib.types import Groups
 
 LABELS = ["PER", "LOC", "ORG"]
@@ -69,9 +70,9 @@ def test_no_spans():
 
 def test_round_trip():
     made = Cutoffs(0.95, 0.9, "label", {"PER": 0.1 + 0.2, "LOC": None})
-    for data in (json.loads(json.dumps(made.to_dict())), saved.load(saved.dump(made.to_dict()), name="calib", path="here")):
-        assert Cutoffs.from_dict(data) == made
-    assert made.to_dict() == {"precision": 0.95, "confidence": 0.9, "per": "label", "cutoffs": {"PER": 0.1 + 0.2, "LOC": None}}
+    for data in (json.loads(json.dumps(made.state())), saved.load(saved.dump(made.state()), name="calib", path="here")):
+        assert Cutoffs.read(data) == made
+    assert made.state() == {"precision": 0.95, "confidence": 0.9, "per": "label", "cutoffs": {"PER": 0.1 + 0.2, "LOC": None}}
 
 
 GOOD = {"precision": 0.95, "confidence": 0.9, "per": "all", "cutoffs": {"all": 0.5}}
@@ -79,8 +80,8 @@ GOOD = {"precision": 0.95, "confidence": 0.9, "per": "all", "cutoffs": {"all": 0
 
 @pytest.mark.parametrize("data", [None, [], "x", 3, {}, {**GOOD, "cutoffs": None}, {**GOOD, "cutoffs": [0.5]}])
 def test_what_is_no_set_of_cutoffs_is_refused(data):
-    with pytest.raises(CalibError, match=r'\[C001\] cut-offs must be an object with "precision", "confidence", "per"'):
-        Cutoffs.from_dict(data)
+    with pytest.raises(Misfit, match="is not a table|is not there"):
+        Cutoffs.read(data)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +106,10 @@ def test_what_is_no_set_of_cutoffs_is_refused(data):
 )
 def test_bad_parts_are_refused(change, sentence):
     with pytest.raises(CalibError, match=rf"\[C001\] {sentence}"):
-        Cutoffs.from_dict({**GOOD, **change})
+        Cutoffs(*{**GOOD, **change}.values())
 
 
 @pytest.mark.parametrize("missing", ["precision", "confidence", "per", "cutoffs"])
 def test_missing_parts_are_refused(missing):
-    with pytest.raises(CalibError, match=r"\[C001\]"):
-        Cutoffs.from_dict({key: value for key, value in GOOD.items() if key != missing})
+    with pytest.raises(Misfit, match=f"state.{missing}' is not there"):
+        Cutoffs.read({key: value for key, value in GOOD.items() if key != missing})

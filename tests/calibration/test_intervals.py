@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from spacy_calib.calibration.grouped import GROUPED
 from spacy_calib.calibration.intervals import GroupedVennAbers
 from spacy_calib.calibration.recalibrators.venn_abers import VennAbers
 from spacy_calib.errors import CalibError
@@ -87,7 +88,7 @@ def test_a_saved_grouped_one_predicts_the_same_bits():
     groups = Groups(("a", "b", "c"), np.array([0, 1, 1, 2, -1]), np.array([9, 8, 7, 0, 3]))
     grouped = GroupedVennAbers(groups).fit(make_pairs(scores, hits, tags=np.arange(200) % 3))
     data = saved.dump(grouped.state())
-    back = GroupedVennAbers.from_state(saved.load(data, name="calib", path="memory"))
+    back = GroupedVennAbers.from_state(GROUPED(saved.load(data, name="calib", path="memory"), "maps"))
     tags = np.arange(101) % 7
     assert np.array(back.interval(GRID, tags)).tobytes() == np.array(grouped.interval(GRID, tags)).tobytes()
     assert back.groups.of_tag.tolist() == [0, 1, 1, 2, -1]

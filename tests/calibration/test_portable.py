@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.portable import (
-    PORTABLE,
     Portable,
     UsualWords,
     find_conventions,
@@ -143,7 +142,7 @@ def test_each_doc_is_told_by_itself():
 def test_what_was_learned_survives_saving():
     for usual in (USUAL, None):
         made = Portable(np.array([0.6, -0.3]), True, usual)
-        again = Portable.from_state(PORTABLE(made.state(), "portable"))
+        again = Portable.read(made.state())
         assert (again.line.tolist(), again.abroad, again.usual) == ([0.6, -0.3], True, usual)
     with pytest.raises(Misfit, match="two numbers"):
-        PORTABLE({"line": np.zeros(3), "abroad": True, "usual": None}, "portable")
+        Portable.read({"line": np.zeros(3), "abroad": True, "usual": None})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.recall_cutoffs import RECALL_CUTOFFS, EntityScores, EntityTypes, RecallCutoffs
+from spacy_calib.calibration.recall_cutoffs import EntityScores, EntityTypes, RecallCutoffs
 from spacy_calib.errors import CalibError
 
 TYPES = EntityTypes.of(["O", "B-PER", "I-PER", "B-LOC"], prefixed=True)
@@ -42,7 +42,7 @@ def test_what_is_flagged():
 
 def test_saved_and_rebuilt():
     cutoffs = RecallCutoffs(0.9, 0.95, "label", {"PER": 0.25, "LOC": None})
-    assert RecallCutoffs.from_dict(RECALL_CUTOFFS(cutoffs.to_dict(), "recall_cutoffs")) == cutoffs
+    assert RecallCutoffs.read(cutoffs.state()) == cutoffs
 
 
 @pytest.mark.parametrize(

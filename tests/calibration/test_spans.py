@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.span_features import logit, product_of
 from spacy_calib.calibration.span_fit import SpanData, fit_spans
-from spacy_calib.calibration.spans import MIN_SPANS, SPAN_MAP, SPANS, SpanCalibration, SpanRecalibrator
+from spacy_calib.calibration.spans import MIN_SPANS, SPANS, SpanCalibration, SpanRecalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.metrics.noise_floor import noise_floor
@@ -146,7 +146,7 @@ def test_labels_without_a_group_use_no_indicator(fitted):
 
 def test_round_trip_through_the_saved_form_gives_the_same_bits(fitted):
     state = saved.load(saved.dump(fitted.state()), name="calib", path="here")
-    back = SpanRecalibrator.from_state(state)
+    back = SpanRecalibrator.read(state)
     spans = draw_spans(50, 9, labels=(0, 1, 2, 3))
     np.testing.assert_array_equal(back.predict(spans, spans.own), fitted.predict(spans, spans.own))
     assert (back.n_spans_, back.n_hits_, back.fallback_) == (fitted.n_spans_, fitted.n_hits_, "")
@@ -170,7 +170,7 @@ def test_what_cannot_be_fitted_passes_the_raw_scores_through(n, right, reason):
     other = draw_spans(7, 11)
     raw = np.linspace(0, 1, 7)
     held = saved.load(saved.dump(made.state()), name="calib", path="here")
-    for one in (made, SpanRecalibrator.from_state(SPAN_MAP(held, "map"))):
+    for one in (made, SpanRecalibrator.read(held)):
         assert one.fallback_ == reason
         scores = one.predict(other, raw)
         np.testing.assert_array_equal(scores, raw)

@@ -46,7 +46,7 @@ def test_tokens_that_sets_want(alpha, least, worth):
 )  # fmt: skip
 def test_standard_errors_decide(difference, error, verdict):
     held = HeldOut(0.3, 0.3 + difference, error, 100)
-    assert held.verdict == held.to_dict()["verdict"] == verdict
+    assert held.verdict == held.state()["verdict"] == verdict
 
 
 def drawn(n: int, seed: int):

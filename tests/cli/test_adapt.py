@@ -74,7 +74,7 @@ def test_expect_takes_the_labelled_documents_for_its_own_kind(adapted, calibrate
 
 def test_json_is_the_record_of_the_adaptation(calibrated, odd, tmp_path):
     printed = json.loads(calib("adapt", calibrated, odd, tmp_path / "out", "--format", "json").printed)
-    (made,) = spacy.load(tmp_path / "out").get_pipe("calib").fit_info.to_dict()["adaptations"]
+    (made,) = spacy.load(tmp_path / "out").get_pipe("calib").fit_info.state()["adaptations"]
     assert printed == json.loads(json.dumps({"output": str(tmp_path / "out"), "pipe": "calib", **made}))
     assert set(made["tokens"]) == {"entries", "right", "leading", "other", "offsets", "before", "after"}
 

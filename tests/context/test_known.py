@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.context import known
-from spacy_calib.context.known import KNOWN_WORDS, KnownWords, no_words
+from spacy_calib.context.known import KnownWords, no_words
 from spacy_calib.pairs.keyed import keyed
 from tests.context.made_up import words_of
 
@@ -51,6 +51,6 @@ def test_nothing_is_known_without_words():
 
 def test_it_survives_saving():
     found = KnownWords.of(words_of([[1, 1, 1, 2]])).salted("x")[0]
-    again = KnownWords.from_state(KNOWN_WORDS(found.state(), "known"))
+    again = KnownWords.read(found.state())
     asked = words_of([[1, 2, 3]])
     assert [one.tolist() for one in again.places(asked)] == [one.tolist() for one in found.places(asked)]

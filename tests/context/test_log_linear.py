@@ -86,9 +86,9 @@ def test_of_one_document_little_more_than_a_line_is_learned():
 @pytest.mark.parametrize("wrong", [{"size": 2}, {"codes": np.array([1, 9])}, {"values": np.zeros((1, 1))}])
 def test_saved_weights_that_do_not_fit_together_are_refused(wrong):
     held = {"codes": np.array([1, 3]), "values": np.zeros((2, 1)), "size": 4}
-    log_linear.LOG_LINEAR({"ridge": 1.0, "weights": {"word": held}}, "model")
+    log_linear.LogLinear.read({"ridge": 1.0, "weights": {"word": held}})
     with pytest.raises(Misfit):
-        log_linear.LOG_LINEAR({"ridge": 1.0, "weights": {"word": {**held, **wrong}}}, "model")
+        log_linear.LogLinear.read({"ridge": 1.0, "weights": {"word": {**held, **wrong}}})
 
 
 def _loss(scores: np.ndarray, hits: np.ndarray) -> float:

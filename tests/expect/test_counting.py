@@ -14,12 +14,10 @@ from spacy_calib.expect.counting import Units, centre_of, corrected, counted, es
 from spacy_calib.expect.distribution import independent
 from spacy_calib.expect.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 from spacy_calib.expect.effects import (
-    EFFECTS,
     WIDTHS,
     Effects,
     SourceSums,
     between_sources,
-    effects_from_state,
     effects_of_labels,
     of_new_source,
     source_sums,
@@ -64,9 +62,7 @@ def test_labels_learn_from_each_other():
     assert found["b"].shift == pytest.approx(0.5, abs=0.12)
     assert abs(found["a"].shift) < 0.1
     assert 0 < found["a"].shared < found["c"].shared
-    state = EFFECTS({label: one.state() for label, one in found.items()}, "effects")
-    assert effects_from_state(state) == found
-    assert effects_from_state(None) == {}
+    assert {label: Effects.read(one.state()) for label, one in found.items()} == found
 
 
 def test_units_without_a_score():
@@ -259,13 +255,12 @@ def test_effects_get_widths_and_go_through_their_state():
     made = with_widths({"b": Effects(between=0.1)}, sums, ["a", "b"])
     assert list(made) == ["b"]
     assert (made["b"].sources, made["b"].between, len(made["b"].widths)) == (2, 0.1, len(WIDTHS))
-    state = {label: one.state() for label, one in made.items()}
-    assert effects_from_state(EFFECTS(state, "effects")) == made
-    state["b"]["widths"] = [0.5, 0.5]
+    state = made["b"].state()
+    assert Effects.read(state) == made["b"]
     with pytest.raises(Misfit, match="9 widths, or none"):
-        EFFECTS(state, "effects")
-    older = {"b": {name: 0.0 for name in ("between", "shift", "shared", "missed", "uneven", "unsure")}}
-    assert effects_from_state(EFFECTS(older, "effects")) == {"b": Effects()}
+        Effects.read({**state, "widths": [0.5, 0.5]})
+    older = dict.fromkeys(("between", "shift", "shared", "missed", "uneven", "unsure"), 0.0)
+    assert Effects.read(older) == Effects()
 
 
 def test_few_sources_tell_little_of_a_new_one():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.expect.drift import DIFFERENT, LIKE, PROFILE, TOO_FEW, Check, DriftProfile, Labelled, _in_stretches
+from spacy_calib.expect.drift import DIFFERENT, LIKE, TOO_FEW, Check, DriftProfile, Labelled, _in_stretches
 
 
 def drawn(seed, n_docs, power=0.3, rare=0.2, length=60):
@@ -116,7 +116,7 @@ def test_at_most_a_thousand_documents_are_kept():
 
 def test_state_and_seed_give_the_same_again(profile):
     new = drawn(1, 20)
-    again = DriftProfile.from_state(profile.state())
+    again = DriftProfile.read(profile.state())
     assert again.compare(new, seed=3) == profile.compare(new, seed=3)
     assert again.compare(new, seed=3) != profile.compare(new, seed=4)
 
@@ -157,4 +157,4 @@ def test_stretches_are_of_one_document_and_about_equal():
 def test_a_profile_saved_before_there_were_stretches_compares_documents(profile):
     state = profile.state()
     del state["stretch"]
-    assert DriftProfile.from_state(PROFILE(state, "profile")).stretch == 0
+    assert DriftProfile.read(state).stretch == 0

@@ -231,7 +231,7 @@ def test_a_record_of_a_fit_goes_through_its_state():
     record = record_fit(JudgedPairs(pairs, pairs.scores, documents), 30, ["A", "B"])
     assert record.accuracy == pytest.approx(pairs.hits.mean())
     assert record.entities is None
-    again = FitRecord.from_state(record.state())
+    again = FitRecord.read(record.state())
     sums = token_sums(pairs.scores, documents, 30)
     assert expected_accuracy(again.tokens, sums) == expected_accuracy(record.tokens, sums)
 

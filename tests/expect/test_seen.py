@@ -84,7 +84,7 @@ def test_the_state_holds_numbers_alone():
     assert state.pop("salt") == "salt"
     assert {key: value.dtype for key, value in state.items()} == {"digests": np.dtype(np.uint64)}
     state["salt"] = "salt"
-    np.testing.assert_array_equal(SeenTexts.from_state(state).digests, fit.digests)
+    np.testing.assert_array_equal(SeenTexts.read(state).digests, fit.digests)
 
 
 def test_what_is_said():

@@ -81,7 +81,7 @@ def test_saved_and_loaded(asking, tmp_path):
 
 def test_state_that_is_not_of_its_form_is_refused(asking):
     pipe = asking.get_pipe("calib_event")
-    state = pipe.learned.to_dict()
+    state = pipe.learned.state()
     for spoil in (
         {"info": None},
         {"info": {**state["info"], "loss": 2.0}},

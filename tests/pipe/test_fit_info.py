@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_calib.calibration.sufficiency import HeldOut
-from spacy_calib.pipe.fit_info import FIT_INFO, FitInfo, FitRow, SpanFitInfo
+from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo
 from spacy_calib.schema import Misfit
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
@@ -33,7 +33,7 @@ LATER = {
 
 
 def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
-    plain = INFO.to_dict()
+    plain = INFO.state()
     assert list(plain) == [
         "component",
         "layer",
@@ -73,18 +73,18 @@ def test_the_plain_form_has_the_keys_of_the_first_version_in_their_order():
 
 @pytest.mark.parametrize("info", [INFO, FitInfo()])
 def test_what_was_written_is_read_as_the_same(info):
-    assert FitInfo.from_dict(FIT_INFO(info.to_dict(), "fit_info")) == info
+    assert FitInfo.read(info.state()) == info
 
 
 def test_what_older_versions_did_not_save_has_default_values():
-    plain = {key: value for key, value in INFO.to_dict().items() if key not in LATER}
-    read = FitInfo.from_dict(FIT_INFO(plain, "fit_info"))
+    plain = {key: value for key, value in INFO.state().items() if key not in LATER}
+    read = FitInfo.read(plain)
     assert {key: getattr(read, key) for key in LATER} == LATER
     assert read.table == [ROW]
 
 
 def test_a_row_that_is_not_whole_is_refused():
-    plain = INFO.to_dict()
+    plain = INFO.state()
     del plain["table"][0]["pairs"]
     with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
-        FIT_INFO(plain, "fit_info")
+        FitInfo.read(plain, "fit_info")

@@ -537,7 +537,7 @@ def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     assert info.intervals is True
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
     assert info.pairs == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info.table[0].pairs
-    assert json.loads(json.dumps(info.to_dict())) == info.to_dict()
+    assert json.loads(json.dumps(info.state())) == info.state()
 
 
 def test_a_failed_fit_leaves_all_parts(nlp):

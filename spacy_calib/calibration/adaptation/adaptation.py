@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import calib_error
-from ...schema import Misfit, anything, keyed, listed, maybe, record, whole
-from ...types import GROUPS, Floats, Groups, Ints
+from ...schema import Saved, kept, maybe, whole
+from ...types import Floats, Groups, Ints
 from ..recalibrators.logistic import log_odds, sigmoid
-from ..tag_offsets import Offsets, TagOffsets, average_offsets, offsets_of
-from .lines import LINE, OF_TOKENS, Line, Prior, document_weights, fit_line
+from ..tag_offsets import Offsets, TagOffsets, average_offsets, learned_offsets, offsets_of
+from .lines import OF_TOKENS, Line, Prior, document_weights, fit_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +51,16 @@ class GoldEntries:
         return GoldEntries(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-# The saved forms of Side and Adaptation.
-_SIDE = record({"line": LINE, "offsets": maybe(keyed(anything)), "entries": whole()})
-ADAPTATION = record({"groups": GROUPS, "leading": _SIDE, "other": _SIDE})
-ADAPTATIONS = listed(ADAPTATION)
-
-
 @dataclass(frozen=True, eq=False)
-class Side:
+class Side(Saved):
     """What was learned of the leading entries, or of the others.
 
     line (Line): Of all. offsets (TagOffsets | None): Fitted; of groups and tags, after the line. entries (int): It was learned from.
     """
 
-    line: Line = Line()
-    offsets: TagOffsets | None = None
-    entries: int = 0
+    line: Line = kept(Line.read, Line())
+    offsets: TagOffsets | None = kept(maybe(learned_offsets), None)
+    entries: int = kept(whole(), 0)
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> Side:
@@ -92,19 +86,8 @@ class Side:
         return moved if self.offsets is None else self.offsets.predict(moved, tags, groups.of(tags).astype(np.intp))
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        offsets = None if self.offsets is None else self.offsets.state()["learned"]
-        return {"line": vars(self.line), "offsets": offsets, "entries": self.entries}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any], groups: Groups) -> Side:
-        """RAISES Misfit: the offsets are not of the form declared, or of other tags and groups."""
-        offsets = None
-        if state["offsets"] is not None:
-            offsets = TagOffsets().load_learned(state["offsets"])
-            if offsets.sizes() != (len(groups.of_tag), len(groups)):
-                raise Misfit("offsets", "fitted to these tags and groups")
-        return cls(Line(**state["line"]), offsets, state["entries"])
+        """Of the offsets what they learned, without name and settings."""
+        return {**super().state(), "offsets": None if self.offsets is None else self.offsets.state()["learned"]}
 
 
 def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
@@ -117,15 +100,15 @@ def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, p
 
 
 @dataclass(frozen=True, eq=False)
-class Adaptation:
+class Adaptation(Saved):
     """A step after the maps (and the context): from scores that are true at home to scores that are true on new texts. Monotone.
 
     groups (Groups): Of the tags, for the offsets. leading, other (Side): What was learned.
     """
 
-    groups: Groups
-    leading: Side
-    other: Side
+    groups: Groups = kept(Groups.read)
+    leading: Side = kept(Side.read)
+    other: Side = kept(Side.read)
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = OF_TOKENS) -> Adaptation:
@@ -140,15 +123,11 @@ class Adaptation:
             moved[index] = side.move(scores[index], tags[index], self.groups)
         return moved
 
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays: what `from_state` needs."""
-        return {"groups": self.groups.state(), "leading": self.leading.state(), "other": self.other.state()}
-
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Adaptation:
-        """Rebuild from a state that ADAPTATION has read. RAISES Misfit: see `Side.from_state`."""
-        groups = Groups.from_state(state["groups"])
-        return cls(groups, Side.from_state(state["leading"], groups), Side.from_state(state["other"], groups))
+    def agree(cls, held: dict[str, Any]) -> str:
+        sizes = (len(held["groups"].of_tag), len(held["groups"]))
+        fitted = all(side.offsets is None or side.offsets.sizes() == sizes for side in (held["leading"], held["other"]))
+        return "" if fitted else "'offsets' are fitted to these tags and groups"
 
 
 def move_all(adaptations: Sequence[Adaptation], scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:

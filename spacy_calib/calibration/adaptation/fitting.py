@@ -13,10 +13,10 @@ from ...metrics.calibration_error import calibration_error
 from ...metrics.proper import log_losses
 from ...metrics.resampling import resample_mean
 from ...pairs.folds import cross_fit, folds_of
-from ...schema import keyed, maybe, number, record, whole
+from ...schema import keyed, maybe, number, plain, record, whole
 from ...types import Floats, Groups, Ints
 from .adaptation import Adaptation, GoldEntries
-from .lines import LINE, Prior
+from .lines import Line, Prior
 
 # With fewer documents each is left out by itself.
 _FOLDS = 10
@@ -34,13 +34,13 @@ _JUDGED = record(
         "gap": record({"value": number(), "low": maybe(number()), "high": maybe(number())}),
     }
 )
-# The saved form of `AdaptationFit.describe`.
+# What `AdaptationFit.describe` gives.
 ADAPTED = record(
     {
         "entries": whole(),
         "right": whole(),
-        "leading": LINE,
-        "other": LINE,
+        "leading": plain(Line),
+        "other": plain(Line),
         "offsets": keyed(number()),
         "before": maybe(_JUDGED),
         "after": maybe(_JUDGED),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schema import number, record
+from ...schema import Saved, kept, number
 from ...types import Floats, Ints
 from ..recalibrators.logistic import fit_logistic, sigmoid, softplus
 
@@ -42,16 +42,13 @@ OF_TOKENS = Prior()
 # They have few labels, none of which stands out by itself.
 OF_SPANS = Prior(spreads=(0.0, 0.2, 0.5, 1.0), far=False)
 
-# The saved form of Line.
-LINE = record({"slope": number(LEAST_SLOPE), "intercept": number()})
-
 
 @dataclass(frozen=True)
-class Line:
+class Line(Saved):
     """log-odds -> slope * log-odds + intercept; slope above 0."""
 
-    slope: float = 1.0
-    intercept: float = 0.0
+    slope: float = kept(number(LEAST_SLOPE), 1.0)
+    intercept: float = kept(number(), 0.0)
 
     def move(self, margins: Floats) -> Floats:
         return self.slope * margins + self.intercept

@@ -49,7 +49,7 @@ def find_precision(
             )
             highest = other and {"precision": other[0], "kept": other[1].kept, "share": other[1].share}
         rows.append({"key": key, "cutoff": one.cutoff, _what(entities): one.spans, **kept, "highest": highest})
-    return cutoffs, {"event": pipe.fit_info.span_event if entities else None, **cutoffs.to_dict(), "rows": rows}
+    return cutoffs, {"event": pipe.fit_info.span_event if entities else None, **cutoffs.state(), "rows": rows}
 
 
 def _what(entities: bool) -> str:

@@ -26,7 +26,7 @@ def find_recall(
     if not tokens.wanted("all", "all").any():
         raise calib_error("C309", data=data)
     cutoffs = tokens.find(recall, confidence, per)
-    return cutoffs, {**cutoffs.to_dict(), "scored": int(tokens.scored.sum()), "rows": rows_of(tokens, cutoffs)}
+    return cutoffs, {**cutoffs.state(), "scored": int(tokens.scored.sum()), "rows": rows_of(tokens, cutoffs)}
 
 
 def show_recall(result: dict[str, Any], seen: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...calibration.grouped import GROUPED, GroupedRecalibrator
 from ...calibration.recalibrators.base import Recalibrator
-from ...context.ridge import RIDGE_MODEL, RidgeModel
+from ...context.ridge import RidgeModel
 from ...errors import calib_error
 from ...schema import floats, lengths, maybe, optional, record
 from ...types import Floats, Groups, Ints, Pairs
@@ -64,12 +64,11 @@ def _form(held: dict[str, Any]) -> str:
     if (held["maps"] is None) == (held["context"] is None):
         return "maps or a context, not both"
     if held["context"] is None:
-        return lengths({"rest": len(held["maps"]["groups"]["names"])}, held)
-    return lengths({"rest": len(PAIR_GROUPS)}, held) or lengths({"weights": 2 * len(_KINDS) + 4}, held["context"])
+        return lengths({"rest": len(held["maps"]["groups"])}, held)
+    return lengths({"rest": len(PAIR_GROUPS)}, held) or lengths({"weights": 2 * len(_KINDS) + 4}, vars(held["context"]))
 
 
-# The saved form of PairCalibration.
-CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": optional(maybe(RIDGE_MODEL))}, _form)
+CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": optional(maybe(RidgeModel.read))}, _form)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +122,7 @@ class PairCalibration:
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> PairCalibration:
         """Rebuild from a state that CALIBRATION has read. load (Callable): Rebuilds a map by its registered name."""
         if state["context"] is not None:
-            return cls(None, state["rest"], RidgeModel.from_state(state["context"]))
+            return cls(None, state["rest"], state["context"])
         return cls(GroupedRecalibrator.from_state(state["maps"], load), state["rest"])
 
 

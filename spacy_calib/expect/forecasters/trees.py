@@ -13,54 +13,44 @@ from numpy.typing import NDArray
 from ...calibration.recalibrators.logistic import log_odds, sigmoid
 from ...errors import calib_error
 from ...pairs.bins import check_count
-from ...schema import floats, lengths, number, record, whole, wholes
+from ...schema import Saved, floats, kept, lengths, number, record, whole, wholes
 from ...types import Floats, Ints
 from .base import Forecaster
 
 _LEAF = -1
 
 
-def _agree(held: dict[str, Any]) -> str:
-    """Children stand behind their parents, so that no walk is endless."""
-    left, right, roots = held["left"], held["right"], held["roots"]
-    n = len(left)
-    wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), held)
-    if wrong:
-        return wrong
-    inner = np.flatnonzero(left != _LEAF)
-    if not len(roots) or (roots >= n).any() or ((left == _LEAF) != (right == _LEAF)).any():
-        return "each tree begins at a node, and each node has two children or none"
-    children = np.concatenate([left[inner], right[inner]])
-    if (children <= np.tile(inner, 2)).any() or (children >= n).any():
-        return "children stand behind their parents"
-    return "" if (held["feature"][inner] < held["n_features"]).all() else f"there are {held['n_features']} features"
-
-
-# The saved form of Nodes.
-NODES = record(
-    {
-        "n_features": whole(1), "roots": wholes(), "left": wholes(_LEAF), "right": wholes(_LEAF), "feature": wholes(),
-        "threshold": floats(), "value": floats(),
-    },
-    _agree,
-)  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class Nodes(Saved):
     """Trees whose m nodes follow one another.
 
     n_features (int): Columns that they look at. roots (Ints): The first node of each tree. left, right (Ints): Children of each node, -1 of a
     leaf. feature (Ints), threshold (Floats): A row goes left where this feature is at most this. value (Floats): What a leaf says.
     """
 
-    n_features: int
-    roots: Ints
-    left: Ints
-    right: Ints
-    feature: Ints
-    threshold: Floats
-    value: Floats
+    n_features: int = kept(whole(1))
+    roots: Ints = kept(wholes())
+    left: Ints = kept(wholes(_LEAF))
+    right: Ints = kept(wholes(_LEAF))
+    feature: Ints = kept(wholes())
+    threshold: Floats = kept(floats())
+    value: Floats = kept(floats())
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        """Children stand behind their parents, so that no walk is endless."""
+        left, right, roots = held["left"], held["right"], held["roots"]
+        n = len(left)
+        wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), held)
+        if wrong:
+            return wrong
+        inner = np.flatnonzero(left != _LEAF)
+        if not len(roots) or (roots >= n).any() or ((left == _LEAF) != (right == _LEAF)).any():
+            return "each tree begins at a node, and each node has two children or none"
+        children = np.concatenate([left[inner], right[inner]])
+        if (children <= np.tile(inner, 2)).any() or (children >= n).any():
+            return "children stand behind their parents"
+        return "" if (held["feature"][inner] < held["n_features"]).all() else f"there are {held['n_features']} features"
 
     @classmethod
     def of(cls, trees: Sequence[Any], n_features: int) -> Nodes:
@@ -98,10 +88,6 @@ class Nodes:
             inner = self.left[at] != _LEAF
         return self.value[at]
 
-    def state(self) -> dict[str, Any]:
-        """Plain data and arrays, of NODES."""
-        return dict(vars(self))
-
 
 class _OfTrees(Forecaster):
     """nodes_ (Nodes): Of all trees."""
@@ -115,9 +101,6 @@ class _OfTrees(Forecaster):
     def _saved(self) -> dict[str, Any]:
         return {**super()._saved(), "nodes_": self.nodes_.state()}
 
-    def _take(self, held: dict[str, Any]) -> None:
-        super()._take({**held, "nodes_": Nodes(**held["nodes_"])})
-
     @abstractmethod
     def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None: ...
 
@@ -129,7 +112,7 @@ class Tree(_OfTrees):
     short = "tree"
     size_name = "min_leaf"
     _learned = ("nodes_",)
-    learned_form = record({"nodes_": NODES})
+    learned_form = record({"nodes_": Nodes.read})
 
     def __init__(self, min_leaf: int = 25):
         """min_leaf (int): Rows of the fit data in each leaf, at least. RAISES C001: below 1."""
@@ -158,7 +141,7 @@ class Boosting(_OfTrees):
     short = "boosting"
     size_name = "n_trees"
     _learned = ("nodes_", "start_")
-    learned_form = record({"nodes_": NODES, "start_": number()})
+    learned_form = record({"nodes_": Nodes.read, "start_": number()})
     start_: float
 
     def __init__(self, n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.adaptation.adaptation import ADAPTATION, Adaptation, GoldEntries, Side, move_all
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries, Side, move_all
 from spacy_calib.calibration.adaptation.lines import Line
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets
@@ -83,14 +83,14 @@ def test_steps_follow_one_another():
 
 def test_saved_state():
     made = Adaptation.fit(drawn(6, 0.5, -0.5), GROUPS)
-    again = Adaptation.from_state(ADAPTATION(made.state(), "adaptation"))
+    again = Adaptation.read(made.state())
     held = drawn(4, seed=5)
     arrays = held.scores, held.leads, held.tags
     assert (again.move(*arrays) == made.move(*arrays)).all()
     state = made.state()
     state["groups"] = Groups(("1",), np.array([0])).state()
     with pytest.raises(Misfit, match="fitted to these tags and groups"):
-        Adaptation.from_state(ADAPTATION(state, "adaptation"))
+        Adaptation.read(state)
 
 
 def test_arrays_of_one_length():

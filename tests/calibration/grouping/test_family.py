@@ -13,7 +13,7 @@ import pytest
 from spacy_calib.calibration.grouping.alone import informed
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
-from spacy_calib.types import GROUPS, Groups
+from spacy_calib.types import Groups
 
 from ...strategies import bernoulli, make_pairs
 
@@ -150,6 +150,6 @@ def test_it_pickles(case):
 @every_case
 def test_its_groups_are_saved_and_come_back(case):
     groups = make(case)(LABELS, COUNTS)
-    back = Groups.from_state(GROUPS(groups.state(), "groups"))
+    back = Groups.read(groups.state())
     assert named(back, LABELS) == named(groups, LABELS)
     assert (back.counts.tolist(), back.sizes) == (groups.counts.tolist(), groups.sizes)

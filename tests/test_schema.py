@@ -1,0 +1,90 @@
+"""The codec of saved state: a class declares the forms of its fields once, and is read, checked and written by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spacy_calib.schema import Misfit, Saved, floats, kept, keyed, later, listed, maybe, number, plain, several, text, whole
+
+
+@dataclass(frozen=True)
+class Inner(Saved):
+    n: int = kept(whole(), 3)
+    names: tuple[str, ...] = later(several(text), ())
+
+
+@dataclass(frozen=True, eq=False)
+class Outer(Saved):
+    values: np.ndarray = kept(floats(0.0, 1.0))
+    inner: Inner = kept(Inner.read)
+    width_: float = kept(number(), 1.0, key="width")
+    by_name: dict[str, Inner] = later(keyed(Inner.read), dict)
+    others: list[Inner] = later(listed(Inner.read), list)
+    perhaps: Inner | None = later(maybe(Inner.read))
+    unsaved: str = "as it is made"
+
+    @classmethod
+    def agree(cls, held: dict[str, Any]) -> str:
+        return "" if len(held["values"]) == held["inner"].n else f"{held['inner'].n} values"
+
+
+MADE = Outer(np.array([0.0, 0.5, 1.0]), Inner(), 2.0, {"a": Inner(1, ("x",))}, [Inner(4)], Inner(5), "otherwise")
+STATE = {
+    "values": MADE.values,
+    "inner": {"n": 3, "names": []},
+    "width": 2.0,
+    "by_name": {"a": {"n": 1, "names": ["x"]}},
+    "others": [{"n": 4, "names": []}],
+    "perhaps": {"n": 5, "names": []},
+}
+
+
+def test_a_state_has_the_keys_of_the_fields_in_their_order():
+    assert MADE.state() == STATE
+    assert list(MADE.state()) == list(STATE)
+
+
+def test_what_is_read_is_built_down_to_the_innermost():
+    again = Outer.read(STATE)
+    assert (again.inner, again.width_, again.by_name, again.others, again.perhaps) == (
+        MADE.inner, MADE.width_, MADE.by_name, MADE.others, MADE.perhaps,
+    )  # fmt: skip
+    assert again.values is not MADE.values  # a copy
+    assert again.unsaved == "as it is made"
+
+
+def test_only_what_came_later_may_be_left_out():
+    old = {key: STATE[key] for key in ("values", "inner", "width")}
+    read = [Outer.read(old) for _ in range(2)]
+    assert (read[0].by_name, read[0].others, read[0].perhaps) == ({}, [], None)
+    assert read[0].by_name is not read[1].by_name
+    for key in old:  # a default of the class is none of the state
+        with pytest.raises(Misfit, match=f"'state.{key}' is not there"):
+            Outer.read({name: value for name, value in old.items() if name != key})
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"values": np.array([2.0, 0.0, 0.0])}, "'here.values' is not an array of numbers from 0 to 1"),
+        ({"values": np.zeros(2)}, "'here' is not consistent: 3 values"),
+        ({"inner": {"n": -1}}, "'here.inner.n' is not a whole number"),
+        ({"by_name": {"a": 3}}, "'here.by_name.a' is not a table"),
+        ({"others": [{"n": 1}, {}]}, r"'here.others\[1\].n' is not there"),
+        ({"perhaps": {"n": 1, "names": ["x", 2]}}, r"'here.perhaps.names\[1\]' is not a text"),
+    ],
+)
+def test_what_is_not_of_its_form_is_named_by_its_place(change, sentence):
+    with pytest.raises(Misfit, match=sentence):
+        Outer.read({**STATE, **change}, "here")
+
+
+def test_numbers_of_numpy_are_numbers_and_what_is_not_declared_is_left_out():
+    given = {"n": np.int64(7), "names": ("x",), "other": object()}
+    assert Inner.read(given) == Inner(7, ("x",))
+    assert type(Inner.read(given).n) is int
+    assert plain(Inner)(given, "here") == {"n": 7, "names": ["x"]}
