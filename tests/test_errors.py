@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pytest
 from spacy.errors import Errors, Warnings
 
 import spacy_calib
 from spacy_calib.errors import _MESSAGES, WARNINGS, CalibError, calib_error
+
+from .looping import each
 
 PACKAGE = Path(spacy_calib.__file__).parent
 SOURCES = {path: path.read_text(encoding="utf8") for path in sorted(PACKAGE.rglob("*.py"))}
@@ -73,19 +74,20 @@ def test_calls_were_found():
     assert len(raised()) > 40
 
 
-@pytest.mark.parametrize(("where", "code", "names"), raised(), ids=lambda value: value if isinstance(value, str) else "")
-def test_every_call_gives_the_values_that_the_sentence_names(where, code, names):
+@each(raised())
+def test_every_call_gives_the_values_that_the_sentence_names(call):
+    where, code, names = call
     assert code in _MESSAGES, f"{where} raises an unknown code"
     if names is not None:
         assert names == fields_of(_MESSAGES[code]), where
 
 
-@pytest.mark.parametrize("code", sorted(_MESSAGES))
+@each(sorted(_MESSAGES))
 def test_every_message_is_used(code):
     assert any(f'"{code}"' in source for path, source in SOURCES.items() if path.name != "errors.py")
 
 
-@pytest.mark.parametrize("code", sorted(_MESSAGES))
+@each(sorted(_MESSAGES))
 def test_messages_are_sentences(code):
     message = _MESSAGES[code]
     assert code.startswith("C")
@@ -95,7 +97,7 @@ def test_messages_are_sentences(code):
     assert "  " not in message
 
 
-@pytest.mark.parametrize("code", sorted(WARNINGS))
+@each(sorted(WARNINGS))
 def test_warnings_name_their_code(code):
     assert WARNINGS[code].startswith(f"[{code}] ")
     assert WARNINGS[code].endswith(".")

@@ -15,6 +15,8 @@ import pytest
 
 import spacy_calib
 
+from .looping import each
+
 PACKAGE = Path(spacy_calib.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py"))
 
@@ -105,20 +107,20 @@ def test_every_module_stands_in_a_room():
     assert {room_of(module) for module in MODULES} == set(ROOMS)
 
 
-@pytest.mark.parametrize("module", MODULES)
+@each(MODULES)
 def test_a_room_imports_only_what_stands_above_it(module):
     rank = ROOMS.index(room_of(module))
     for name in {name[1:] for name, _ in imports_of(module) if name.startswith(".")}:
         assert ROOMS.index(room_of(name)) <= rank, f"{module} imports {name}, which stands below it"
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if is_core(m)])
+@each([m for m in MODULES if is_core(m)])
 def test_the_core_imports_libraries_of_numbers_alone(module):
     for name in {name for name, _ in imports_of(module) if not name.startswith(".")}:
         assert name in CORE_LIBRARIES or name in sys.stdlib_module_names, f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if room_of(m) == "pages"])
+@each([m for m in MODULES if room_of(m) == "pages"])
 def test_the_report_imports_no_shell(module):
     for name, _ in imports_of(module):
         if name.startswith("."):
@@ -127,24 +129,24 @@ def test_the_report_imports_no_shell(module):
             assert name not in SHELL_LIBRARIES, f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("module", MODULES)
+@each(MODULES)
 def test_no_module_imports_a_heavy_library_before_it_is_needed(module):
     early = {name for name, inside in imports_of(module) if not inside}
     assert not early & (HEAVY - {"sklearn"} if module in ESTIMATORS else HEAVY)
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if room_of(m) != "arrays"])
+@each([m for m in MODULES if room_of(m) != "arrays"])
 def test_estimators_are_imported_when_they_are_asked_for(module):
     early = {name[1:] for name, inside in imports_of(module) if name.startswith(".") and not inside}
     assert not early & {"arrays", *ESTIMATORS}
 
 
-@pytest.mark.parametrize("module", MODULES)
+@each(MODULES)
 def test_no_module_imports_ours_by_absolute_name(module):
     assert "spacy_calib" not in {name for name, _ in imports_of(module)}
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if room_of(m) not in ("cli", "__init__", "about")])
+@each([m for m in MODULES if room_of(m) not in ("cli", "__init__", "about")])
 def test_nothing_but_the_command_line_imports_the_command_line(module):
     assert not [name for name, _ in imports_of(module) if name.startswith(".cli")]
 

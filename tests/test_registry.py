@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from spacy_calib.registry import registry
+from tests.looping import each
 from tests.saved.make import HERE
 from tests.saved.test_saved_pipelines import unpack
 
@@ -33,16 +34,12 @@ OUR_REGISTRIES = [
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 
 
-def named(points):
-    return [pytest.param(point, id=f"{point.group}:{point.name}") for point in points]
-
-
-@pytest.mark.parametrize("point", named(ENTRY_POINTS))
+@each(ENTRY_POINTS)
 def test_entry_point_resolves(point):
-    assert callable(point.load())
+    assert callable(point.load()), point
 
 
-@pytest.mark.parametrize("point", named(REGISTERED))
+@each(REGISTERED)
 def test_registered_function_says_its_name_and_has_a_versioned_one(point):
     function = point.load()
     assert point.name.rsplit(".v", 1)[1].isdigit()
@@ -50,12 +47,12 @@ def test_registered_function_says_its_name_and_has_a_versioned_one(point):
     assert function.__name__.startswith("make_")
 
 
-@pytest.mark.parametrize("point", named(point for point in ENTRY_POINTS if point.group.startswith("spacy_calib_")))
+@each([point for point in ENTRY_POINTS if point.group.startswith("spacy_calib_")])
 def test_registry_gives_the_function_of_the_entry_point(point):
     assert getattr(registry, point.group.removeprefix("spacy_")).get(point.name) is point.load()
 
 
-@pytest.mark.parametrize("point", named(REGISTERED))
+@each(REGISTERED)
 def test_every_argument_of_a_registered_function_is_annotated(point):
     # The signature is the schema by which a config is checked.
     for parameter in inspect.signature(point.load()).parameters.values():

@@ -1,0 +1,26 @@
+"""Tests over text, of which there would be thousands: one each, which names all that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def each(things: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Make one test of a test of one thing. things: What it is called with."""
+
+    def wrap(test: Callable[..., None]) -> Callable[[], None]:
+        def run() -> None:
+            every, failed = list(things), []
+            for thing in every:
+                try:
+                    test(thing)
+                except AssertionError as error:
+                    failed.append(f"{thing}: {error}")
+            assert every, "there is nothing to test"
+            assert not failed, "\n".join(failed)
+
+        run.__name__, run.__doc__, run.__module__ = test.__name__, test.__doc__, test.__module__
+        return run
+
+    return wrap
