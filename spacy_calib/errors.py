@@ -270,9 +270,8 @@ _MESSAGES = {
     "C434": "There are no statistics at {path}; give {wanted} that `calib collect` wrote.",
     "C435": "Option {option} looks at documents, which statistics do not hold; leave it out, or give DATA in the place of --from.",
     "C436": "The file {path} cannot be added to those before it. {why}",
-    "C421": "Tables of cells can only be added up where tags and cells are the same, but one has {first} and another {second}; collect all shards with the same labels and the same number of cells.",
-    "C422": "A cell can hold {most} pairs at most, but more were added up; use more cells, or fewer shards.",
-    "C423": "Sets {wanted} cannot be learned from counts, which do not tell the other tags of a token; fit them on documents, or ask for coverage marginal or tag.",
+    "C421": "Tables of cells can only be added up where tags and cells are the same, but one has {first} and another {second}; collect all shards with the same labels.",
+    "C422": "A cell can hold {most} pairs at most, but more were added up; add up fewer shards.",
     "C480": "There is no key in {path} ({why}); name a file that `calib collect --key` made, or to `collect` one that does not exist yet.",
     "C481": "The key of --key has the fingerprint {given}, but {name} was collected with {wanted}; give the same key, or leave --key out.",
     "C482": "FITTED ON THE TRAINING DATA: {part} stand in --train-data too, where the model is surer of itself than on any other text, so nothing was written; give "

@@ -34,18 +34,17 @@ def quantile_rank(n: int, alpha: float) -> int:
     return n + 1 - int((n + 1) * exact)
 
 
-def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float, counts: Ints | None = None) -> Cuts:
+def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
     """The cut of each condition.
 
-    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions). counts (Ints | None): How often each
-        of these tokens is there.
+    nonconformity (Floats): Of the gold tag of n tokens. conditions (Ints): Of each token, in [0, n_conditions).
     """
     order = np.lexsort((nonconformity, conditions))
     ascending = nonconformity[order]
-    tokens = np.bincount(conditions, counts, n_conditions).astype(np.intp)
+    tokens = np.bincount(conditions, minlength=n_conditions)
     ranks = np.array([quantile_rank(n, alpha) for n in tokens.tolist()], dtype=np.intp)
     enough = np.flatnonzero(ranks <= tokens)
     values = np.ones(n_conditions)
     wanted = (np.cumsum(tokens) - tokens + ranks)[enough]
-    values[enough] = ascending[wanted - 1 if counts is None else np.searchsorted(np.cumsum(counts[order]), wanted)]
+    values[enough] = ascending[wanted - 1]
     return Cuts(values, tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,7 +36,7 @@ class GroupFit(Saved):
 
 
 class Countable(Protocol):
-    """A table that counts equal pairs (`statistics.tables`)."""
+    """A table that counts equal pairs (`statistics.cells`)."""
 
     def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
         """See `collapse_groups`."""
@@ -47,9 +47,6 @@ class Countable(Protocol):
     @property
     def total(self) -> int:
         """How many pairs it counts."""
-
-    def folds(self, n_folds: int) -> Iterator[tuple[Countable, TaggedPairs]]:
-        """Of each fold of whole documents the pairs outside and the distinct ones inside; nothing where it cannot tell documents apart."""
 
 
 # Of a GroupedRecalibrator; its maps are read where they are made.

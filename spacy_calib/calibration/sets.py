@@ -118,49 +118,13 @@ class ConformalSets:
         self.of_group_ = cuts_of(of_gold, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha)
         known = gold_tag >= 0
         self.of_tag_ = cuts_of(of_gold[known], gold_tag[known], n_tags, self.alpha)
-        self.empty_ = self.empty_share(rows, tags, given, wanted)
-        _, out_of_reach = self._within(rows, tags, given, len(wanted))
+        within, out_of_reach = self._within(rows, tags, given, len(wanted))
+        empty = np.bincount(rows[within], minlength=len(wanted)) == 0
+        self.empty_ = float((empty & ~out_of_reach)[held].mean())
         full = self._full()
         if self.coverage == "tag" and not full.all():
             out_of_reach |= np.append(full, True)[np.where(wanted < n_tags, wanted, -1)]
         self.out_of_reach_ = float(out_of_reach[held].mean())
-        return self
-
-    def empty_share(self, rows: Ints, tags: Ints, scores: Floats, gold: Ints) -> float:
-        """Share of some tokens without a tag up to the cut. All arguments as for `fit`, of one token with gold at least. RAISES C004: not fitted."""
-        within, out_of_reach = self._within(rows, tags, scores, len(gold))
-        empty = np.bincount(rows[within], minlength=len(gold)) == 0
-        return float((empty & ~out_of_reach)[gold != -2].mean())
-
-    def fit_counts(self, tags: Ints, scores: Floats, counts: Ints, gold: Ints, unknown: int, groups: Groups) -> ConformalSets:
-        """As `fit`, from counts of gold tags: the same cuts. Of the other tags of a token they tell nothing, so that no set is known to be empty.
-
-        tags (Ints), scores (Floats), counts (Ints): Of the gold tags that reach the threshold: tag, calibrated score, how many tokens, n each.
-        gold (Ints): Tokens of each gold tag, shape (n_tags,). unknown (int): Tokens with a gold tag that the model does not know.
-        RAISES C001: more gold tags reach the threshold than there are. C071: no token has gold. C423: coverage is by the group of the likeliest tag.
-        """
-        if self.coverage == "group":
-            raise calib_error("C423", wanted="by the group of a token's likeliest tag")
-        n_groups, n_tags = len(groups), len(groups.of_tag)
-        below = gold - np.bincount(tags, counts, n_tags).astype(np.intp)
-        if below.min(initial=0) < 0:
-            raise calib_error("C001", name="gold", wanted="as many tokens as hit at least", given=f"{-below.min()} fewer")
-        every = np.concatenate([tags, np.arange(n_tags), [-1]])
-        nonconformity = np.concatenate([1.0 - scores, np.ones(n_tags + 1)])
-        tokens = np.concatenate([counts, below, [unknown]]).astype(np.intp)
-        if not tokens.any():
-            raise calib_error("C071", what="ConformalSets")
-        self.groups = groups
-        none = np.zeros(len(every), dtype=np.intp)
-        self.of_all_ = cuts_of(nonconformity, none, 1, self.alpha, tokens)
-        of_group = np.append(groups.of_tag, -1)[every] if self.coverage == "tag" else none - 1
-        self.of_group_ = cuts_of(nonconformity, np.where(of_group < 0, n_groups, of_group), n_groups + 1, self.alpha, tokens)
-        self.of_tag_ = cuts_of(nonconformity[:-1], every[:-1], n_tags, self.alpha, tokens[:-1])
-        self.empty_ = 0.0
-        if self.coverage == "marginal":
-            self.out_of_reach_ = float(self._learned()[1] >= 1.0)
-        else:
-            self.out_of_reach_ = float((gold[self.unreached()].sum() + unknown) / tokens.sum())
         return self
 
     def predict(self, rows: Ints, tags: Ints, scores: ArrayLike, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -13,8 +13,7 @@ import numpy as np
 from ..pairs.documents import TOKEN
 from ..pairs.folds import cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
-from .counted_sets import CountedTokens, fit_counted_sets
-from .grouped import GroupedRecalibrator
+from .grouped import Countable, GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
@@ -185,21 +184,21 @@ def fit_tokens(
     intervals: bool = False,
     sets: ConformalSets | None = None,
     promise_groups: Groups | None = None,
-    counted: CountedTokens | None = None,
+    counted: Countable | None = None,
 ) -> TokenFit:
     """Fit all steps after the scaling.
 
     groups (Groups): The tags of each group. promise_groups (Groups | None): Those for intervals and sets, where they are others (a
         selection may find that one group is enough for the maps). intervals (bool): Whether tokens get a Venn-Abers interval.
     sets (ConformalSets | None): Prototype; it is fitted on scores of steps that did not see the token's document.
-    counted (CountedTokens | None): What was counted of more tokens, of which the data is a
-        sample: maps that nothing stands before are fitted on these; so are intervals and sets, if nothing stands between them and the maps.
+    counted (Countable | None): The pairs of more tokens, of which the data is a sample: maps that nothing stands before are fitted on these, and
+        so are intervals.
     RAISES C003, C006: too few pairs.
     """
     pairs = chosen.pairs_of(data)
     maps = GroupedRecalibrator(chosen.prototype, groups, chosen.offsets)
     tables = None if chosen.scaling is not None or chosen.moves else counted
-    maps = maps.fit(pairs) if tables is None else maps.fit_counts(tables.pairs)
+    maps = maps.fit(pairs) if tables is None else maps.fit_counts(tables)
     made = TokenCalibration(maps, scaling=chosen.scaling, normalize=normalize)
     if chosen.context is not None and chosen.moves:
         made.context = chosen.context.context
@@ -210,22 +209,11 @@ def fit_tokens(
         made.other = _fit_other(pairs)
     if intervals:
         promised = GroupedVennAbers(promise_groups or groups)
-        made.intervals = promised.fit(pairs) if tables is None else promised.fit_counts(tables.pairs)
+        made.intervals = promised.fit(pairs) if tables is None else promised.fit_counts(tables)
         fitted.of_all.extend([] if tables is None else ["intervals"])
     if sets is not None:
-        made.sets = _fit_sets(fitted, sets, None if normalize else tables, promise_groups or groups)
+        made.sets = sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, promise_groups or groups)
     return fitted
-
-
-def _fit_sets(fitted: TokenFit, sets: ConformalSets, tables: CountedTokens | None, groups: Groups) -> ConformalSets:
-    """Cuts from the counts of all tokens where these do, else from the data. How many sets are empty the data tells."""
-    data, pairs = fitted.data, fitted.pairs
-    made = None if tables is None else fit_counted_sets(sets, tables, fitted.maps, groups, _FOLDS)
-    if made is None:
-        return sets.clone().fit(pairs.rows, pairs.tags, fitted.held_out, data.gold, groups)
-    fitted.of_all.append("sets")
-    made.empty_ = made.empty_share(pairs.rows, pairs.tags, fitted.held_out, data.gold)
-    return made
 
 
 def _fit_other(pairs: Pairs) -> Recalibrator:

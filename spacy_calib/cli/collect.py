@@ -63,7 +63,6 @@ _OF_PIPE = (
     "granularity",
     "label_map",
     "second_pass",
-    "bounded",
 )
 _OF_SHARD = ("shard", "judge", "sample", "attr", "gold_preproc", "doc_key", "key")
 
@@ -127,9 +126,6 @@ class CollectOptions(Options):
     ] = None
     judge: Annotated[
         bool, typer.Option("--judge", help="Gather what `calib evaluate --from` needs of a fitted pipeline, in place of a fit")
-    ] = False
-    bounded: Annotated[
-        bool, typer.Option("--bounded", help="Count scores in cells, so that memory and file stay small whatever the corpus")
     ] = False
     sample: Annotated[
         int,
@@ -233,7 +229,6 @@ def collected(options: CollectOptions) -> FitStatistics:
         calib,
         ready,
         name,
-        bounded=options.bounded,
         sample=options.sample,
         gold_preproc=options.gold_preproc,
         key=key_of(options),

@@ -29,7 +29,6 @@ from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
 from ..sources.unit_scores import UnitScoresSource
-from ..statistics.cells import cells_of
 from ..statistics.collected import FitStatistics
 from ..statistics.identity import WHOLE, Identity, Shard, reading_of
 from ..statistics.readings import Readings
@@ -49,7 +48,6 @@ def collect_statistics(
     examples: Iterable[Example],
     shard: str,
     *,
-    bounded: bool = False,
     sample: int = MOST_PAIRS,
     gold_preproc: bool = False,
     key: Key | None = None,
@@ -59,7 +57,7 @@ def collect_statistics(
 
     pipe (Calibrator): In its pipeline; its source, threshold and event say what is read. examples (Iterable[Example]): As for `Calibrator.fit`.
     shard (str): A name that no other shard has; "2/7" is the second of seven, which are all wanted then. sample (int): Pairs of whole
-        documents that are kept as they are. bounded (bool): Whether scores are counted in cells, so that memory does not grow with the corpus, see `PairCells`.
+        documents that are kept as they are.
     gold_preproc (bool): Whether the examples are sentences with gold tokens, whose statistics are not added to those of documents.
     key (Key | None): Of all digests. Without one there are none of words and texts: a document that stands in two shards counts as two, a fit does not know
         its texts again, and its context does not look at how often forms were met.
@@ -70,11 +68,11 @@ def collect_statistics(
     if source.unsettled:
         raise calib_error("C431", component=pipe.source.component)
     with labels_of_the_moment(source):
-        return _collected(pipe, examples, shard, bounded, sample, reading_of(gold_preproc), key, at_once)
+        return _collected(pipe, examples, shard, sample, reading_of(gold_preproc), key, at_once)
 
 
 def _collected(
-    pipe: Calibrator, examples: Iterable[Example], shard: str, bounded: bool, sample: int, reading: str, key: Key | None,
+    pipe: Calibrator, examples: Iterable[Example], shard: str, sample: int, reading: str, key: Key | None,
     at_once: int,
 ) -> FitStatistics:  # fmt: skip
     """See `collect_statistics`; a source that learns its labels has those of the shard now."""
@@ -90,7 +88,7 @@ def _collected(
 
     def add_up() -> None:
         texts = watch.take().digests
-        identity = identity_of(pipe, nlp, component, sample, bounded, reading, key)
+        identity = identity_of(pipe, nlp, component, sample, reading, key)
         known = SeenTexts.of(texts[:0] if key is None else texts, "" if key is None else key.salt)
         made = FitStatistics.of(identity, Readings.joined(held).hidden(key, shard), known.digests)
         parts[:] = [FitStatistics.merged([*parts, made])]
@@ -113,7 +111,6 @@ def identity_of(
     nlp: Language | None,
     component: Any,
     sample: int = MOST_PAIRS,
-    bounded: bool = False,
     reading: str = WHOLE,
     key: Key | None = None,
 ) -> Identity:
@@ -133,7 +130,6 @@ def identity_of(
         source=settings_of(source),
         label_map=json.dumps(map_of(source) or {}, sort_keys=True, ensure_ascii=False),
         features=tuple(one.registered for one in _functions(pipe)) if annotation.unit == TOKEN else (),
-        cells=cells_of(len(source.labels(component))) if bounded else 0,
         sample=sample,
         reading=reading,
         key="" if key is None else key.fingerprint,

@@ -174,7 +174,7 @@ def describe(gathered: Gathered, plan: Plan, learned: Learned) -> FitInfo:
     """What the pipe says of its fit."""
     data, settings, arguments = gathered.data, gathered.settings, gathered.arguments
     maps, tokens, judged = learned.tokens.maps, learned.tokens.calibration, learned.judged
-    counted = gathered.counted.pairs if gathered.counted is not None and "maps" in learned.tokens.of_all else None
+    counted = gathered.counted if "maps" in learned.tokens.of_all else None
     return FitInfo(
         component=settings.source.component,
         layer=gathered.annotation.name,

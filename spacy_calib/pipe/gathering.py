@@ -7,11 +7,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 
-from ..calibration.counted_sets import CountedTokens
+from ..calibration.grouped import Countable
 from ..calibration.grouping.alone import group_beside
 from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
@@ -92,12 +91,9 @@ class Gathered:
         return self.settings.context if self.annotation.unit == TOKEN else None
 
     @property
-    def counted(self) -> CountedTokens | None:
-        """What was counted of all tokens where the data holds a sample of them only; None where it holds all."""
-        if self.collected is None or self.collected.sampled_all:
-            return None
-        gold = self.collected.gold.astype(np.intp)
-        return CountedTokens(self.collected.pairs, gold[:-1], int(gold[-1]))
+    def counted(self) -> Countable | None:
+        """The pairs of all tokens in cells, where the data holds a sample of them only; None where it holds all."""
+        return None if self.collected is None or self.collected.sampled_all else self.collected.pairs
 
     def groups(self, grouping: Grouping) -> Groups:
         source = self.settings.source
@@ -140,7 +136,7 @@ def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: Fi
     annotation = pipe.source.annotation(component)
     check_context(pipe, annotation)
     own = identity_of(pipe, nlp, component, identity.sample, reading=identity.reading)
-    own = replace(own, features=identity.features, cells=identity.cells, key=identity.key)
+    own = replace(own, features=identity.features, key=identity.key)
     identity.check_same(own, statistics.name, "the pipeline")
     readings = statistics.sample.readings.above(_lowest(pipe, annotation))
     context = pipe.context if annotation.unit == TOKEN else None

@@ -44,7 +44,6 @@ def collect(
     labels: Mapping[str, str] | None = None,
     gold_preproc: bool = False,
     doc_key: str | None = None,
-    bounded: bool = False,
     mergers: int = 16,
     key: Key | str | Path | None = None,
     code: str | Path | None = None,
@@ -59,7 +58,7 @@ def collect(
     component (str | None): That is to be calibrated. None takes the pipeline's first calib pipe, fitted or not, else the tagger.
     settings (Mapping | None): Of a new calib pipe, as in a config, such as {"threshold": 0.02}; None takes the pipeline's own for the component.
     labels (Mapping | None): Label of the component -> that of the gold, as --map: {"PERSON": "PER", "DATE": ""}; None takes that of the pipeline's own pipe.
-    gold_preproc (bool), doc_key (str | None): As for `calib fit`. bounded (bool): As for `calib collect`. mergers (int): Partitions that merge shards.
+    gold_preproc (bool), doc_key (str | None): As for `calib fit`. mergers (int): Partitions that merge shards.
     key (Key | str | Path | None): Of all digests, as for `calib collect`, or the driver's file of it. None draws one for this call and forgets it, so that
         the fit does not know its texts again, and its context does not look at how often forms were met.
     code (str | Path | None): Python file with registered functions, there on every worker, or the name of a module: imported before the pipeline.
@@ -72,7 +71,7 @@ def collect(
     table = None if labels is None else check_map(labels.items(), labels)
     known = Key.draw() if key is None else key if isinstance(key, Key) else Key.read(key)
     reader = GoldReader(gold_preproc, doc_key)
-    task = _Collecting(Model.named(model, code), gold, component, settings, table, reader, bounded, known)
+    task = _Collecting(Model.named(model, code), gold, component, settings, table, reader, known)
     if check:
         ask_a_worker(df.sparkSession, task.loaded)
     shards = df.select(gold).mapInArrow(task.batches, _PARTS)
@@ -118,7 +117,6 @@ class _Collecting:
     settings: Mapping[str, Any] | None
     labels: Mapping[str, str] | None
     reader: GoldReader
-    bounded: bool
     key: Key
 
     def loaded(self) -> tuple[Language, Calibrator]:
@@ -159,7 +157,7 @@ class _Collecting:
         to_run, kept = itertools.tee(examples())
         with nlp.select_pipes(enable=upstream):
             ready = _with_docs(kept, nlp.pipe(example.predicted for example in to_run))
-            return collect_statistics(calib, without_presets(calib, ready), "", bounded=self.bounded, key=self.key)
+            return collect_statistics(calib, without_presets(calib, ready), "", key=self.key)
 
     def _docs(self, vocab: Vocab, data: bytes) -> Iterator[Doc]:
         """RAISES C457: it is no DocBin."""

@@ -1,11 +1,11 @@
-"""The bounded form of a table of pairs: counts and sums of scores in cells that stay the same, so that memory does not grow with the corpus.
+"""The pairs of a fit as counts and sums of scores in cells that stay the same, so that memory does not grow with the corpus.
 
 A cell is a stretch of log-odds. All pairs of a tag in a cell are taken for pairs of their mean score. docs/statistics.md bounds what that costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -63,11 +63,6 @@ class PairCells:
     pairs: Counts
     hits: Counts
     sums: Counts
-
-    @property
-    def n_tags(self) -> int:
-        """Labels that it is of."""
-        return self.pairs.shape[0]
 
     @property
     def n_cells(self) -> int:
@@ -135,7 +130,7 @@ class PairCells:
         return np.flatnonzero(self.pairs.any(axis=1))
 
     def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
-        """As `PairCounts.weighted`, with the mean score of each cell of a group for the scores of its pairs."""
+        """What `collapse_groups` gives of pairs with the mean scores of their cells: those of no group first, and each group."""
         of_tag = groups.of(np.arange(len(self.pairs)))
         parts = [
             _of_cells(*(counts[of_tag == group].sum(axis=0) for counts in (self.pairs, self.hits, self.sums)))
@@ -144,15 +139,11 @@ class PairCells:
         return spliced(parts)
 
     def tagged(self) -> TaggedPairs:
-        """As `PairCounts.tagged`, with the mean score of each cell of a tag."""
+        """The distinct (tag, score, hit) with their weights; a score is the mean of its cell."""
         parts = [_of_cells(self.pairs[tag], self.hits[tag], self.sums[tag]) for tag in self._held]
         tags = np.repeat(self._held, [len(part.scores) for part in parts])
         none = WeightedPairs(np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0))
         return TaggedPairs(*spliced([none, *parts])[0], tags)
-
-    def folds(self, n_folds: int) -> Iterator[tuple[PairCells, TaggedPairs]]:
-        """Nothing: cells know no documents."""
-        return iter(())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Name -> array: what a file holds of it, and `from_arrays` reads."""

@@ -14,19 +14,16 @@ from ..errors import calib_error
 from ..expect.seen import MOST as MOST_TEXTS
 from ..pairs.keyed import Key
 from ..schema import Misfit, choice, digests, listed, record, whole
-from ..types import Ints
-from .cells import PairCells
+from .cells import PairCells, cells_of
 from .columns import column_of
 from .distinct import count_distinct, lowest
 from .file import FOR_FIT, Arrays, made_of, pack, unpack, with_prefix
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .readings import Readings
 from .sample import Sample
-from .tables import PairCounts
 from .totals import TOTALS, Totals
 
 Digests = NDArray[np.uint64]
-Counts = NDArray[np.uint64]
 
 _HEADER = record(
     {
@@ -38,16 +35,15 @@ _HEADER = record(
 @dataclass(frozen=True, eq=False)
 class FitStatistics:
     """identity (Identity): Whose they are. shards (tuple[Shard, ...]): What was added up. totals (Totals): Counts of gold.
-    pairs (PairCounts | PairCells): The pairs with gold that reach the threshold. gold (Counts): Rows of each gold label, shape (n_labels + 1,), the
-        last one of gold labels that the component does not know. documents (Digests): The lowest digests of documents, see `distinct`.
-    texts (Digests): See SeenTexts; none without a key. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the sample has `sample.n_pairs`.
+    pairs (PairCells): The pairs with gold that reach the threshold. documents (Digests): The lowest digests of documents, see `distinct`.
+    texts (Digests): See SeenTexts; none without a key. sample (Sample): Whole documents. size (int): Pairs of all documents, of which the
+        sample has `sample.n_pairs`; where it has all of them, a fit looks at these alone.
     """
 
     identity: Identity
     shards: tuple[Shard, ...]
     totals: Totals
-    pairs: PairCounts | PairCells
-    gold: Counts
+    pairs: PairCells
     documents: Digests
     texts: Digests
     sample: Sample
@@ -58,18 +54,11 @@ class FitStatistics:
         """Those of documents that were read and hidden (see `Readings.hidden`), of no shard yet and without the totals."""
         pairs = readings.pairs(0)
         kept = np.flatnonzero(pairs.scores >= identity.threshold)
-        given = pairs.tags[kept], pairs.scores[kept], pairs.hits[kept]
-        table: PairCounts | PairCells
-        if identity.cells:
-            table = PairCells.of(*given, len(identity.labels), identity.cells)
-        else:
-            table = PairCounts.of(*given, np.repeat(readings.digests, readings.n_rows)[pairs.rows[kept]])
         return cls(
             identity,
             (),
             Totals(),
-            table,
-            _count_gold(readings.gold, len(identity.labels)),
+            PairCells.of(pairs.tags[kept], pairs.scores[kept], pairs.hits[kept], len(identity.labels)),
             lowest([readings.digests]),
             texts,
             Sample.of(readings, identity.sample),
@@ -89,8 +78,7 @@ class FitStatistics:
             first.identity,
             joined_shards([part.shards for part in parts]),
             Totals.merged([part.totals for part in parts]),
-            _kind(first.identity).merged([part.pairs for part in parts]),
-            np.sum([part.gold for part in parts], axis=0, dtype=np.uint64),
+            PairCells.merged([part.pairs for part in parts]),
             lowest(part.documents for part in parts),
             lowest((part.texts for part in parts), MOST_TEXTS),
             Sample.merged([part.sample for part in parts]),
@@ -142,7 +130,7 @@ class FitStatistics:
             "pairs_sampled_from": self.size,
         }
         arrays = with_prefix("pairs", self.pairs.arrays()) | with_prefix("sample", self.sample.readings.arrays())
-        return pack(header, {**arrays, "gold": self.gold, "documents": self.documents, "texts": self.texts})
+        return pack(header, {**arrays, "documents": self.documents, "texts": self.texts})
 
     @classmethod
     def from_bytes(cls, data: bytes, path: object = "these bytes") -> FitStatistics:
@@ -157,13 +145,11 @@ class FitStatistics:
         """RAISES Misfit: they do not fit one another."""
         held = _HEADER(header, "header")
         identity = Identity.from_state(held["identity"])
-        gold = column_of(arrays, "gold", "u").astype(np.uint64, copy=False)
         made = cls(
             identity,
             joined_shards([[Shard(**shard) for shard in held["shards"]]]),
             Totals.from_state(held["totals"]),
-            made_of("pairs", arrays, _kind(identity).from_arrays),
-            gold,
+            made_of("pairs", arrays, PairCells.from_arrays),
             digests(column_of(arrays, "documents", "u"), "documents"),
             digests(column_of(arrays, "texts", "u"), "texts"),
             Sample(made_of("sample", arrays, Readings.of_arrays), identity.sample),
@@ -175,10 +161,8 @@ class FitStatistics:
     def _check(self) -> None:
         """RAISES Misfit: its parts do not fit one another."""
         identity, n_labels, pairs = self.identity, len(self.identity.labels), self.pairs
-        if pairs.n_tags > n_labels or (isinstance(pairs, PairCells) and pairs.pairs.shape != (n_labels, identity.cells)):
-            raise Misfit("pairs", f"of {n_labels} labels" + (f" with {identity.cells} cells each" if identity.cells else ""))
-        if self.gold.shape != (n_labels + 1,) or self.gold.sum(dtype=np.float64) > self.totals.n_with_gold:
-            raise Misfit("gold", f"an array of {n_labels + 1} numbers, of {self.totals.n_with_gold:,} rows at most")
+        if pairs.pairs.shape != (n_labels, cells_of(n_labels)):
+            raise Misfit("pairs", f"of {n_labels} labels with {cells_of(n_labels)} cells each")
         documents = self.sample.readings.digests
         if (documents[1:] < documents[:-1]).any():
             raise Misfit("sample.digests", "an array that never falls")
@@ -188,15 +172,3 @@ class FitStatistics:
             raise Misfit("sample.words.seals", "there where the header names a key, and only there")
         if max(pairs.total, self.sample.n_pairs) > self.size:
             raise Misfit("header.pairs_sampled_from", "as great as the pairs of the tables and of the sample")
-
-
-def _count_gold(columns: Ints, n_labels: int) -> Counts:
-    """See FitStatistics. columns (Ints): Of the gold label of each row, see Readings."""
-    known = np.where(columns < n_labels, columns, -1)[columns != -2]
-    counts = np.bincount(known + 1, minlength=n_labels + 1).astype(np.uint64)
-    return np.roll(counts, -1)
-
-
-def _kind(identity: Identity) -> Any:
-    """Of the tables of pairs."""
-    return PairCells if identity.cells else PairCounts

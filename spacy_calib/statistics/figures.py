@@ -57,7 +57,7 @@ def frequency_groups(statistics: FitStatistics) -> Groups:
 
 
 def raw_figures(counts: Countable, groups: Groups, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-    """How true the scores of a fit are before calibration, from exact tables and from cells (in which pairs have the mean score of their cell).
+    """How true the scores of a fit are before calibration, from the cells of its pairs, which stand for them by their mean scores.
 
     n_bins, seed: Adaptive bins, and of the simulation of the floor. RETURNS (dict): "pairs", "groups" (their number), "smce", "mean_gmce",
         "floor" (of SMCE, mean), "brier", "nll"; None without pairs.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import CalibError, calib_error
 from ..schema import Misfit
 
-VERSION = 4
+VERSION = 5
 # What statistics are collected for.
 FOR_FIT, FOR_EVALUATE = "fit", "evaluate"
 Arrays = dict[str, NDArray[Any]]

@@ -25,7 +25,7 @@ IDENTITY = record(
     {
         "weights": text, "component": text, "kind": text, "layer": text, "labels": listed(text), "span_labels": listed(text),
         "threshold": number(0.0, 1.0), "lowest": number(0.0, 1.0), "event": text, "source": text, "label_map": text,
-        "features": listed(text), "cells": whole(), "sample": whole(1), "reading": choice(WHOLE, SENTENCES), "fit": text,
+        "features": listed(text), "sample": whole(1), "reading": choice(WHOLE, SENTENCES), "fit": text,
         "key": text,
     }
 )  # fmt: skip
@@ -45,7 +45,6 @@ _CALLED = {
     "source": "the settings of the source",
     "label_map": "the label map (--map)",
     "features": "the features of the context",
-    "cells": "the form of the tables (--bounded)",
     "sample": "the size of the sample (--sample)",
     "reading": "what is read (--gold-preproc)",
     "fit": "the fit of the calib pipe",
@@ -58,7 +57,7 @@ class Identity:
     """weights (str): Fingerprint of the component's weights, see `sources.fingerprint`. component, kind (str): Its name and type.
     layer (str): The annotation that its labels are of. labels, span_labels (tuple[str, ...]): Columns of the tables.
     threshold (float): Scores below it are in no table. lowest (float): Scores below it are not in the sample either. event (str): When a span is right.
-    source, label_map (str): Settings, as JSON. features (tuple[str, ...]): Users' features of the context that were asked. cells (int): Cells of the bounded form, 0 for exact tables. sample (int): Pairs, see `Sample`.
+    source, label_map (str): Settings, as JSON. features (tuple[str, ...]): Users' features of the context that were asked. sample (int): Pairs, see `Sample`.
     reading (str): What examples are, WHOLE or SENTENCES. fit (str): Digest of what the calib pipe learned; "" for statistics that a pipe is to be fitted on.
     key (str): Fingerprint of the key of all digests, see `Key`; "" without one.
     """
@@ -75,7 +74,6 @@ class Identity:
     source: str
     label_map: str
     features: tuple[str, ...]
-    cells: int
     sample: int
     reading: str = WHOLE
     fit: str = ""
@@ -86,7 +84,7 @@ class Identity:
         for part in fields(Identity):
             mine, theirs = getattr(self, part.name), getattr(other, part.name)
             if mine != theirs:
-                given, wanted = map(_form, (mine, theirs)) if part.name == "cells" else _apart(mine, theirs)
+                given, wanted = _apart(mine, theirs)
                 raise calib_error(
                     "C425", one=one, another=another, what=_CALLED[part.name], given=given[:_SHOWN], wanted=wanted[:_SHOWN]
                 )
@@ -105,11 +103,6 @@ class Identity:
 def reading_of(gold_preproc: bool) -> str:
     """What examples are. gold_preproc (bool): See `doc.reading.GoldReader`."""
     return SENTENCES if gold_preproc else WHOLE
-
-
-def _form(cells: int) -> str:
-    """How a message calls tables of so many cells."""
-    return f"{cells:,} cells" if cells else "every score"
 
 
 def _apart(mine: Any, theirs: Any) -> tuple[str, str]:

@@ -5,7 +5,7 @@ Nothing is rounded, so that tables merged in any order, by any tree, are equal t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
-from ..pairs.folds import folds_of
-from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
 from ..schema import MOST, Misfit
-from ..types import Floats, Groups, as_hits, as_probabilities
+from ..types import Floats, as_hits, as_probabilities
 from .blocks import Blocks
 from .columns import check_length, check_within, column_of
 from .sorting import Rows, collapse_rows, in_pieces, joined_rows, smallest, widest
@@ -159,63 +157,6 @@ class BlockCounts:
         weights = np.concatenate([misses[of_misses], self.hits[of_hits]]).astype(np.float64)
         return np.concatenate([of_misses, of_hits]), np.arange(len(weights)) >= len(of_misses), weights
 
-    def take(self: Self, rows: NDArray[Any]) -> Self:
-        """Some of the rows, by booleans or ascending index; the blocks keep their numbers."""
-        keys = tuple(key[rows] for key in self.keys)
-        return replace(
-            self, tags=self.tags[rows], blocks=self.blocks[rows], keys=keys, pairs=self.pairs[rows], hits=self.hits[rows]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PairCounts(BlockCounts):
-    """The pairs of a fit: what every map that learns from scores and hits needs of them, exactly."""
-
-    KEYS: ClassVar[tuple[str, ...]] = ("scores",)
-
-    @property
-    def scores(self) -> Numbers:
-        """The score of each row."""
-        return self.keys[0]
-
-    @classmethod
-    def of(cls, tags: ArrayLike, scores: ArrayLike, hits: ArrayLike, blocks: ArrayLike) -> PairCounts:
-        """The table of n pairs.
-
-        tags, scores, hits: One of each per pair; a tag is a column of the labels. blocks: The digest of each pair's document, unsigned 64 bits.
-        RAISES C001: values out of range. C002: lengths differ.
-        """
-        return cls._counted(tags, [scores], hits, blocks)
-
-    def weighted(self, groups: Groups) -> tuple[WeightedPairs, list[WeightedPairs]]:
-        """What `collapse_groups` gives of its pairs, number by number: all groups one after the other, those of no group first, and each group."""
-        of_row = groups.of(self.tags)
-        parts = []
-        for group in range(-1, len(groups)):
-            own = of_row == group
-            rows = collapse_rows([self.scores[own]], self.pairs[own], self.hits[own])
-            parts.append(with_misses_and_hits(*rows.columns))
-        return spliced(parts)
-
-    def tagged(self) -> TaggedPairs:
-        """Its distinct (tag, score, hit) with their weights."""
-        tags, *rest = collapse_rows([self.tags, self.scores], self.pairs, self.hits).columns
-        found = with_misses_and_hits(*rest)
-        of_row = (rest[1] > rest[2]).astype(np.intp) + (rest[2] > 0)
-        return TaggedPairs(*found, np.repeat(tags.astype(np.intp), of_row))
-
-    def folds(self, n_folds: int) -> Iterator[tuple[PairCounts, TaggedPairs]]:
-        """Of each fold of whole blocks, see `folds_of`, the rows outside and the distinct pairs inside; nothing where there are not two blocks."""
-        of_block = np.bincount(self.blocks, self.pairs)
-        held = np.flatnonzero(of_block)
-        if len(held) < 2:
-            return
-        folds = np.zeros(len(of_block), dtype=np.int8)
-        folds[held] = folds_of(held, n_folds, of_block[held])
-        for fold in range(int(folds.max()) + 1):
-            inside = folds[self.blocks] == fold
-            yield self.take(~inside), self.take(inside).tagged()
-
 
 @dataclass(frozen=True, eq=False)
 class JudgedCounts(BlockCounts):
@@ -240,7 +181,8 @@ class JudgedCounts(BlockCounts):
     ) -> JudgedCounts:
         """The table of n pairs. likeliest: Whether a pair is the one of its token with the highest raw score (see `top_pairs`).
 
-        tags, raw, calibrated, hits, blocks: As for PairCounts. RAISES C001: values out of range. C002: lengths differ.
+        tags, raw, calibrated, hits: One of each per pair; a tag is a column of the labels. blocks: The digest of each pair's document, unsigned
+            64 bits. RAISES C001: values out of range. C002: lengths differ.
         """
         return replace(
             cls._counted(tags, [raw, calibrated, np.asarray(likeliest, dtype=np.float32)], hits, blocks), units=units

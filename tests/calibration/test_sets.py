@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.conformal_quantiles import cuts_of, quantile_rank
+from spacy_calib.calibration.conformal_quantiles import quantile_rank
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
@@ -520,12 +520,3 @@ def test_bad_entries_are_refused(rows, tags, scores, code):
 def test_gold_that_is_no_column_is_refused():
     with pytest.raises(CalibError, match=r"\[C001\] gold must be columns, -1 or -2, but -3 was given"):
         ConformalSets().fit([0], [0], [0.5], [-3], GROUPS)
-
-
-@given(st.lists(st.tuples(score, st.integers(0, 2), st.integers(1, 5)), min_size=1, max_size=30), st.sampled_from([0.1, 0.5]))
-def test_a_count_is_as_many_tokens(tokens, alpha):
-    nonconformity, conditions, counts = (np.array(column) for column in zip(*tokens, strict=True))
-    ours = cuts_of(nonconformity, conditions, 3, alpha, counts)
-    theirs = cuts_of(np.repeat(nonconformity, counts), np.repeat(conditions, counts), 3, alpha)
-    assert ours.values.tolist() == theirs.values.tolist()
-    assert ours.tokens.tolist() == theirs.tokens.tolist()

@@ -94,11 +94,10 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     assert "pairs, with those below the threshold)" in outcome.text
     told = json.loads(ok(calib("collect", "--merge", *shards[2], tmp_path / "two.npz", "--format", "json")).printed)
     assert [shard["name"] for shard in told["shards"]] == ["1/2", "2/2"]
-    assert (told["component"], told["layer"], told["bounded"]) == ("tagger", "tag", False)
+    assert (told["component"], told["layer"]) == ("tagger", "tag")
     assert told["reading"] == "whole documents"
     shown = ok(calib("info", tmp_path / "two.npz"))
     assert "1/2" in shown.text
-    assert "Bounded no" in shown.text
     assert "two.npz" not in ok(calib("info", shards[2][0].parent)).text
     held = json.loads(ok(calib("info", tmp_path / "two.npz", "--format", "json")).printed)
     raw = held.pop("raw")
@@ -115,14 +114,6 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     told_of_fit = ok(calib("info", tmp_path / "out")).text
     assert "Sampled" in told_of_fit
     assert "on the sample of the FIT data" in told_of_fit
-
-
-def test_bounded_statistics_go_with_bounded_ones_only(model, dev, shards, tmp_path):
-    ok(calib("collect", model, dev, tmp_path / "cells.npz", "--bounded", "--sample", 300, "--silent"))
-    ok(calib("fit", model, "--from", tmp_path / "cells.npz", tmp_path / "out", "--method", "isotonic", "--silent"))
-    both = calib("fit", model, "--from", tmp_path / "cells.npz", shards[2][0], tmp_path / "two")
-    refuses(both, "0.npz cannot be added to those before it. The statistics of shard")
-    refuses(both, "they differ in the form of the tables (--bounded) (16,384 cells; every score)")
 
 
 def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards, tmp_path):
@@ -160,8 +151,8 @@ def test_bad_input_is_one_sentence(model, changed_model, dev, test_file, shards,
         refuses(
             calib("collect", model, dev, tmp_path / "a.npz", "--shard", shard), "must be a name, or the number of the shard"
         )
-    refuses(calib("collect", model, dev, tmp_path / "a.npz", "--judge", "--bounded"), "says it, but it was given.")
-    for more in (["--bounded"], ["--sample", 10], ["--gold-preproc"], ["--shard", "x"], ["--map", "A=B"], ["--judge"]):
+    refuses(calib("collect", model, dev, tmp_path / "a.npz", "--judge", "--second-pass"), "says it, but it was given.")
+    for more in (["--sample", 10], ["--gold-preproc"], ["--shard", "x"], ["--map", "A=B"], ["--judge"]):
         merged = calib("collect", "--merge", one, other, tmp_path / "a.npz", *more)
         refuses(merged, f"Option {more[0]} must be left out beside --merge, which adds up what is there, but")
     assert not (tmp_path / "a.npz").exists()

@@ -94,15 +94,16 @@ def test_it_is_the_fit_of_the_documents_in_the_order_of_their_digests(made, name
     assert calib.fit(ordered, key=KEY).to_bytes() == from_statistics
 
 
-def test_bounded_tables_add_up_too_and_are_near_the_exact_ones(made):
+def test_maps_of_cells_are_near_those_of_all_pairs(made):
     calib, examples = made
     with_settings(calib, **STEPS["isotonic"])
-    whole, info = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=700, bounded=True, key=KEY))
-    again, _ = fitted_bytes(calib, shards_of(calib, examples, 7, sample=700, bounded=True))
-    assert again == whole
-    _, exact = fitted_bytes(calib, collect_statistics(calib, examples, "all", sample=700, key=KEY))
-    assert (info.pairs, info.sampled) == (exact.pairs, exact.sampled)
-    assert info.table[0].calibrated == pytest.approx(exact.table[0].calibrated, abs=0.02)
+    _, info = fitted_bytes(calib, shards_of(calib, examples, 7, sample=700))
+    scores = np.linspace(0.02, 0.98, 25)
+    of_cells = [calib.tokens.maps.predict(scores, np.full(25, tag)) for tag in range(3)]
+    exact = calib.fit(examples).fit_info
+    of_pairs = [calib.tokens.maps.predict(scores, np.full(25, tag)) for tag in range(3)]
+    assert (info.pairs, info.sampled["tables"]) == (exact.pairs, ["maps"])
+    assert np.abs(np.subtract(of_cells, of_pairs)).mean() < 1e-3
 
 
 def test_what_the_statistics_cannot_serve_is_refused(made):

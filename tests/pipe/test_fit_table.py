@@ -7,7 +7,7 @@ import numpy as np
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.pipe.fit_table import summarize_fit
-from spacy_calib.statistics.tables import PairCounts
+from spacy_calib.statistics.cells import PairCells
 from spacy_calib.types import Groups, Pairs
 
 
@@ -15,7 +15,7 @@ def test_groups_that_share_a_map_count_the_pairs_that_it_was_fitted_on():
     rng = np.random.default_rng(0)
     tags, scores = rng.integers(0, 3, 300), rng.random(300)
     hits = rng.random(300) < scores
-    counted = PairCounts.of(tags, scores, hits, np.arange(300, dtype=np.uint64))
+    counted = PairCells.of(tags, scores, hits, 3)
     maps = GroupedRecalibrator(IsotonicRegression(), Groups(("all",), np.zeros(3, dtype=int))).fit_counts(counted)
     sample = Pairs(np.arange(40), tags[:40], scores[:40], hits[:40], 40)
     judged = Groups(("1", "2"), np.array([0, 0, 1]))

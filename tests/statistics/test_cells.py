@@ -1,6 +1,8 @@
-"""The bounded form: exact sums in fixed cells, and how far its maps may lie from the exact ones."""
+"""Pairs in cells: exact sums, and how far maps of them may lie from those of the pairs."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,26 +10,60 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.recalibrators import IsotonicRegression
+from spacy_calib.calibration.intervals import GroupedVennAbers
+from spacy_calib.calibration.recalibrators import (
+    Beta,
+    HistogramBinning,
+    IsotonicRegression,
+    Platt,
+    ScalingBinning,
+    Temperature,
+)
+from spacy_calib.calibration.recalibrators.venn_abers import VennAbers
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.schema import Misfit
 from spacy_calib.statistics import cells
 from spacy_calib.statistics.cells import PairCells, cells_of, edges_of_cells
-from spacy_calib.statistics.tables import PairCounts
-from spacy_calib.types import Groups
+from spacy_calib.types import Groups, Pairs
 
-from .test_maps import GROUPS, METHODS, learned, make_pairs
 from .test_tables import bytes_of, merged_in_a_tree
 
+METHODS = [
+    HistogramBinning(n_bins=4),
+    HistogramBinning(bin_size=3),
+    IsotonicRegression(),
+    ScalingBinning(n_bins=3),
+    Platt(),
+    Beta(),
+    Temperature(),
+    VennAbers(),
+]
+GROUPS = Groups(("a", "b"), np.array([0, 0, 1, -1]))
 ONE = Groups(("all",), np.array([0]))
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=40)
+
+
+def make_pairs(n: int, seed: int, digits: int, n_tags: int = 4) -> Pairs:
+    """n pairs whose tags need maps of their own."""
+    rng = np.random.default_rng(seed)
+    tags, scores = rng.integers(0, n_tags, n), rng.random(n).round(digits)
+    return Pairs(np.arange(n), tags, scores, rng.random(n) < scores ** (1 + tags), n)
+
+
+def learned(maps: GroupedRecalibrator) -> list:
+    """Everything that was learned, as bytes."""
+    state = maps.state()
+    arrays = [one["learned"] for one in (state["pooled"], *state["maps"]) if one is not None]
+    pooling = [] if state["pooling"] is None else [state["pooling"]["learned"][name] for name in ("tags", "groups")]
+    numbers = [(name, np.asarray(value).tobytes()) for one in [*arrays, *pooling] for name, value in one.items()]
+    return [*numbers, state["fits"], state["pooled_fit"]]
 
 
 @given(st.integers(0, 2**32), st.sampled_from([2, 7, 100]))
 @settings(max_examples=10, deadline=None)
 def test_any_tree_of_shards_gives_the_bytes_of_one_pass(seed, n_shards):
-    pairs, _ = make_pairs(150, seed, 9)
+    pairs = make_pairs(150, seed, 9)
     rng = np.random.default_rng(seed)
     of_pair = rng.integers(0, n_shards, len(pairs))
     parts = [
@@ -53,15 +89,33 @@ def test_a_cell_stands_for_its_pairs_by_their_mean():
     assert tagged.weights.tolist() == [1, 1, 1]
 
 
-def test_pairs_alone_in_their_cells_give_the_exact_maps():
-    scores = np.array([0.125, 0.25, 0.5, 0.75, 0.875, 0.9375])
-    tags, hits = np.zeros(6, int), np.array([0, 1, 0, 1, 1, 0], bool)
-    exact = PairCounts.of(tags, scores, hits, np.zeros(6, np.uint64))
+def test_maps_of_pairs_alone_in_their_cells_are_those_of_the_pairs():
+    # sixteenths, each in a cell of its own, and whole multiples of the unit of the sums
+    pairs = make_pairs(600, 3, 12)
+    pairs = replace(pairs, scores=np.round(pairs.scores * 16) / 16)
+    held = PairCells.of(pairs.tags, pairs.scores, pairs.hits, 4)
     for method in METHODS:
-        ours, theirs = (
-            GroupedRecalibrator(method, ONE).fit_counts(one) for one in (PairCells.of(tags, scores, hits, 1), exact)
-        )
+        ours, theirs = GroupedRecalibrator(method, GROUPS).fit_counts(held), GroupedRecalibrator(method, GROUPS).fit(pairs)
         assert learned(ours) == learned(theirs)
+    scores = np.linspace(0, 1, 40)
+    of_cells, of_pairs = GroupedVennAbers(GROUPS).fit_counts(held), GroupedVennAbers(GROUPS).fit(pairs)
+    assert np.array_equal(of_cells.interval(scores, pairs.tags[:40]), of_pairs.interval(scores, pairs.tags[:40]))
+    for offsets in (
+        TagOffsets(1.0, 4.0),
+        TagOffsets(),
+    ):  # whose sums are taken over distinct pairs, so that they agree to rounding
+        one, other = GroupedRecalibrator(Beta(), GROUPS, offsets), GroupedRecalibrator(Beta(), GROUPS, offsets)
+        ours, theirs = one.fit_counts(held).offsets, other.fit(pairs).offsets
+        assert np.allclose(ours.tags_.values, theirs.tags_.values, rtol=0, atol=1e-9)
+        assert np.abs(theirs.tags_.values).max() > 0.1
+        assert ours.describe() == theirs.describe()
+
+
+def test_no_pairs_and_too_few_are_refused():
+    with pytest.raises(CalibError, match="C003"):
+        GroupedRecalibrator(Platt(), GROUPS).fit_counts(PairCells.of([], [], [], 4))
+    with pytest.raises(CalibError, match="C006"):
+        GroupedRecalibrator(Platt(), GROUPS).fit_counts(PairCells.of([0], [0.5], [True], 4))
 
 
 def test_memory_is_bounded_whatever_the_number_of_labels():
@@ -119,7 +173,7 @@ def test_the_bound_of_steps_is_the_best_possible():
 
 @pytest.mark.parametrize("n_cells", [1024, 16384])
 def test_the_bound_holds_with_room_on_many_pairs(n_cells):
-    pairs, _ = make_pairs(20_000, 0, 12, 1)
+    pairs = make_pairs(20_000, 0, 12, 1)
     _, mapped, share = excess_of_cells(pairs.scores, pairs.hits, n_cells)
     assert mapped <= 0.2 * share
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from spacy_calib.context.words import SHAPES, Words
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.keyed import Key
-from spacy_calib.statistics import readings
+from spacy_calib.statistics import cells, readings
 from spacy_calib.statistics.collected import FitStatistics
 from spacy_calib.statistics.distinct import count_distinct, lowest
 from spacy_calib.statistics.file import VERSION
@@ -36,7 +36,7 @@ KEY = Key(bytes(range(32)))
 def identity(**changed) -> Identity:
     held = {
         "weights": "w", "component": "tagger", "kind": "Tagger", "layer": "tag", "labels": LABELS, "span_labels": ("X",), "threshold": 0.01,
-        "lowest": 0.0001, "event": "exact", "source": "{}", "label_map": "{}", "features": (), "cells": 0, "sample": 40,
+        "lowest": 0.0001, "event": "exact", "source": "{}", "label_map": "{}", "features": (), "sample": 40,
         "key": KEY.fingerprint,
     }  # fmt: skip
     return Identity(**{**held, **changed})
@@ -208,7 +208,6 @@ def test_documents_are_counted_exactly_and_estimated_where_there_are_too_many():
             r"what is read \(--gold-preproc\) \(whole documents; sentences of gold tokens\)",
         ),
         ({"key": ""}, rf"they differ in the key of their digests \(--key\) \({KEY.fingerprint}; none\)"),
-        ({"cells": 64}, r"they differ in the form of the tables \(--bounded\) \(every score; 64 cells\)"),
     ],
 )
 def test_other_statistics_are_refused_by_name(changed, sentence):
@@ -264,9 +263,9 @@ def arrays_of(data: bytes) -> dict[str, np.ndarray]:
         return {name[:-4]: np.load(io.BytesIO(held.read(name))) for name in held.namelist() if name.endswith(".npy")}
 
 
-@pytest.mark.parametrize("cells", [0, 4])
-def test_numbers_that_no_collection_gives_are_one_sentence(cells):
-    data = shard([read_doc(random.Random(1), i) for i in range(9)], "a", cells=cells).to_bytes()
+def test_numbers_that_no_collection_gives_are_one_sentence(monkeypatch):
+    monkeypatch.setattr(cells, "MOST_CELLS", 4)
+    data = shard([read_doc(random.Random(1), i) for i in range(9)], "a").to_bytes()
     held, refused = arrays_of(data), 0
 
     def check(name, array, sentence=""):
@@ -291,8 +290,8 @@ def test_numbers_that_no_collection_gives_are_one_sentence(cells):
         check(name, array.reshape(-1, 1, 1))
         if name not in ("documents", "texts"):  # of which there may be any number
             check(name, array[:-1])
-    for name in ("sample.scores", "sample.spans.own", "sample.spans.token_scores", *([] if cells else ["pairs.scores"])):
-        check(name, changed(name, -0.1), "from 0 to 1" if name == "pairs.scores" else "from -1e-09 to 1.000000001")
+    for name in ("sample.scores", "sample.spans.own", "sample.spans.token_scores"):
+        check(name, changed(name, -0.1), "from -1e-09 to 1.000000001")
         check(name, changed(name, 1.1))
     check("sample.digests", held["sample.digests"][::-1], "never falls")
     check("sample.tags", changed("sample.tags", 3), "from 0 to 2")
@@ -306,16 +305,11 @@ def test_numbers_that_no_collection_gives_are_one_sentence(cells):
     check("sample.spans.gold", changed("sample.spans.gold", -1))
     check("sample.spans.starts", changed("sample.spans.starts", -1), "from 0 to")
     check("sample.words.starts", changed("sample.words.starts", 1), "from 0 to the number of words")
-    check("gold", held["gold"] * np.uint64(99), "rows at most")
     check("documents", held["documents"][::-1], "an array that rises")
     check("texts", held["texts"][::-1], "an array that rises")
-    if cells:
-        check("pairs.pairs", held["pairs.pairs"][:, :2])
-        for name in ("pairs", "hits", "sums"):
-            widened = {other: np.repeat(held[f"pairs.{other}"], 2, axis=1) for other in ("pairs", "hits", "sums")}
-            check(f"pairs.{name}", widened[name])
-    else:
-        check("pairs.tags", held["pairs.tags"] + np.uint8(1), "of 3 labels")
+    check("pairs.pairs", held["pairs.pairs"][:, :2])
+    for name in ("pairs", "hits", "sums"):
+        check(f"pairs.{name}", np.repeat(held[f"pairs.{name}"], 2, axis=1))
     assert refused > 80
     with pytest.raises(CalibError, match="'header.pairs_sampled_from' is not as great as the pairs"):
         FitStatistics.from_bytes(changed_header(data, '"pairs_sampled_from": ', '"pairs_sampled_from": 1, "was": '))

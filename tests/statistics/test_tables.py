@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.weighted import collapse_groups
 from spacy_calib.schema import Misfit
 from spacy_calib.statistics import blocks, sorting
 from spacy_calib.statistics.blocks import Blocks
-from spacy_calib.statistics.tables import JudgedCounts, PairCounts
-from spacy_calib.types import Groups
+from spacy_calib.statistics.tables import JudgedCounts
 
 SCORES = [0.0, -0.0, 0.25, float(np.float32(0.1)), 0.1, 0.5, 1.0]
 ROWS = st.lists(
@@ -22,10 +22,12 @@ ROWS = st.lists(
 )
 
 
-def table(rows) -> PairCounts:
+def table(rows) -> JudgedCounts:
     tags, scores, hits, digests = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return PairCounts.of(
-        np.array(tags, dtype=int), np.array(scores, dtype=float), np.array(hits, dtype=bool), np.array(digests, dtype=np.uint64)
+    given = np.array(scores, dtype=float)
+    of = np.array(digests, dtype=np.uint64)
+    return JudgedCounts.of(
+        np.array(tags, dtype=int), given, given**2, np.array(hits, dtype=bool), np.zeros(len(given)), of, len(rows)
     )
 
 
@@ -58,38 +60,22 @@ def test_any_tree_of_shards_gives_the_bytes_of_one_pass(rows, n_shards, seed, mo
 
 @settings(deadline=None)
 @given(ROWS)
-def test_weighted_is_what_counting_the_pairs_gives(rows):
+def test_rows_by_hit_are_the_distinct_pairs_with_their_number(rows):
     counts = table(rows)
-    groups = Groups(("a", "b"), np.array([0, 1, -1, 0]))
-    tags, scores, hits = (np.array([row[i] for row in rows], dtype=kind) for i, kind in ((0, int), (1, float), (2, bool)))
-    whole, parts = collapse_groups(scores, hits, groups.of(tags), len(groups))
-    for ours, theirs in zip([counts.weighted(groups)[0], *counts.weighted(groups)[1]], [whole, *parts], strict=True):
-        for column, wanted in zip(ours, theirs, strict=True):
-            assert np.array_equal(column, wanted)
-            assert column.dtype == wanted.dtype
+    at, hits, weights = counts.by_hit()
+    found = zip(counts.tags[at].tolist(), counts.keys[0][at].tolist(), hits.tolist(), counts.blocks[at].tolist(), strict=True)
+    numbers = counts.documents.numbers(np.array([row[3] for row in rows], dtype=np.uint64)).tolist()
+    assert dict(zip(found, weights, strict=True)) == Counter((*row[:3], n) for row, n in zip(rows, numbers, strict=True))
     assert counts.total == len(rows)
-    assert counts.total_hits == hits.sum()
-    tagged = counts.tagged()
-    distinct = {key: np.count_nonzero([(row[0], row[1], row[2]) == key for row in rows]) for key in {row[:3] for row in rows}}
-    assert (
-        dict(
-            zip(
-                zip(tagged.tags.tolist(), tagged.scores.tolist(), tagged.hits.tolist(), strict=True),
-                tagged.weights,
-                strict=True,
-            )
-        )
-        == distinct
-    )
+    assert counts.total_hits == sum(row[2] for row in rows)
 
 
 def test_scores_are_kept_to_the_last_bit():
-    single = PairCounts.of([0, 0], [0.5, float(np.float32(0.1))], [True, False], np.zeros(2, np.uint64))
-    double = PairCounts.of([0], [0.1], [True], np.zeros(1, np.uint64))
-    assert single.scores.dtype == np.float32
-    assert double.scores.dtype == np.float64
-    both = PairCounts.merged([single, double])
-    assert both.scores.tolist() == [0.1, float(np.float32(0.1)), 0.5]
+    single = table([(0, 0.5, True, 0), (0, float(np.float32(0.1)), False, 0)])
+    double = table([(0, 0.1, True, 0)])
+    assert single.keys[0].dtype == np.float32
+    assert double.keys[0].dtype == np.float64
+    assert JudgedCounts.merged([single, double]).keys[0].tolist() == [0.1, float(np.float32(0.1)), 0.5]
 
 
 def test_blocks_are_the_longest_prefixes_that_are_few_enough():
@@ -114,22 +100,22 @@ def test_ten_thousand_documents_make_no_more_blocks_than_are_kept():
 
 def test_arrays_come_back_and_others_are_refused():
     counts = table([(1, 0.5, True, 7), (0, 0.1, False, 9)])
-    assert bytes_of(PairCounts.from_arrays(counts.arrays())) == bytes_of(counts)
+    assert bytes_of(JudgedCounts.from_arrays(counts.arrays())) == bytes_of(counts)
     arrays = counts.arrays()
     for name, value, why in (
-        ("scores", None, "there"),
+        ("raw", None, "there"),
         ("hits", arrays["hits"][:1], r"as long as the others \(2\)"),
         ("hits", arrays["hits"] + np.uint8(2), "numbers up to those of the pairs"),
         ("hits", arrays["hits"].astype(np.int8) - 1, "whole numbers from 0 on"),
         ("pairs", arrays["pairs"].astype(float), "array of whole numbers"),
         ("pairs", arrays["pairs"] * 0, "numbers from 1 to"),
         ("pairs", np.full(2, 1 << 53, dtype=np.uint64), "pairs at most"),
-        ("scores", arrays["scores"] + 1, "numbers from 0 to 1"),
-        ("scores", np.array([0.5, np.nan]), "numbers from 0 to 1"),
-        ("scores", np.array([0.5, np.inf]), "numbers from 0 to 1"),
-        ("scores", np.array([-0.1, 0.5]), "numbers from 0 to 1"),
-        ("scores", np.array([-0.0, 0.5]), "without -0.0"),
-        ("scores", np.array([0.1, 0.5], dtype=np.float16), "single or double precision"),
+        ("raw", arrays["raw"] + 1, "numbers from 0 to 1"),
+        ("raw", np.array([0.5, np.nan]), "numbers from 0 to 1"),
+        ("raw", np.array([0.5, np.inf]), "numbers from 0 to 1"),
+        ("raw", np.array([-0.1, 0.5]), "numbers from 0 to 1"),
+        ("raw", np.array([-0.0, 0.5]), "without -0.0"),
+        ("raw", np.array([0.1, 0.5], dtype=np.float16), "single or double precision"),
         ("tags", arrays["tags"][::-1], "ascending rows"),
         ("tags", np.zeros((2, 1), dtype=np.uint8), "one-dimensional"),
         ("blocks", arrays["blocks"] + 1, "numbers from 0 to 1"),
@@ -138,7 +124,7 @@ def test_arrays_come_back_and_others_are_refused():
     ):
         changed = {key: held for key, held in {**arrays, name: value}.items() if held is not None}
         with pytest.raises(Misfit, match=f"'({name}|prefixes)' is not .*{why}"):
-            PairCounts.from_arrays(changed)
+            JudgedCounts.from_arrays(changed)
 
 
 def test_judged_tables_know_the_likeliest_pair_of_each_unit():
@@ -172,10 +158,11 @@ def test_tables_of_judged_pairs_add_up():
         ({"tags": [-1, 0]}, "C001"),
         ({"tags": [0]}, "C002"),
         ({"blocks": np.zeros(3, np.uint64)}, "C002"),
-        ({"scores": [2, 0]}, "C001"),
+        ({"raw": [2, 0]}, "C001"),
+        ({"calibrated": [0.5]}, "C002"),
     ],
 )
 def test_bad_pairs_are_refused(change, code):
-    given = {"tags": [0, 1], "scores": [0.5, 0.5], "hits": [True, False], "blocks": np.zeros(2, np.uint64)}
+    given = {"tags": [0, 1], "raw": [0.5, 0.5], "calibrated": [0.5, 0.5], "hits": [True, False], "likeliest": [0, 0]}
     with pytest.raises(CalibError, match=code):
-        PairCounts.of(**{**given, **change})
+        JudgedCounts.of(**{**given, "blocks": np.zeros(2, np.uint64), "units": 2, **change})

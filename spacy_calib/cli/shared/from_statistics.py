@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ...statistics.judged import JudgedStatistics
 
 # Newer versions of typer have a click of their own.
-_UsageError: Any = typer.BadParameter.__base__
+_CLICK_ERRORS: Any = import_module(typer.BadParameter.__module__)
 S = TypeVar("S")
 SUFFIX = ".npz"
 
@@ -54,12 +55,12 @@ class TakesStatistics(CalibCommand):
             others, held = [*others, held[-1]], held[:-1]  # where the output will be
         try:
             return super().parse_args(ctx, spread(self.several, held, others))
-        except typer.BadParameter as error:
-            if type(error).__name__ != "MissingParameter" or len(held) < 2:
+        except _CLICK_ERRORS.MissingParameter:
+            if len(held) < 2:
                 raise
             # The last value is the argument that stands behind them.
             return super().parse_args(ctx, spread(self.several, held[:-1], [*others, held[-1]]))
-        except _UsageError as error:
+        except _CLICK_ERRORS.UsageError as error:
             if "unexpected extra argument" not in str(error.message):
                 raise
             raise calib_error("C433", option=self.several, given=self.replaced[0].upper()) from None
@@ -72,9 +73,9 @@ class TakesStatistics(CalibCommand):
         """Where an argument is missing, those are that may be."""
         try:
             return super().parse_args(ctx, list(args))
-        except typer.BadParameter as error:
+        except _CLICK_ERRORS.MissingParameter:
             names = self.may_be_missing(args)
-            if type(error).__name__ != "MissingParameter" or not names:
+            if not names:
                 raise
         _leave_out(ctx, names)
         return super().parse_args(ctx, args)
@@ -236,7 +237,6 @@ def _of_fit(found: FitStatistics) -> dict[str, Any]:
         "weights": identity.weights,
         "reading": identity.reading,
         "key": identity.key or None,
-        "bounded": bool(identity.cells),
         "documents": found.n_documents,
         "tokens": found.totals.n_with_gold,
         "pairs": found.pairs.total,
