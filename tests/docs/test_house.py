@@ -70,7 +70,27 @@ def test_the_order_of_the_rooms_is_that_of_the_import_test():
 
 def test_two_checkouts_stand_beside_each_other(made_up):
     read = house.read_house(made_up)
-    assert "| modules | 7 | 7 |" in house.numbers(read, read)
+    assert "| modules | 7 | 7 | at most 310 |" in house.numbers(read, read)
+
+
+def test_what_is_wanted_is_shown_and_is_a_limit_once_it_is_reached(tmp_path, monkeypatch):
+    for name, text in {
+        "package/types.py": "def f():\n    return 1\n",
+        "docs/reference/commands.md": "## calib fit\n| `--all` | | A |\n| `-a` | | B |\n| word | | C |\n## calib info\n",
+        "tests/test_a.py": "1\n2\n",
+        "scripts/more/b.py": "1\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    read = house.read_house(tmp_path / "package")
+    assert read.around == {"commands": 2, "options": 2, "lines of tests": 2, "lines of scripts": 1}
+    monkeypatch.setitem(house.WANTED, "options", 1)
+    assert "| options | 2 | at most 1: not yet |" in house.numbers(read)
+    assert "| commands | 2 | at most 14 |" in house.numbers(read)
+    assert house.passed_limits(read) == []
+    monkeypatch.setattr(house, "REACHED", frozenset({"options", "commands"}))
+    assert house.passed_limits(read) == ["There are 2 options: at most 1 are wanted"]
 
 
 def test_the_drawing_is_of_the_rooms_of_today():
