@@ -95,7 +95,7 @@ def test_what_was_gathered_is_told(model, dev, shards, tmp_path):
     assert f"Mean GMCE ({raw['groups']} groups)" in shown.text
     assert f"{raw['smce']:.4f}" in shown.text
     fitted = json.loads(
-        ok(calib("fit", model, "--from", *shards[2], tmp_path / "out", "--no-context", "--format", "json")).printed
+        ok(calib("fit", model, "--from", *shards[2], tmp_path / "out", "--method", "beta", "--format", "json")).printed
     )
     assert fitted["docs"] == told["documents"]
     assert fitted["sampled"]["pairs"] < fitted["pairs"] == told["pairs"]
