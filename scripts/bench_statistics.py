@@ -144,7 +144,8 @@ def learned(maps: GroupedRecalibrator) -> str:
 def unequal_shards(source: Arrays, groups: Groups) -> list[str]:
     """What differs between maps of EWT's own pairs in one table and in 2, 7 and 100 shards, merged in random trees; nothing should."""
     rng = np.random.default_rng(0)
-    columns, n_tags = (source["tags"], source["scores"], source["hits"]), len(groups.of_tag)
+    columns: list[Any] = [source["tags"], source["scores"], source["hits"]]
+    n_tags = len(groups.of_tag)
     whole = PairCells.of(*columns, n_tags)
     prototypes = [(method, None) for method in (*METHODS, VennAbers())] + [(Platt(), TagOffsets())]
     wanted = [learned(GroupedRecalibrator(one, groups, offsets).fit_counts(whole)) for one, offsets in prototypes]

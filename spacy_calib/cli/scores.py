@@ -261,7 +261,7 @@ def judged_file(run: Run) -> JudgedStatistics:
     labels, threshold = tuple(str(label) for label in calibrator.classes_.tolist()), calibrator.threshold
     identity = Identity(
         weights="", component="scores", kind="scores", layer="tag", labels=labels, span_labels=(), threshold=threshold,
-        lowest=threshold, event="", source="", label_map="", features=(), cells=0, sample=1,
+        lowest=threshold, event="", source="", label_map="", features=(), sample=1,
         fit=blake2b(calibrator.to_bytes(), digest_size=16).hexdigest(),
     )  # fmt: skip
     about = {

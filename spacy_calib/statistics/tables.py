@@ -157,6 +157,13 @@ class BlockCounts:
         weights = np.concatenate([misses[of_misses], self.hits[of_hits]]).astype(np.float64)
         return np.concatenate([of_misses, of_hits]), np.arange(len(weights)) >= len(of_misses), weights
 
+    def take(self: Self, rows: NDArray[Any]) -> Self:
+        """Some of the rows, by booleans or ascending index; the blocks keep their numbers."""
+        keys = tuple(key[rows] for key in self.keys)
+        return replace(
+            self, tags=self.tags[rows], blocks=self.blocks[rows], keys=keys, pairs=self.pairs[rows], hits=self.hits[rows]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class JudgedCounts(BlockCounts):
