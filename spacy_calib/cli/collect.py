@@ -203,28 +203,30 @@ def collect(options: CollectOptions) -> FitStatistics | JudgedStatistics:
             check_option(
                 "STATS", options.stats.resolve().parent != folder.resolve(), "outside the folder of --merge", options.stats
             )
-    found = read_any(files) if files else judged(options) if options.judge else collected(options)
+    if options.data is None:
+        found: FitStatistics | JudgedStatistics = read_any(files)
+    else:
+        found = judged(options, options.data) if options.judge else collected(options, options.data)
     write_file(options.stats, found.to_bytes())
     if not options.silent:
         tell(found, options)
     return found
 
 
-def collected(options: CollectOptions) -> FitStatistics:
+def collected(options: CollectOptions, data: Path) -> FitStatistics:
     """The statistics of DATA. RAISES CalibError: every fault of the options, the data, the pipeline or the settings."""
     from ..pipe.collecting import collect_statistics
 
-    assert options.data is not None
-    files = data_files(options.data)
+    files = data_files(data)
     nlp, calib, _ = new_calib(
         options,
         options.given(),
-        lambda: _check_output(options, [options.data, *files, options.config, options.code, options.key]),
+        lambda: _check_output(options, [data, *files, options.config, options.code, options.key]),
     )
     check_event_fits(calib, None)
-    examples = read_examples(nlp, options.data, options.gold_preproc, options.doc_key)
+    examples = read_examples(nlp, data, options.gold_preproc, options.doc_key)
     ready = ready_to_read(nlp, calib, examples, silent=options.silent, n_process=options.n_process)
-    name = options.shard or str(shown_path(options.data))
+    name = options.shard or str(shown_path(data))
     return collect_statistics(
         calib,
         ready,
@@ -235,16 +237,15 @@ def collected(options: CollectOptions) -> FitStatistics:
     )
 
 
-def judged(options: CollectOptions) -> JudgedStatistics:
+def judged(options: CollectOptions, data: Path) -> JudgedStatistics:
     """The statistics of what a fitted pipe says of DATA. RAISES CalibError: every fault of the options, the data or the pipeline."""
-    assert options.data is not None
     run = Run(
-        options.model or "", options.data, gold_preproc=options.gold_preproc, doc_key=options.doc_key,
+        options.model or "", data, gold_preproc=options.gold_preproc, doc_key=options.doc_key,
         n_process=options.n_process, silent=options.silent,
     )  # fmt: skip
-    _check_output(options, [options.data, *data_files(options.data), options.code, options.key])
+    _check_output(options, [data, *data_files(data), options.code, options.key])
     nlp = open_model(run.model, code=options.code, gpu_id=options.gpu_id)
-    shard = options.shard or str(shown_path(options.data))
+    shard = options.shard or str(shown_path(data))
     (found,) = judge(run, nlp, [pipe_of(nlp, options.attr)], shard, "Scoring", key_of(options))
     return found
 

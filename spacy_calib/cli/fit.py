@@ -258,8 +258,8 @@ def fit(options: FitOptions) -> Any:
     RETURNS (Calibrator | TagCalibrator): The fitted pipe; of scores the fitted calibrator.
     RAISES CalibError: every fault of the input.
     """
-    if options.model is None:
-        return fit_scores(options)
+    if options.model is None and options.data is not None:
+        return fit_scores(options, options.data)
     from .shared.loading import write_pipeline
 
     event = take_event(options.given())

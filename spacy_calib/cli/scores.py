@@ -75,13 +75,11 @@ def check_for_scores(options: Options) -> None:
 # Fit
 
 
-def fit_scores(options: FitOptions) -> TagCalibrator:
+def fit_scores(options: FitOptions, data: Path) -> TagCalibrator:
     """Learn from the scores at DATA, for a tagger that is not spaCy's, and write the calibrator to OUTPUT. RAISES CalibError: every fault of the input."""
     from ..arrays.files import read_units
     from .shared.atomic import write_file
 
-    data = options.data
-    assert data is not None
     check_for_scores(options)
     for setting in options.overrides or ():
         check_option(f"--{setting}", False, "left out for scores in files", "it")

@@ -90,10 +90,12 @@ def expected_of(
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
     estimate = expected_accuracy(record.tokens, sums.right, confidence, record.between)
-    drift = record.profile.judge(sums.drift, seed)
+    drift, entities = record.profile.judge(sums.drift, seed), None
+    if record.entities is not None and sums.entities is not None:
+        entities = _entities(record.entities, sums.entities, sums.predicted, event, confidence)
     return {
         "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
-        "entities": None if record.entities is None else _entities(record.entities, sums, event, confidence),
+        "entities": entities,
         "drift": told_of_drift(drift),
         "trusted": drift.trusted,
     }
@@ -146,9 +148,8 @@ def without_trust(result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "drift": drift, "trusted": False}
 
 
-def _entities(model: EntityModel, sums: TextSums, event: str, confidence: float) -> dict[str, Any]:
-    assert sums.entities is not None
-    found = entity_estimates(model, sums.entities, sums.predicted, confidence)
+def _entities(model: EntityModel, sums: Sums, predicted: float, event: str, confidence: float) -> dict[str, Any]:
+    found = entity_estimates(model, sums, predicted, confidence)
     exact = event == "exact"  # otherwise one gold entity may make several right
     return {
         "event": event,

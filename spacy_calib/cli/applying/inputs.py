@@ -144,8 +144,7 @@ def digest_of(files: Sequence[Path], root: Path | None = None) -> str:
 
 def digest_of_model(model: str) -> str:
     """Of all files of a pipeline, but what Python compiled."""
-    folder = model_folder(model)
-    assert folder is not None  # it was loaded
+    folder = model_folder(model) or Path(model)
     files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
     return digest_of(sorted(files), folder)
 

@@ -58,8 +58,3 @@ class Logistic(Forecaster):
 
     def _predict(self, features: Floats) -> Floats:
         return sigmoid(self.constant_ + combine((features - self.centre_) / self.spread_, self.weights_))
-
-
-def make_logistic(ridge: float = 1.0) -> Logistic:
-    """Registered as spacy-calib.Logistic.v1. See Logistic."""
-    return Logistic(ridge)

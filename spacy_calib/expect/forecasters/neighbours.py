@@ -70,8 +70,3 @@ class Neighbours(Forecaster):
 
         search = NearestNeighbors(n_neighbors=min(k, len(self.rows_))).fit(self.rows_)
         return self.hits_[search.kneighbors((features - self.centre_) / self.spread_, return_distance=False)]
-
-
-def make_neighbours(k: int = 100) -> Neighbours:
-    """Registered as spacy-calib.Neighbours.v1. See Neighbours."""
-    return Neighbours(k)

@@ -184,13 +184,3 @@ class Boosting(_OfTrees):
 
     def _predict(self, features: Floats) -> Floats:
         return sigmoid(self.start_ + self.rate * self.nodes_.values_of(features).sum(axis=1))
-
-
-def make_tree(min_leaf: int = 25) -> Tree:
-    """Registered as spacy-calib.Tree.v1. See Tree."""
-    return Tree(min_leaf)
-
-
-def make_boosting(n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25) -> Boosting:
-    """Registered as spacy-calib.Boosting.v1. See Boosting."""
-    return Boosting(n_trees, depth, rate, min_leaf)
