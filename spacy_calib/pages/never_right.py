@@ -23,9 +23,10 @@ def never_right(counts: JudgedCounts, labels: Sequence[str]) -> list[dict[str, A
     RETURNS (list): "label", "predicted" (how often), "promised" (how many of these should be right by their calibrated scores).
     """
     n = len(labels)
-    top = counts.take((counts.keys[2] > 0) & (counts.tags < n))
-    predicted, right = (np.bincount(top.tags, held, n) for held in (top.pairs, top.hits))
-    promised = np.bincount(top.tags, top.keys[1].astype(np.float64) * top.pairs, n)
+    top = (counts.keys[2] > 0) & (counts.tags < n)
+    tags, pairs, hits = counts.tags[top], counts.pairs[top], counts.hits[top]
+    predicted, right = (np.bincount(tags, held, n) for held in (pairs, hits))
+    promised = np.bincount(tags, counts.keys[1][top].astype(np.float64) * pairs, n)
     found = np.flatnonzero((predicted >= MANY) & (right == 0)).tolist()
     found.sort(key=lambda tag: (-predicted[tag], labels[tag]))
     return [{"label": labels[tag], "predicted": int(predicted[tag]), "promised": float(promised[tag])} for tag in found]
