@@ -193,7 +193,7 @@ class Saved:
 
     def state(self) -> dict[str, Any]:
         """Plain data and arrays, which `read` takes."""
-        return {key: _plain(getattr(self, one.name)) for key, one in _kept(type(self)).items()}
+        return {key: as_saved(getattr(self, one.name)) for key, one in _kept(type(self)).items()}
 
 
 def plain(kind: type[Saved]) -> Form:
@@ -229,12 +229,13 @@ def _kept(kind: Any) -> dict[str, Any]:
     return {one.metadata["key"] or one.name: one for one in fields(kind) if "form" in one.metadata}
 
 
-def _plain(value: Any) -> Any:
+def as_saved(value: Any) -> Any:
+    """Plain data and arrays of what holds saved classes."""
     if isinstance(value, Saved):
         return value.state()
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {key: as_saved(one) for key, one in value.items()}
+    return [as_saved(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def registered(kind: str) -> Form:

@@ -96,8 +96,11 @@ class Selector:
         n_questions = len(pairs) if alone else len(np.unique(pairs.rows))
         few = too_few_to_choose(len(np.unique(documents)), n_questions, len(pairs), data.unit)
         context, front = self._in_context(data, scalable, learn_context)
-        settled = context is not None and not context.why
-        settled = settled and (context.always or self._needs_no_rival(data, context.held_out, scalable))
+        settled = (
+            context is not None
+            and not context.why
+            and (context.always or self._needs_no_rival(data, context.held_out, scalable))
+        )
         if few and not settled:
             return replace(self._smallest(data, group, few, scalable), context=context)
         if few:

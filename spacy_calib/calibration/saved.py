@@ -3,16 +3,62 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import zlib
+from abc import ABC
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from ..errors import brief
-from ..schema import Misfit, registered
+from ..schema import Form, Misfit, as_saved, floats, record, registered
 
 # Registries whose things are saved by name, settings and learned arrays.
 KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts", "@calib_forecasters")
+
+
+_Made = TypeVar("_Made", bound="Part")
+
+
+class Part(ABC):
+    """Something that a registry makes of settings, and that learns: what it learned are attributes whose names end in an underscore.
+
+    kind (str): Its registry, of KINDS. registered (str): Its name there, by which a saved one finds its class.
+    learned_form (Form | None): The form of what was learned, by attribute; None for one array of finite numbers each.
+    """
+
+    kind: ClassVar[str]
+    registered: ClassVar[str]
+    _learned: ClassVar[tuple[str, ...]] = ()
+    learned_form: ClassVar[Form | None] = None
+
+    @property
+    def fitted(self) -> bool:
+        return all(hasattr(self, name) for name in self._learned)
+
+    def clone(self: _Made) -> _Made:
+        """A new one with the same settings, not fitted."""
+        fresh = copy.copy(self)
+        for name in self._learned:
+            fresh.__dict__.pop(name, None)
+        return fresh
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor arguments, as plain data."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Name, settings and what was learned, None where it is not fitted: what `make_part` takes."""
+        learned = {name: as_saved(getattr(self, name, None)) for name in self._learned}
+        return {self.kind: self.registered, "settings": self.settings(), "learned": learned}
+
+    def load_learned(self: _Made, learned: dict[str, Any]) -> _Made:
+        """Take over the learned part of a saved state; nothing where all of it is None. RAISES Misfit: not of the form declared."""
+        if any(value is not None for value in learned.values()):
+            form = type(self).learned_form or record({name: floats() for name in self._learned})
+            for name, value in form(learned, "learned").items():
+                setattr(self, name, value)
+        return self
 
 
 class Unreadable(ValueError):

@@ -258,11 +258,6 @@ class ConformalSets:
         """Number of tags that it was fitted to; 0 before."""
         return 0 if self.groups is None else len(self.groups.of_tag)
 
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ConformalSets:
-        """Rebuild from `state`."""
-        return cls(**state["settings"]).load_learned(state["learned"])
-
 
 def make_conformal_sets(
     alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20, nonempty: bool = False

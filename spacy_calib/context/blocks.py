@@ -70,7 +70,7 @@ class Looks:
 class Block:
     """A weight for each code, or one for each code and number.
 
-    name (str): Of the weights. codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing of a pair. size (int): How many there may be.
+    name (str): Of the weights. of (str): "form" or "ending" where a code is the place of one and a tag, see `_joined`; "" for others. codes (Ints): Of n pairs, in [0, size); -1 where the block says nothing of a pair. size (int): How many there may be.
     numbers (Sequence[Floats]): What the weights of a code are multiplied with, each of n pairs; () for 1. share (float): Of the ridge.
     """
 
@@ -79,6 +79,7 @@ class Block:
     size: int
     numbers: Sequence[Floats] = ()
     share: float = 1.0
+    of: str = ""
 
     @property
     def width(self) -> int:
@@ -107,8 +108,8 @@ def blocks_of(looks: Looks) -> list[Block]:
     forms, endings = (place[rows] for place in looks.known.places(around.words))
     beside = around.neighbouring_tags(n - 1)
     found += [
-        Block("ending", _joined(endings, looks.tags, n), len(looks.known.endings) * n),
-        Block("form", _joined(forms, looks.tags, n), len(looks.known.forms) * n),
+        Block("ending", _joined(endings, looks.tags, n), len(looks.known.endings) * n, of="ending"),
+        Block("form", _joined(forms, looks.tags, n), len(looks.known.forms) * n, of="form"),
         Block("before", looks.tags * n + beside[0][rows], n * n, share=10.0),
         Block("behind", looks.tags * n + beside[1][rows], n * n, share=10.0),
         Block("shape", 4 * tag + around.shape[rows], 8 * n, share=3.0),
@@ -130,6 +131,7 @@ def _of_sources(looks: Looks, words: Words, found: Sequence[Block]) -> list[Bloc
             looks.n_sources * block.size,
             block.numbers,
             _SHARE_OF_SOURCES * block.share,
+            block.of,
         )
         for block in found
         if block.name in _BY_SOURCE

@@ -141,7 +141,7 @@ def fit_token_context(
         elsewhere = without_source(learned, sources[data.words.docs[pairs.rows]], made.model_)
     moved = made.calibrate(view)
     assert moved is not None
-    made.known_, made.model_ = kept, made.model_.with_places(places, n_tags + 1)
+    made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
     return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], "", told, elsewhere)
 

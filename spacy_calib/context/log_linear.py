@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -93,11 +93,14 @@ class LogLinear(Saved):
                 margins += weights[:, place] * column
         return sigmoid(margins)
 
-    def with_places(self, places: Mapping[str, Ints], n: int) -> LogLinear:
-        """The same where words stand in other places. places (Mapping): Block -> new place of each word. n (int): Codes of a word, see `blocks._joined`."""
+    def with_places(self, blocks: Sequence[Block], places: Mapping[str, Ints], n: int) -> LogLinear:
+        """The same where words stand in other places. blocks (Sequence[Block]): Of the weights. places (Mapping): `Block.of` -> new place of each
+        form, or ending. n (int): Codes of each, see `blocks._joined`.
+        """
         moved = dict(self.weights)
-        for name, own in self.weights.items():
-            if len(place := places.get(name.split()[0], ())):
+        for block in blocks:
+            name, own = block.name, self.weights[block.name]
+            if len(place := places.get(block.of, ())):
                 source, code = np.divmod(own.codes, len(place) * n)
                 codes = source * len(place) * n + np.asarray(place)[code // n] * n + code % n
                 order = np.argsort(codes)
@@ -132,8 +135,7 @@ class PairData:
     def take(self, index: Ints) -> PairData:
         """Some of them."""
         blocks = [
-            Block(one.name, one.codes[index], one.size, [column[index] for column in one.numbers], one.share)
-            for one in self.blocks
+            replace(one, codes=one.codes[index], numbers=[column[index] for column in one.numbers]) for one in self.blocks
         ]
         return PairData(self.own[index], blocks, self.hits[index], self.documents[index])
 

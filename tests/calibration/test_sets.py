@@ -193,7 +193,7 @@ def test_the_order_of_entries_is_irrelevant(some, chosen, random):
 def test_a_saved_one_gives_the_same_sets(fitted_on, asked, chosen):
     fitted = fit(fitted_on, *chosen)
     data = saved.dump(fitted.state())
-    back = ConformalSets.from_state(saved.load(data, name="calib", path="memory"))
+    back = saved.load_part(saved.load(data, name="calib", path="memory"), name="calib")
     assert (back.alpha, back.coverage, back.min_tokens, back.nonempty) == chosen
     assert back.describe([""] * N_TAGS) == fitted.describe([""] * N_TAGS)
     assert back.groups.names == GROUPS.names
@@ -364,7 +364,7 @@ def test_sets_with_the_likeliest_tag_hold_what_the_others_hold(fitted_on, asked,
 def test_sets_saved_before_they_could_be_filled_are_as_they_were():
     state = fit(one_tag([0.9] * 20)).state()
     del state["settings"]["nonempty"], state["learned"]["empty"]
-    back = ConformalSets.from_state(state)
+    back = saved.load_part(state, name="calib")
     assert (back.nonempty, back.empty_) == (False, 0.0)
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import calib_error
-from ...schema import Form, floats, record, registered
+from ...schema import registered
 from ...types import Floats, Ints, as_hits, as_probabilities, as_weights
+from ..saved import Part
 
 # Several fitted maps as one function: (n scores, the number of the map that each belongs to) -> n calibrated log-odds.
 MapTable = Callable[[Floats, Ints], Floats]
 
-# The saved form of a map; its settings are read by the registered function, and what it learned is read by its class (`Recalibrator.learned_form`), which the registered name tells.
+# Of a map; its settings are read by the registered function, and what it learned by its class, which the registered name tells.
 MAP = registered("@calib_recalibrators")
 
 
-class Recalibrator(ABC):
+class Recalibrator(Part):
     """A map score -> probability. Settings are constructor arguments; what was learned ends in an underscore.
 
     registered (str): Name in the registry `calib_recalibrators`, by which a saved map finds its class.
@@ -31,23 +31,16 @@ class Recalibrator(ABC):
     monotone (bool): Whether the map never falls as the score rises.
     """
 
-    registered: ClassVar[str]
+    kind = "@calib_recalibrators"
     short: ClassVar[str] = ""
     n_parameters: ClassVar[int] = 20
     tried_by_auto: ClassVar[bool] = False
     monotone: ClassVar[bool] = True
-    _learned: ClassVar[tuple[str, ...]] = ()
-    # The saved form of what was learned; None for one array of finite numbers each.
-    learned_form: ClassVar[Form | None] = None
 
     @property
     def min_pairs(self) -> int:
         """Fewer pairs than this cannot be fitted sensibly: a group with fewer uses the pooled map."""
         return 2
-
-    @property
-    def fitted(self) -> bool:
-        return all(hasattr(self, name) for name in self._learned)
 
     def fit(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> Recalibrator:
         """Learn the map.
@@ -78,33 +71,6 @@ class Recalibrator(ABC):
         RETURNS (MapTable | None): None where the method has no such function, or where one of the maps is of another method.
         """
         return None
-
-    def clone(self) -> Recalibrator:
-        """A new one with the same settings, not fitted."""
-        fresh = copy.copy(self)
-        for name in self._learned:
-            fresh.__dict__.pop(name, None)
-        return fresh
-
-    def settings(self) -> dict[str, Any]:
-        """The constructor arguments, as plain data."""
-        return {}
-
-    def state(self) -> dict[str, Any]:
-        """Name, settings and learned arrays: what `from_state` needs."""
-        learned = {name: getattr(self, name, None) for name in self._learned}
-        return {"@calib_recalibrators": self.registered, "settings": self.settings(), "learned": learned}
-
-    def load_learned(self, learned: dict[str, Any]) -> Recalibrator:
-        """Take over the learned arrays of a saved state; nothing where all are None.
-
-        RAISES Misfit: they are not of the form declared.
-        """
-        if any(value is not None for value in learned.values()):
-            form = type(self).learned_form or record({name: floats() for name in self._learned})
-            for name, value in form(learned, "learned").items():
-                setattr(self, name, value)
-        return self
 
     @abstractmethod
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None: ...

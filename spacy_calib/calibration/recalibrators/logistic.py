@@ -150,7 +150,7 @@ class LogisticMap(Recalibrator):
                 break
         self.coefficients_ = coefficients
 
-    def load_learned(self, learned: dict[str, Any]) -> Recalibrator:
+    def load_learned(self, learned: dict[str, Any]) -> LogisticMap:
         """RAISES Misfit: not as many coefficients as there are functions, or the map would fall."""
         given = learned.get("coefficients_")
         if given is not None:

@@ -54,7 +54,7 @@ class VennAbers(Recalibrator):
         """0: a single pair is enough, and so are pairs that all hit; few pairs give wide intervals."""
         return 0
 
-    def load_learned(self, learned: dict[str, Any]) -> Recalibrator:
+    def load_learned(self, learned: dict[str, Any]) -> VennAbers:
         """RAISES Misfit: not of the form declared, or `low` passes `high`."""
         super().load_learned(learned)
         if self.fitted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from ...types import Floats, Ints, Pairs, as_probabilities
 FLOOR = 1e-4
 # A fit looks at no more pairs than this; of more, whole documents are left out at equal distances.
 MOST_PAIRS = 500_000
+
+
+_Made = TypeVar("_Made", bound="Scaling")
 
 
 class Scaling(ABC):
@@ -48,7 +51,7 @@ class Scaling(ABC):
     def n_tags(self) -> int:
         """Number of tags that it was fitted to; 0 before."""
 
-    def clone(self) -> Scaling:
+    def clone(self: _Made) -> _Made:
         """A new one with the same settings, not fitted."""
         return type(self)(**self.settings())
 

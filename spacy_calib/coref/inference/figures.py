@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,14 +41,6 @@ class Shares(Adds):
 
 
 NOTHING = Shares((0.0, 0.0), (0.0, 0.0))
-
-
-def as_clusters(labels: Iterable[Hashable]) -> list[Cluster]:
-    """The clusters of mentions numbered from 0. labels: Of each mention; equal ones share a cluster."""
-    held: dict[Hashable, list[int]] = {}
-    for mention, label in enumerate(labels):
-        held.setdefault(label, []).append(mention)
-    return [frozenset(members) for members in held.values()]
 
 
 def _both_ways(share: Callable[[Clusters, Clusters], tuple[float, float]], found: Clusters, gold: Clusters) -> Shares:

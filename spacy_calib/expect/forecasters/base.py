@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...calibration.saved import Part
 from ...errors import calib_error
-from ...schema import Form, floats
+from ...schema import floats
 from ...types import Floats, as_hits
 
 # A column whose standard deviation is below this is constant: what is left is floating-point noise.
@@ -28,23 +28,17 @@ def as_features(values: ArrayLike) -> Floats:
     return array
 
 
-class Forecaster(ABC):
+class Forecaster(Part):
     """P(yes | features). Settings are constructor arguments; what was learned ends in an underscore and is arrays, never pickled objects.
 
     registered (str): Name in the registry `calib_forecasters`, by which a saved one finds its class. short (str): What it is called in tables.
     learned_form (Form): The saved form of what was learned. size_name (str): The setting that `tune` chooses, "" where there is none.
     """
 
-    registered: ClassVar[str]
+    kind = "@calib_forecasters"
     short: ClassVar[str]
-    learned_form: ClassVar[Form]
-    _learned: ClassVar[tuple[str, ...]]
     size_name: ClassVar[str] = ""
     n_features_: int
-
-    @property
-    def fitted(self) -> bool:
-        return hasattr(self, self._learned[0])
 
     def fit(self, features: ArrayLike, hits: ArrayLike) -> Forecaster:
         """Learn from n rows of k features and whether each is a yes. RETURNS (Forecaster): Itself.
@@ -77,38 +71,10 @@ class Forecaster(ABC):
         """What forecasters of these sizes, learned from features and hits, say of other rows, shape (len(sizes), len(asked))."""
         return np.stack([self.sized(size).fit(features, hits).predict(asked) for size in sizes])
 
-    def clone(self) -> Forecaster:
-        """A new one with the same settings, not fitted."""
-        fresh = copy.copy(self)
-        for name in self._learned:
-            fresh.__dict__.pop(name, None)
-        return fresh
-
-    def state(self) -> dict[str, Any]:
-        """Name, settings and learned arrays: what `calibration.saved.make_part` rebuilds."""
-        learned = self._saved() if self.fitted else {}
-        return {"@calib_forecasters": self.registered, "settings": self.settings(), "learned": learned}
-
-    def load_learned(self, learned: dict[str, Any]) -> Forecaster:
-        """Take over what was learned. RAISES Misfit: it is not of the form declared."""
-        self._take(type(self).learned_form(learned, "learned"))
-        return self
-
-    def _saved(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._learned}
-
-    def _take(self, held: dict[str, Any]) -> None:
-        for name in self._learned:
-            setattr(self, name, held[name])
-
     @property
     @abstractmethod
     def width(self) -> int:
         """How many features it learned from."""
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """The constructor arguments, as plain data."""
 
     @abstractmethod
     def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None: ...

@@ -98,9 +98,6 @@ class _OfTrees(Forecaster):
     def width(self) -> int:
         return self.nodes_.n_features
 
-    def _saved(self) -> dict[str, Any]:
-        return {**super()._saved(), "nodes_": self.nodes_.state()}
-
     @abstractmethod
     def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None: ...
 

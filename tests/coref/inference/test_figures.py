@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_calib.coref.inference.figures import FIGURES, NOTHING, as_clusters, b_cubed, ceaf, lea, muc
+from spacy_calib.coref.inference.figures import FIGURES, NOTHING, b_cubed, ceaf, lea, muc
 
 # The example of Moosavi & Strube (2016): gold {a b c} {d e f g}, found {a b} {c d} {f g h i}.
 GOLD = [frozenset("abc"), frozenset("defg")]
@@ -49,7 +49,3 @@ def test_a_perfect_clustering_has_1_and_none_has_0(name):
     assert FIGURES[name]([], GOLD).f == 0 == FIGURES[name]([], []).f
     both = FIGURES[name](FOUND, GOLD) + FIGURES[name](GOLD, GOLD) + NOTHING
     assert both.recall[1] == FIGURES[name](GOLD, GOLD).recall[1] * 2
-
-
-def test_clusters_of_labels():
-    assert as_clusters([7, 7, 8]) == [frozenset({0, 1}), frozenset({2})]
