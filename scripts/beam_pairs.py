@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from analysis.tag_pairs import joint_pairs, product_pairs
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.analysis.tag_pairs import joint_pairs, product_pairs
 from spacy_calib.doc.annotations import columns_of, get_annotation, label_hashes
 from spacy_calib.pairs.build import concatenate, pair_up
 from spacy_calib.sources.copies import clear_copy

@@ -144,15 +144,16 @@ def learned(maps: GroupedRecalibrator) -> str:
 def unequal_shards(source: Arrays, groups: Groups) -> list[str]:
     """What differs between maps of EWT's own pairs in one table and in 2, 7 and 100 shards, merged in random trees; nothing should."""
     rng = np.random.default_rng(0)
-    columns: list[Any] = [source["tags"], source["scores"], source["hits"]]
+    tags, scores, hits = source["tags"], source["scores"], source["hits"]
     n_tags = len(groups.of_tag)
-    whole = PairCells.of(*columns, n_tags)
+    whole = PairCells.of(tags, scores, hits, n_tags)
     prototypes = [(method, None) for method in (*METHODS, VennAbers())] + [(Platt(), TagOffsets())]
     wanted = [learned(GroupedRecalibrator(one, groups, offsets).fit_counts(whole)) for one, offsets in prototypes]
     missed = []
     for n_shards in (1, 2, 7, 100):
-        of_pair = rng.integers(0, n_shards, len(source["tags"]))
-        parts = [PairCells.of(*(column[of_pair == shard] for column in columns), n_tags) for shard in range(n_shards)]
+        of_pair = rng.integers(0, n_shards, len(tags))
+        owned = [of_pair == shard for shard in range(n_shards)]
+        parts = [PairCells.of(tags[own], scores[own], hits[own], n_tags) for own in owned]
         while len(parts) > 1:
             rng.shuffle(parts)
             parts = [PairCells.merged(parts[:2]), *parts[2:]]

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from analysis.tag_pairs import product_pairs
 from corpus_pairs import no_places, places_of
 from scipy.sparse import csr_matrix, kron
 from spacy.tokens import Doc
 
 from spacy_calib import TagCalibrator
-from spacy_calib.analysis.tag_pairs import product_pairs
 from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
 from spacy_calib.sequence.joints import pair_scores
 from spacy_calib.sequence.labeller import ChainLabeller

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from analysis.tag_pairs import Bools, TagPairs, product_pairs
 
-from spacy_calib.analysis.tag_pairs import Bools, TagPairs, product_pairs
 from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
 from spacy_calib.errors import CalibError
 from spacy_calib.types import Floats, Pairs

@@ -30,7 +30,6 @@ CORE = (
     "context",
     "corpus",
     "expect",
-    "analysis",
     "arrays",
     "statistics",
 )

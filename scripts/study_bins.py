@@ -14,9 +14,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from analysis.studies import best, bin_study
 from study_common import add_options, all_bins, bins_name, curves, progress, save, show, sources_of
 
-from spacy_calib.analysis.studies import best, bin_study
 from spacy_calib.errors import CalibError
 
 

@@ -1,4 +1,4 @@
-"""What the studies of spacy_calib.analysis share: options, tables as Markdown, and curves."""
+"""What the studies share: options, tables as Markdown, and curves."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from analysis.studies import Bins, Estimates
+from analysis.synthetic import MAPS, Synthetic
 from tqdm import tqdm
 
-from spacy_calib.analysis.studies import Bins, Estimates
-from spacy_calib.analysis.synthetic import MAPS, Synthetic
 from spacy_calib.cli.shared.atomic import write_file
 from spacy_calib.cli.shared.results import write_json
 from spacy_calib.pages.plots import figure_class, picture_bytes

@@ -11,9 +11,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from analysis.studies import sample_size_study
 from study_common import add_options, all_bins, bins_name, curves, progress, save, show, sources_of
 
-from spacy_calib.analysis.studies import sample_size_study
 from spacy_calib.errors import CalibError
 
 SIZES = [200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000]

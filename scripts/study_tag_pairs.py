@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from analysis.tag_pairs import frequent_errors
 from beam_pairs import BeamPairs, beam_pairs
 from chain_pairs import ChainPairs, chain_pairs
 from corpus_pairs import CorpusPairs, corpus_pairs, no_places
@@ -31,7 +32,6 @@ from spacy.training import Example
 from spacy.util import minibatch
 from study_common import add_outputs
 
-from spacy_calib.analysis.tag_pairs import frequent_errors
 from spacy_calib.cli.shared.checks import check_option
 from spacy_calib.cli.shared.examples import Pass, run_pipes
 from spacy_calib.cli.shared.loading import open_pipeline

@@ -32,7 +32,6 @@ CORE = [
     "context",
     "corpus",
     "expect",
-    "analysis",
     "arrays",
     "statistics",
 ]
@@ -206,7 +205,6 @@ from spacy_calib.calibration.candidates import Candidate, select_method
 from spacy_calib.corpus import doubt, scored
 from spacy_calib.expect import drift, estimates, record, summary
 from spacy_calib.corpus.active import batch, priority
-from spacy_calib.analysis import studies, tag_pairs
 from spacy_calib.corpus.review import formats, ranking, tasks
 made = nouns.Pairs(np.arange(20), np.zeros(20, int), np.linspace(0, 1, 20), np.arange(20) > 9, 20)
 fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {"A": 1})).fit(made)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import spacy
+from analysis.studies import Bins, bin_study
+from analysis.synthetic import Synthetic
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 
-from spacy_calib.analysis.studies import Bins, bin_study
-from spacy_calib.analysis.synthetic import Synthetic
 from tests.conftest import gold_doc, made_up_sentences
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import spacy
+from analysis.tag_pairs import joint_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib import TagCalibrator
-from spacy_calib.analysis.tag_pairs import joint_pairs
 from spacy_calib.errors import CalibError
 from spacy_calib.sequence.inference.sums import sum_chains
 from spacy_calib.sequence.joints import gold_pairs, joint_marginals, pair_names, pair_scores, places_inside

@@ -8,14 +8,14 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from analysis.synthetic import Synthetic
 
-from ..errors import calib_error
-from ..metrics.calibration_error import calibration_error, debiased_calibration_error
-from ..metrics.error_interval import error_interval
-from ..metrics.intervals import calibration_error_interval
-from ..pairs.bins import check_count
-from ..types import Floats
-from .synthetic import Synthetic
+from spacy_calib.errors import calib_error
+from spacy_calib.metrics.calibration_error import calibration_error, debiased_calibration_error
+from spacy_calib.metrics.error_interval import error_interval
+from spacy_calib.metrics.intervals import calibration_error_interval
+from spacy_calib.pairs.bins import check_count
+from spacy_calib.types import Floats
 
 # kind -> (value, sample size) -> the settings of a metric
 KINDS: dict[str, Callable[[float, int], dict[str, int]]] = {

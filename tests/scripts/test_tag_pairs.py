@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from analysis import tag_pairs
+from analysis.tag_pairs import frequent_errors, joint_pairs, pair_gold, product_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.analysis import tag_pairs
-from spacy_calib.analysis.tag_pairs import frequent_errors, joint_pairs, pair_gold, product_pairs
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import noise_floor, smce
 from spacy_calib.pairs.build import concatenate, pair_up

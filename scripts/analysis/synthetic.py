@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
-from ..pairs.bins import check_count
-from ..types import Floats
+from spacy_calib.errors import calib_error
+from spacy_calib.pairs.bins import check_count
+from spacy_calib.types import Floats
 
 Map = Callable[[Any], Any]
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from analysis.studies import Bins, best, bin_study, sample_size_study
+from analysis.synthetic import Synthetic
 
-from spacy_calib.analysis.studies import Bins, best, bin_study, sample_size_study
-from spacy_calib.analysis.synthetic import Synthetic
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error, calibration_error_interval, debiased_calibration_error
 

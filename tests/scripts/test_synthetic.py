@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from analysis.synthetic import MAPS, Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.analysis.synthetic import MAPS, Synthetic
 from spacy_calib.errors import CalibError
 
 TRUTHS = [

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import calib_error
-from ..metrics.calibration_error import calibration_error
-from ..pairs.bins import check_count
-from ..pairs.build import pair_up
-from ..pairs.marginals import check_threshold, from_dense, from_sparse
-from ..types import Floats, Ints, Marginals, Pairs, as_probabilities
+from spacy_calib.errors import calib_error
+from spacy_calib.metrics.calibration_error import calibration_error
+from spacy_calib.pairs.bins import check_count
+from spacy_calib.pairs.build import pair_up
+from spacy_calib.pairs.marginals import check_threshold, from_dense, from_sparse
+from spacy_calib.types import Floats, Ints, Marginals, Pairs, as_probabilities
 
 Bools = NDArray[np.bool_]
 # Products that are formed together: keeps a corpus with hundreds of tags a token in bounds.

@@ -1,1 +1,0 @@
-"""Analysis for its own sake: what a Brier score is made of, how well calibration errors are estimated, and tags of neighbouring tokens."""
