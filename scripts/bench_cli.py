@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from quality_table import MODEL, default_cache, ewt_file
+from frame import MODEL, default_cache, ewt_file
 
 TARGET = 1.3
 

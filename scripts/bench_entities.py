@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import spacy
 from bench_overhead import Clock, ewt_texts, package_texts
-from quality_table import MODEL, default_cache
+from frame import MODEL, default_cache
 from spacy.language import Language
 from spacy.training import Example
 

@@ -60,7 +60,7 @@ def resample(pairs: Pairs, n: int, kind: str, seed: int) -> Pairs:
 
 def ewt_pairs(cache: Path) -> tuple[Pairs, Groups, Groups]:
     """EWT's pairs (dev and test), their tag frequency groups, and all tags as one group."""
-    from quality_table import ewt
+    from frame import ewt
 
     from spacy_calib.calibration.grouping.shared import shared_group
     from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
@@ -322,7 +322,7 @@ def main() -> int:
         print(json.dumps(child(who, method, Path(folder), options.traced)))
         return 0
 
-    from quality_table import default_cache
+    from frame import default_cache
 
     source, groups, one_group = ewt_pairs(options.cache or default_cache())
     print(f"{options.pairs:,} pairs from {len(source):,} of EWT, seed {options.seed}, {options.repeats} runs in turns\n")

@@ -19,7 +19,7 @@ import numpy as np
 import spacy
 from bench_entities import clocked_run, quartiles
 from bench_overhead import ewt_texts, package_texts
-from quality_table import MODEL, default_cache
+from frame import MODEL, default_cache
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example

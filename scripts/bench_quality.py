@@ -24,11 +24,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from frame import ROOT, default_cache, say
 from quality.data import DATA_SETS, DataSet, load, prepare
 from quality.judge import COVERAGE, LOSSES, MARGIN, against, figures, floors, never_worse
 from quality.ours import AUTO, PAPER, Outcome, Task, methods, promises, write_pairs
 from quality.peers import PEERS, PeerResult, run_peers
-from quality_table import ROOT, default_cache, say
 
 from spacy_calib.types import Floats
 

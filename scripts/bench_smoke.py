@@ -41,7 +41,6 @@ class Run(NamedTuple):
 NER_FILES = "--train {ner_train} --dev {ner_dev} --test {ner_test}"
 SIMULATION = "--train {ewt_dev} --dev {ewt_dev} --test {ewt_test} --strategies least-confident random --seeds 1 --max-words 150"
 RUNS = {
-    "quality_table.py": Run("--data ewt", "| TFG isotonic |"),
     "bench_fit.py": Run("--pairs 20000 --repeats 1 --kinds float64", "| float64 |"),
     "bench_cli.py": Run("--repeats 1", "calib fit s"),
     "bench_overhead.py": Run("--runs 1", "| tok2vec+tagger |"),
@@ -94,6 +93,7 @@ RUNS = {
 }
 # What is no program: its module is imported by those above.
 PARTS = {
+    "frame.py": "frame",
     "analysis/studies.py": "analysis.studies",
     "analysis/synthetic.py": "analysis.synthetic",
     "analysis/tag_pairs.py": "analysis.tag_pairs",
@@ -328,7 +328,7 @@ def write_coref(path: Path, n: int, seed: int) -> None:
 
 def prepare(folder: Path) -> dict[str, str]:
     """The files that RUNS names, by name."""
-    from quality_table import MODEL, default_cache, ewt_file
+    from frame import MODEL, default_cache, ewt_file
 
     from spacy_calib.cli.fit import fit
 

@@ -167,7 +167,7 @@ def unequal_shards(source: Arrays, groups: Groups) -> list[str]:
 
 def save_source(folder: Path, cache: Path) -> tuple[Arrays, Groups]:
     """Write what the children read. RETURNS (tuple): Arrays of EWT's dev pairs, five tag frequency groups."""
-    from quality_table import ewt
+    from frame import ewt
 
     from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 
@@ -192,7 +192,7 @@ def main() -> int:
         print(json.dumps(child(Path(folder), int(n), kind, fit == "1")))
         return 0
 
-    from quality_table import default_cache
+    from frame import default_cache
 
     missed: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:

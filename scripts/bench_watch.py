@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import spacy
 from bench_overhead import ewt_texts, fit
-from quality_table import MODEL, default_cache, ewt_file
+from frame import MODEL, default_cache, ewt_file
 from spacy.tokens import DocBin
 
 from spacy_calib import Monitor

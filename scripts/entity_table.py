@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quality_table import N_SIMULATED, mean_gmce_floor, say
+from frame import N_SIMULATED, mean_gmce_floor, say
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc, Span

@@ -26,10 +26,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from frame import MODEL, default_cache, say
 from quality import readers
 from quality.models import trained, write_docs
 from quality.readers import Documents
-from quality_table import MODEL, default_cache, say
 from tqdm import tqdm
 
 from spacy_calib.cli.fit import fit

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 import spacy
+from frame import say
 from quality import readers
-from quality_table import say
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from frame import default_cache, say
 from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
-from quality_table import default_cache, say
 from study_common import add_outputs
 
 from spacy_calib import TagCalibrator

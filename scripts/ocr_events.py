@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from frame import data_folder, say
 from numpy.typing import NDArray
-from quality_table import data_folder, say
 from scipy.optimize import minimize
 from sequences.answers import Answers, answer_features, best_answers, columns, position_features
 from sequences.curve import Point, Rows, size_curve

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from frame import data_folder, default_cache, say
 from numpy.typing import NDArray
-from quality_table import data_folder, default_cache, say
 from study_common import add_outputs
 
 from spacy_calib import TagCalibrator

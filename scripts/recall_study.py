@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from frame import say
 from numpy.typing import NDArray
-from quality_table import say
 from threshold_study import allowed, deal
 
 from spacy_calib.calibration.misses import effective_size, find_recall_threshold

@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from quality_table import say
+from frame import say
 from sequences.active import Setting
 from sequences.data import CORPORA, read_sentences
 from sequences.learning import SCALES, Tuning

@@ -28,10 +28,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from demo import prepare, train_pipeline
+from frame import MODEL, default_cache, say
 from quality import readers
 from quality.models import trained, write_docs
 from quality.readers import Documents, Sentence
-from quality_table import MODEL, default_cache, say
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.calibration.adaptation.lines import OF_SPANS, OF_TOKENS, Prior

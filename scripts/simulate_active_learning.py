@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from quality_table import default_cache, ewt_file
+from frame import default_cache, ewt_file
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quality_table import say
+from frame import say
 from study_common import COLORS, MARKERS
 
 from spacy_calib import TagCalibrator

@@ -26,12 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from frame import MODEL, data_folder, default_cache
 from quality import readers
 from quality.data import DataSet, Split, load
 from quality.models import load_head, read, trained
 from quality.ours import Task, applied
 from quality.readers import Documents, Sentence
-from quality_table import MODEL, data_folder, default_cache
 from study_auto_small import made_up
 from tqdm import tqdm
 

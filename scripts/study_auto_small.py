@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from frame import MODEL, default_cache
 from quality import readers
 from quality.data import DataSet, Split, ewt_tagger
 from quality.judge import LOSSES
 from quality.models import load_head, read
 from quality.ours import AUTO, Method, Task, chosen, fixed, scaled_only, tfg
-from quality_table import MODEL, default_cache
 from tqdm import tqdm
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt

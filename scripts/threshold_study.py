@@ -36,8 +36,8 @@ from typing import Any
 
 import numpy as np
 from entity_table import N_GROUPS, Pipeline, Runner, add_pipeline_options, pipelines_of
+from frame import say
 from numpy.typing import NDArray
-from quality_table import say
 from spacy import util
 
 from spacy_calib.calibration.cutoffs import PER, keys_of

@@ -26,8 +26,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from frame import default_cache, say
 from quality import readers
-from quality_table import default_cache, say
 from shift_table import Experiment, ewt, porttinari, write
 from spacy.tokens import Doc, DocBin
 from tqdm import tqdm

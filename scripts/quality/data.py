@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from frame import MODEL, ROOT, data_folder, default_cache, say
 from quality import readers
 from quality.models import N_BROWN, ONE_THREAD, RECIPES, load_head, read, trained
 from quality.readers import Documents
-from quality_table import MODEL, ROOT, data_folder, default_cache, say
 
 from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.context.words import SHAPES, Words

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from frame import ROOT, say
 from quality import readers
 from quality.readers import Documents
-from quality_table import ROOT, say
 
 from spacy_calib.cli.fitting.fitted_pipe import with_inline_recognizer
 from spacy_calib.cli.shared.atomic import write_folder

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "configs" / "scripts")
 
 from conllu import document_of, read_sentences
 from convert_entities import open_entities
-from quality_table import brown_documents, data_folder
+from frame import brown_documents, data_folder
 
 from spacy_calib.pairs.label_map import map_label
 
@@ -128,7 +128,7 @@ def ptb() -> dict[str, Documents]:
 
 
 def brown(split: str) -> Documents:
-    """Documents of Brown, read by scripts/quality_table.py."""
+    """Documents of Brown, read by scripts/frame.py."""
     return [
         [Sentence(str(number), [word for word, _ in rows], {"tags": [tag for _, tag in rows]}) for rows in document]
         for number, document in enumerate(brown_documents(split))
@@ -136,7 +136,7 @@ def brown(split: str) -> Documents:
 
 
 def brown_to_train(n_documents: int) -> tuple[Documents, Documents]:
-    """(train, check): the documents that scripts/quality_table.py trains on, and those that choose its checkpoint."""
+    """(train, check): the documents to train on, and those that choose its checkpoint."""
     documents = brown("train")
     step = max(1, len(documents) // n_documents)
     return documents[::step][:n_documents], documents[1::step][:8] if step > 1 else documents[-8:]

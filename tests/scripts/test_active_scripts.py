@@ -24,7 +24,7 @@ def simulation(monkeypatch):
     import simulate_active_learning
 
     yield simulate_active_learning
-    for name in ("simulate_active_learning", "quality_table"):
+    for name in ("simulate_active_learning", "frame"):
         sys.modules.pop(name, None)
 
 

@@ -69,5 +69,5 @@ def test_the_made_up_treebanks_are_read_as_the_real_ones_are(smoke, monkeypatch,
     documents = readers.ewt("dev", "tags")
     assert len(documents) == 240
     assert readers.count_tokens(documents) > 2500
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("quality", "quality_table", "conllu")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("quality", "frame", "conllu")]:
         sys.modules.pop(name)

@@ -28,7 +28,7 @@ def scripts(monkeypatch):
     """The folder scripts/ as it is on the path when one of them runs."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     yield
-    for name in ("entity_table", "threshold_study", "bench_memory", "bench_overhead", "quality_table"):
+    for name in ("entity_table", "threshold_study", "bench_memory", "bench_overhead", "frame"):
         sys.modules.pop(name, None)
 
 
