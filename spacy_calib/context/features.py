@@ -94,18 +94,3 @@ class FromDocs(Feature):
 
     def named(self, around: Surroundings, n: int) -> Sequence[str]:
         return self.columns if n == 1 else [f"{self.registered}, column {place + 1}" for place in range(n)]
-
-
-def make_neighbours() -> Feature:
-    """Registered as spacy-calib.Neighbours.v1."""
-    return Neighbours()
-
-
-def make_document() -> Feature:
-    """Registered as spacy-calib.Document.v1."""
-    return Document()
-
-
-def make_hints() -> Feature:
-    """Registered as spacy-calib.Hints.v1."""
-    return Hints()

@@ -22,8 +22,3 @@ class Beta(LogisticMap):
         """See LogisticMap."""
         clipped = np.clip(scores, CLIP, 1 - CLIP)
         return np.stack([np.log(clipped), -np.log1p(-clipped), np.ones(len(scores))], axis=1)
-
-
-def make_beta() -> Beta:
-    """Registered as spacy-calib.Beta.v1."""
-    return Beta()

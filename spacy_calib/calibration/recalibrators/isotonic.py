@@ -64,8 +64,3 @@ class IsotonicRegression(Recalibrator):
         overflown = np.flatnonzero(~np.isfinite(calibrated))
         calibrated[overflown] = self.y_[np.searchsorted(self.x_, scores[overflown])]
         return calibrated
-
-
-def make_isotonic() -> IsotonicRegression:
-    """Registered as spacy-calib.Isotonic.v1."""
-    return IsotonicRegression()

@@ -21,8 +21,3 @@ class Platt(LogisticMap):
     def features(self, scores: Floats) -> Floats:
         """See LogisticMap."""
         return np.stack([log_odds(scores), np.ones(len(scores))], axis=1)
-
-
-def make_platt() -> Platt:
-    """Registered as spacy-calib.Platt.v1."""
-    return Platt()

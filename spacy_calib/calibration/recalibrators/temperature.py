@@ -19,8 +19,3 @@ class Temperature(LogisticMap):
     def features(self, scores: Floats) -> Floats:
         """See LogisticMap."""
         return log_odds(scores)[:, None]
-
-
-def make_temperature() -> Temperature:
-    """Registered as spacy-calib.Temperature.v1."""
-    return Temperature()

@@ -172,8 +172,3 @@ def _hulls_of_rests(across: list[float], up: list[float]) -> list[int]:
             n = m
         following[j] = n
     return following
-
-
-def make_venn_abers() -> VennAbers:
-    """Registered as spacy-calib.VennAbers.v1."""
-    return VennAbers()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
-from spacy_calib.calibration.recalibrators.venn_abers import VennAbers, make_venn_abers, minimax
+from spacy_calib.calibration.recalibrators.venn_abers import VennAbers, minimax
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 
@@ -179,7 +179,7 @@ def test_the_end_that_belongs_to_the_outcome_is_calibrated():
 def test_a_saved_one_predicts_the_same_bits():
     fitted = VennAbers().fit(*bernoulli(300, seed=9, decimals=2))
     state = saved.load(saved.dump(fitted.state()), name="calib", path="memory")
-    back = make_venn_abers().load_learned(state["learned"])
+    back = VennAbers().load_learned(state["learned"])
     assert state["@calib_recalibrators"] == "spacy-calib.VennAbers.v1"
     assert np.array(back.interval(GRID)).tobytes() == np.array(fitted.interval(GRID)).tobytes()
     assert back.predict(GRID).tobytes() == fitted.predict(GRID).tobytes()
