@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
+
 
 def each(things: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], None]]:
     """Make one test of a test of one thing. things: What it is called with."""
@@ -15,8 +17,8 @@ def each(things: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[[], 
             for thing in every:
                 try:
                     test(thing)
-                except AssertionError as error:
-                    failed.append(f"{thing}: {error}")
+                except (Exception, pytest.fail.Exception) as error:
+                    failed.append(f"{thing}: {type(error).__name__}: {error}")
             assert every, "there is nothing to test"
             assert not failed, "\n".join(failed)
 
