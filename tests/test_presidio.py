@@ -102,8 +102,23 @@ def calibrated_folder(stock_folder):
 
 
 @pytest.fixture
-def nlp(calibrated_folder):
+def own_nlp(calibrated_folder):
+    """To be changed."""
     return spacy.load(calibrated_folder)
+
+
+@pytest.fixture(scope="module")
+def loaded(calibrated_folder):
+    return spacy.load(calibrated_folder)
+
+
+@pytest.fixture
+def nlp(loaded):
+    """Loaded once for all tests, which leave it as it is."""
+    before = loaded.get_pipe("calib").to_bytes()
+    yield loaded
+    assert loaded.pipe_names == ["ner", "calib"], "take own_nlp"
+    assert loaded.get_pipe("calib").to_bytes() == before, "take own_nlp"
 
 
 @pytest.fixture(scope="module")
@@ -237,29 +252,29 @@ def test_texts_without_entities(analyzing, engine_class, nlp, text):
     assert analyzing(engine_class(nlp=nlp)).analyze(text, "en") == []
 
 
-def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, engine_class, configure, nlp):
-    ruler = nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
+def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, engine_class, configure, own_nlp):
+    ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
     ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
-    doc = nlp(TEXTS[[text.startswith("Nobody") for text in TEXTS].index(True)])
+    doc = own_nlp(TEXTS[[text.startswith("Nobody") for text in TEXTS].index(True)])
     (norp,) = [ent for ent in doc.ents if ent.label_ == "NORP"]
     assert norp._.calib_score is None, "the example must be one without a score"
     for settings, score in ((configure(), 0.85), (configure(default_score=0.3), 0.3)):
-        engine = engine_class(nlp=nlp, ner_model_configuration=settings)
+        engine = engine_class(nlp=own_nlp, ner_model_configuration=settings)
         found = scores_of(analyzing(engine).analyze(doc.text, "en"))
         assert found == {**expected_of(doc), (norp.start_char, norp.end_char, "NRP"): score}
 
 
-def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engine_class, configure, nlp):
-    nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engine_class, configure, own_nlp):
+    own_nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
     settings = configure(low_score_entity_names=["PERSON", "LOCATION", "NRP"], low_confidence_score_multiplier=0.5)
     for use, factor in ((False, 1.0), (True, 0.5)):
-        engine = engine_class(nlp=nlp, ner_model_configuration=settings, use_multiplier=use)
+        engine = engine_class(nlp=own_nlp, ner_model_configuration=settings, use_multiplier=use)
         analyzer = analyzing(engine)
         for text in TEXTS[:20]:
             found = scores_of(analyzer.analyze(text, "en"))
             without_score = [score for key, score in found.items() if key[2] == "NRP"]
             assert without_score == [0.85 * 0.5] * text.count("Nobody")
-            assert {key: score for key, score in found.items() if key[2] != "NRP"} == expected_of(nlp(text), factor)
+            assert {key: score for key, score in found.items() if key[2] != "NRP"} == expected_of(own_nlp(text), factor)
 
 
 def test_the_multiplier_is_for_the_types_it_names(analyzing, engine_class, configure, nlp):
@@ -275,14 +290,14 @@ CUTOFFS = {"label": {"PERSON": 0.6, "GPE": None, "PRODUCT": 0.0}, "all": {"all":
 
 
 @pytest.mark.parametrize("per", CUTOFFS)
-def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_class, nlp, per):
-    nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
-    nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
-    every = analyzing(engine_class(nlp=nlp))
-    accepted = analyzing(engine_class(nlp=nlp, accepted_only=True))
+def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_class, own_nlp, per):
+    own_nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
+    own_nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+    every = analyzing(engine_class(nlp=own_nlp))
+    accepted = analyzing(engine_class(nlp=own_nlp, accepted_only=True))
     n_kept = n_dropped = 0
     for text in TEXTS:
-        doc = nlp(text)
+        doc = own_nlp(text)
         places = {ent.start_char: ent._.calib_accept for ent in doc.ents}
         whole = scores_of(every.analyze(text, "en"))
         kept = scores_of(accepted.analyze(text, "en"))
@@ -303,13 +318,13 @@ def test_accepted_entities_need_cutoffs(engine_class, nlp):
 
 
 @pytest.mark.parametrize(("per", "values"), [("all", {"all": None}), ("label", {"PERSON": None, "GPE": 0.3, "PRODUCT": 1.0})])
-def test_flagged_stretches_are_reported_too(analyzing, engine_class, nlp, per, values):
-    nlp.get_pipe("calib").tokens.recall_cutoffs = RecallCutoffs(0.99, 0.95, per, values)
-    plain = analyzing(engine_class(nlp=nlp))
-    analyzer = analyzing(engine_class(nlp=nlp, flagged=True))
+def test_flagged_stretches_are_reported_too(analyzing, engine_class, own_nlp, per, values):
+    own_nlp.get_pipe("calib").tokens.recall_cutoffs = RecallCutoffs(0.99, 0.95, per, values)
+    plain = analyzing(engine_class(nlp=own_nlp))
+    analyzer = analyzing(engine_class(nlp=own_nlp, flagged=True))
     n_more = 0
     for text in TEXTS[:15]:
-        doc = nlp(text)
+        doc = own_nlp(text)
         entities = {(ent.start, ent.end) for ent in doc.ents}
         group = doc.spans["calib_doubtful"]
         wanted = expected_of(doc)
@@ -410,11 +425,11 @@ def test_a_pipeline_without_calibration_is_refused(engine_class, stock_folder):
     assert not engine.is_loaded()
 
 
-def test_a_calib_pipe_that_was_not_fitted_is_no_calibration(engine_class, nlp):
-    nlp.remove_pipe("calib")
-    nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}})
+def test_a_calib_pipe_that_was_not_fitted_is_no_calibration(engine_class, own_nlp):
+    own_nlp.remove_pipe("calib")
+    own_nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}})
     with pytest.raises(CalibError, match=r"\[C027\] .* it has: ner, calib"):
-        engine_class(nlp=nlp)
+        engine_class(nlp=own_nlp)
 
 
 def test_a_calibrated_tagger_is_no_calibrated_recognizer(engine_class, trained_bytes):
