@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pairs.mixing import STEP, splitmix64
+from ..pairs.keyed import STEP, splitmix64
 from ..types import Floats, Ints
 from .scored import ScoredCorpus, ScoredSpans
 

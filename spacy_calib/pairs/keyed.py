@@ -1,4 +1,4 @@
-"""Digests that nobody can guess from without their key: of words, texts and documents. Knows numbers, never texts.
+"""Numbers made random; and digests that nobody can guess from without their key: of words, texts and documents. Knows numbers, never texts.
 
 A *salt* is a key that lies beside its digests: who has it can still try words one by one, but no table that was made beforehand helps him.
 A `Key` is kept by those who collect statistics, and is in none of their files.
@@ -19,6 +19,15 @@ from ..errors import calib_error
 
 Digests = NDArray[np.uint64]
 _BYTES = 32
+# What splitmix64 counts by: an odd number near 2^64 divided by the golden ratio.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64 (Steele et al. 2014), which takes each number to another one: nearby numbers are no longer near."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 def draw_salt() -> str:

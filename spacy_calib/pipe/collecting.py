@@ -29,10 +29,9 @@ from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
 from ..sources.unit_scores import UnitScoresSource
-from ..statistics.collected import FitStatistics
+from ..statistics.collected import MOST_PAIRS, FitStatistics
 from ..statistics.identity import WHOLE, Identity, Shard, reading_of
 from ..statistics.readings import Readings
-from ..statistics.sample import MOST_PAIRS
 from .fit_data import Reader
 from .settling import learn_labels
 

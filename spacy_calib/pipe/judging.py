@@ -19,8 +19,7 @@ from ..doc.texts import TextWatch, document_digest
 from ..pairs.documents import TOKEN, DocumentNumbers
 from ..pairs.judged import JudgedPairs
 from ..pairs.keyed import Key, hasher, keyed
-from ..statistics.blocks import Digests
-from ..statistics.distinct import lowest
+from ..statistics.blocks import Digests, lowest
 from ..statistics.flags import FlagCounts
 from ..statistics.identity import Identity, Shard, reading_of
 from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged

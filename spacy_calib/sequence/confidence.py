@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs.mixing import STEP, splitmix64
+from ..pairs.keyed import STEP, splitmix64
 from ..sources.base import to_numpy
 from ..types import Floats, Ints
 from .inference.best import best_through, k_best

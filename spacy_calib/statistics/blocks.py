@@ -1,4 +1,4 @@
-"""Blocks of documents: the first bits of the documents' digests, as many bits as leave no more than so many blocks.
+"""How many documents there are, and blocks of them: the first bits of the documents' digests, as many bits as leave no more than so many blocks.
 
 Folds and intervals are made over documents. A table that kept every document of millions apart would be as large as the corpus, so that
 documents whose digests begin alike share a block. How many bits are kept follows from the set of digests alone, never from the order in
@@ -8,7 +8,7 @@ which tables were merged: with few documents each is a block of its own.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from ..types import Ints
 
 # The most blocks of a table.
 MOST_BLOCKS = 1 << 14
+# So many digests are kept, the lowest ones, to count documents by: exact for a million, an estimate beyond.
+MOST = 1 << 20
 _BITS = 64
 
 Digests = NDArray[np.uint64]
@@ -77,3 +79,15 @@ def _count(distinct: Digests, bits: int) -> int:
     """How many blocks so many bits make. distinct (Digests): Ascending."""
     prefixes = _first_bits(distinct, bits)
     return min(1, len(distinct)) + int(np.count_nonzero(prefixes[1:] != prefixes[:-1]))
+
+
+def lowest(parts: Iterable[Digests], most: int = MOST) -> Digests:
+    """The lowest digests of all parts, each once, ascending."""
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *parts]))[:most]
+
+
+def count_distinct(kept: Digests, most: int = MOST) -> int:
+    """How many digests there were. Where all of them were kept their number; else as many as leave the last one where it stands
+    (Bar-Yossef et al. 2002, the k-th minimum value; with a million kept the standard error is .1 %).
+    """
+    return len(kept) if len(kept) < most else round((most - 1) * 2.0**64 / float(kept[-1]))

@@ -19,7 +19,7 @@ from ..pairs.bins import assign, check_count
 from ..pairs.weighted import TaggedPairs, WeightedPairs, spliced, with_misses_and_hits
 from ..schema import Misfit
 from ..types import Floats, Groups, as_hits, as_probabilities
-from .columns import check_within, column_of
+from .file import check_within, column_of
 from .tables import whole_numbers
 
 # Cells of a tag, where the tags are not too many for the memory of a table.

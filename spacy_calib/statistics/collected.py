@@ -14,13 +14,11 @@ from ..errors import calib_error
 from ..expect.seen import MOST as MOST_TEXTS
 from ..pairs.keyed import Key
 from ..schema import Misfit, choice, digests, listed, record, whole
+from .blocks import count_distinct, lowest
 from .cells import PairCells, cells_of
-from .columns import column_of
-from .distinct import count_distinct, lowest
-from .file import FOR_FIT, Arrays, made_of, pack, unpack, with_prefix
+from .file import FOR_FIT, Arrays, column_of, made_of, pack, unpack, with_prefix
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
-from .readings import Readings
-from .sample import Sample
+from .readings import Readings, numbered
 from .totals import TOTALS, Totals
 
 Digests = NDArray[np.uint64]
@@ -30,6 +28,42 @@ _HEADER = record(
         "statistics_for": choice(FOR_FIT), "identity": IDENTITY, "shards": listed(SHARD), "totals": TOTALS, "pairs_sampled_from": whole(),
     }
 )  # fmt: skip
+
+# A sample takes documents until it holds so many pairs: what a choice of methods and the scalings look at anyway.
+MOST_PAIRS = 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Documents in the order of their digests, up to the one with which so many pairs are reached. Since the documents that are left out would
+    only come later, the sample of several samples is that of all documents at once, in whatever order they were put together.
+
+    readings (Readings): What was read of them; Docs of one document, which may have come from anywhere, in the order of their own digests.
+    most (int): Pairs, see `Readings.sizes`.
+    """
+
+    readings: Readings
+    most: int = MOST_PAIRS
+
+    @classmethod
+    def of(cls, readings: Readings, most: int = MOST_PAIRS) -> Sample:
+        """That of all documents that were read."""
+        distinct, of_doc = np.unique(readings.digests, return_inverse=True)
+        sizes = np.bincount(of_doc, readings.sizes, len(distinct)).astype(np.intp)
+        before = np.cumsum(sizes) - sizes
+        kept = readings.take(np.flatnonzero(before[of_doc] < most)).with_spans_in_order()
+        ordered = kept.take(np.lexsort((kept.digests_of_docs(), kept.digests)))
+        return cls(replace(ordered, documents=numbered(ordered.digests)), most)
+
+    @classmethod
+    def merged(cls, parts: Sequence[Sample]) -> Sample:
+        """The sample of the documents of all parts, of which there is one at least, with one limit."""
+        return cls.of(Readings.joined([part.readings for part in parts]), parts[0].most)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs that it holds."""
+        return int(self.readings.sizes.sum())
 
 
 @dataclass(frozen=True, eq=False)

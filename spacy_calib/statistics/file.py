@@ -21,6 +21,8 @@ FOR_FIT, FOR_EVALUATE = "fit", "evaluate"
 Arrays = dict[str, NDArray[Any]]
 Made = TypeVar("Made")
 _HEADER = "header.json"
+# Kinds of numbers, as numpy names them.
+_CALLED = {"b": "yes and no", "f": "numbers", "i": "whole numbers", "u": "whole numbers from 0 on"}
 # What zipfile, json and numpy raise of damaged bytes: RuntimeError of a member that is said to be encrypted or packed in an unknown way, ValueError of one
 # that is no array, or would need pickle.
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, RuntimeError, MemoryError)
@@ -105,3 +107,32 @@ def _why(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it has no {_HEADER}"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+# Arrays, looked at before anything is made of them
+
+
+def column_of(held: Mapping[str, NDArray[Any]], name: str, kind: str, ndim: int = 1) -> NDArray[Any]:
+    """One of the arrays. kind (str): Of its numbers, as numpy names it: b, f, i, or u.
+
+    RAISES Misfit: it is not there, holds numbers of another kind, or has another number of dimensions.
+    """
+    if name not in held:
+        raise Misfit(name, "there")
+    array = np.asarray(held[name])
+    if array.ndim != ndim or array.dtype.kind != kind or not array.dtype.isnative:
+        raise Misfit(name, f"{'a one' if ndim == 1 else 'a two'}-dimensional array of {_CALLED[kind]}")
+    return array
+
+
+def check_length(arrays: Mapping[str, NDArray[Any]], n: int) -> None:
+    """RAISES Misfit: an array has not this length."""
+    for name, array in arrays.items():
+        if len(array) != n:
+            raise Misfit(name, f"as long as the others ({n})")
+
+
+def check_within(name: str, array: NDArray[Any], low: float, high: float) -> None:
+    """RAISES Misfit: a number is not in [low, high], or none at all (NaN)."""
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise Misfit(name, f"an array of numbers from {low:.12g} to {high:.12g}")

@@ -17,10 +17,9 @@ from ..pairs.documents import joint_unit
 from ..pairs.judged import JudgedPairs
 from ..schema import Misfit, choice, digests, flag, listed, maybe, number, optional, plain, record, text, whole
 from ..types import Groups
-from .columns import column_of
-from .distinct import count_distinct, lowest
+from .blocks import count_distinct, lowest
 from .events import EVENT, EventCounts
-from .file import FOR_EVALUATE, Arrays, below, made_of, pack, unpack, with_prefix
+from .file import FOR_EVALUATE, Arrays, below, column_of, made_of, pack, unpack, with_prefix
 from .flags import PARTS, FlagCounts
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .tables import BlockCounts, JudgedCounts

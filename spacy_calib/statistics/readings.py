@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..context.words import SHAPES, Words
-from ..pairs.keyed import Key, keyed
-from ..pairs.mixing import STEP, splitmix64
+from ..pairs.keyed import STEP, Key, keyed, splitmix64
 from ..schema import FAR, MOST, Misfit
 from ..types import ROUNDING, Floats, Ints, Pairs, Spans, stack_spans
-from .columns import check_length, check_within, column_of
+from .file import check_length, check_within, column_of
 
 Flags = NDArray[np.bool_]
 Digests = NDArray[np.uint64]

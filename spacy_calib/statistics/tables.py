@@ -16,7 +16,7 @@ from ..errors import calib_error
 from ..schema import MOST, Misfit
 from ..types import Floats, as_hits, as_probabilities
 from .blocks import Blocks
-from .columns import check_length, check_within, column_of
+from .file import check_length, check_within, column_of
 from .sorting import Rows, collapse_rows, in_pieces, joined_rows, smallest, widest
 
 Self = TypeVar("Self", bound="BlockCounts")
@@ -156,13 +156,6 @@ class BlockCounts:
         of_misses, of_hits = np.flatnonzero(misses), np.flatnonzero(self.hits)
         weights = np.concatenate([misses[of_misses], self.hits[of_hits]]).astype(np.float64)
         return np.concatenate([of_misses, of_hits]), np.arange(len(weights)) >= len(of_misses), weights
-
-    def take(self: Self, rows: NDArray[Any]) -> Self:
-        """Some of the rows, by booleans or ascending index; the blocks keep their numbers."""
-        keys = tuple(key[rows] for key in self.keys)
-        return replace(
-            self, tags=self.tags[rows], blocks=self.blocks[rows], keys=keys, pairs=self.pairs[rows], hits=self.hits[rows]
-        )
 
 
 @dataclass(frozen=True, eq=False)

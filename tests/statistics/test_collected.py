@@ -17,12 +17,11 @@ from spacy_calib.context.words import SHAPES, Words
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.keyed import Key
 from spacy_calib.statistics import cells, readings
-from spacy_calib.statistics.collected import FitStatistics
-from spacy_calib.statistics.distinct import count_distinct, lowest
+from spacy_calib.statistics.blocks import count_distinct, lowest
+from spacy_calib.statistics.collected import FitStatistics, Sample
 from spacy_calib.statistics.file import VERSION
 from spacy_calib.statistics.identity import SENTENCES, Identity, Shard
 from spacy_calib.statistics.readings import FoundSpans, Readings, numbered
-from spacy_calib.statistics.sample import Sample
 from spacy_calib.statistics.totals import Totals
 from spacy_calib.types import Spans
 from tests import strategies  # noqa: F401  (its settings of hypothesis)

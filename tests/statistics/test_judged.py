@@ -13,7 +13,7 @@ from spacy_calib.corpus.missed import ByDocument, Caught, Finds
 from spacy_calib.errors import CalibError
 from spacy_calib.expect.seen import SeenSums
 from spacy_calib.pairs.judged import JudgedPairs
-from spacy_calib.statistics.distinct import lowest
+from spacy_calib.statistics.blocks import lowest
 from spacy_calib.statistics.events import EventCounts
 from spacy_calib.statistics.file import VERSION
 from spacy_calib.statistics.flags import FlagCounts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...pairs.mixing import STEP, splitmix64
+from ...pairs.keyed import STEP, splitmix64
 from ...types import Floats, Ints
 from ..distinct import Digests, Distinct
 from ..scored import ScoredCorpus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spacy_calib.pairs.mixing import STEP, splitmix64
+from spacy_calib.pairs.keyed import STEP, splitmix64
 
 
 def test_it_gives_the_numbers_of_splitmix64():
