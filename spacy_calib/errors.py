@@ -80,7 +80,7 @@ _MESSAGES = {
     "its labels are called in the data (--map LABEL=GOLD).",
     "C264": "The setting {setting} looks at tokens, but component '{component}' gives probabilities of whole documents; leave {setting} out.",
     "C265": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}s, so that there is no {given} to rank; leave --unit out.",
-    "C266": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}, so that there are no {given} to draw; leave --of out.",
+    "C266": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}, so that there are no {given} to draw; leave --unit out.",
     "C032": "No document in the data could be scored by component '{component}': {why}.",
     "C033": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for ner).",
     "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",
@@ -144,7 +144,7 @@ _MESSAGES = {
     "C102": "The outputs of {first} and {second} would be one ({path}); give each a path of its own.",
     "C105": "There is no `calib {old}` any more; write `calib {new}`.",
     "C103": "Cannot write to the standard output: {why}.",
-    "C104": "A picture of {width} by {height} pixels is too large to draw; choose a --dpi below {dpi}, fewer tags, or SVG.",
+    "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
     # Analysis
     "C061": "Plots need matplotlib, which is not installed; run `pip install spacy-calib[plots]`.",
     # Active learning
@@ -183,7 +183,6 @@ _MESSAGES = {
     # Accuracy from few labels
     "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
     # Report
-    "C080": "The report needs Altair and vl-convert, which are not installed; run `pip install spacy-calib[report]`.",
     # Arrays
     "C293": "The method 'auto' chooses the {setting} by itself; leave {setting} out, or name a method.",
     "C294": "There is no tag {given} among the classes; they are: {known}.",

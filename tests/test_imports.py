@@ -37,7 +37,7 @@ CORE = [
 ]
 SHELL = ["registry", "doc", "sources", "pipe", "sequence", "coref", "pages", "factory", "presidio", "spark", "cli", "__init__"]
 ROOMS = [*CORE, *SHELL]
-HEAVY = {"scipy", "sklearn", "matplotlib", "altair", "vl_convert", "torch", "cupy"}
+HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 SHELL_LIBRARIES = {"spacy", "thinc", "catalogue", "srsly", "typer", "wasabi", "tqdm", "torch", "cupy", "spacy_transformers"}
 # srsly writes what was learned, pyarrow reads Parquet: each is imported by the function that needs it. catalogue holds what is registered. None
 # of them knows spaCy.

@@ -16,7 +16,7 @@ from spacy_calib.calibration.registered import REGISTRIES
 ROOT = Path(__file__).parents[1]
 GROUPS = ("spacy_factories", "spacy_scorers", *(f"spacy_{name}" for name in REGISTRIES))
 # Extras that are installed with the lowest versions too.
-EXTRAS = ("plots", "report")
+EXTRAS = ("plots",)
 
 
 def promised() -> dict[str, str]:

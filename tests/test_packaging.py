@@ -46,7 +46,8 @@ GROUPS = {
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics"}
 PARTS_OF_PAGES = {
-    f"spacy_calib/{name}" for name in ("pages/page.css", "pages/page.js", "pages/page.html.j2", "doc/marked_text.css")
+    f"spacy_calib/{name}"
+    for name in ("pages/page.css", "pages/page.js", "pages/pictures.js", "pages/page.html.j2", "doc/marked_text.css")
 }
 
 
@@ -148,7 +149,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert "Requires-Python: >=3.10\n" in metadata
     for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):
         assert f"Requires-Dist: {requirement}" in metadata
-    for extra in ("transformers", "plots", "report", "presidio", "spark", "test", "dev", "docs", "coverage"):
+    for extra in ("transformers", "plots", "presidio", "spark", "test", "dev", "docs", "coverage"):
         assert f"Provides-Extra: {extra}\n" in metadata
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: presidio-analyzer")]
     assert needed

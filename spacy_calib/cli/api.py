@@ -1,4 +1,4 @@
-"""What people call from Python: `spacy_calib.fit`, `adapt`, `evaluate` and `report` do what the commands of these names do, without printing."""
+"""What people call from Python: `spacy_calib.fit`, `adapt` and `evaluate` do what these commands do, `report` makes the page of `evaluate`; nothing is printed."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, A
 
 
 def report(model: str | Path, data: str | Path, output: str | Path | None = None, **options: Any) -> dict[str, Any]:
-    """Explain the probabilities of a calibrated pipeline by one HTML page, as `spacy calib report` does.
+    """Explain the probabilities of a calibrated pipeline by one HTML page, as `spacy calib evaluate --output page.html` does.
 
     model, data: See `fit`. output: The page to write; None writes none.
-    options: Those of the command by their long names: attr, bins, groups, seed, title, date, gold_preproc, n_process, gpu_id, code, force.
+    options: Those of `evaluate` by their long names: attr, component, bins, groups, seed, title, watch, gold_preproc, n_process, gpu_id, code,
+        force.
     RETURNS (dict): All that the page shows.
     RAISES CalibError: every fault of the input.
     """
-    from .report import report as run
+    from .evaluate import EvaluateOptions, page
 
-    page: dict[str, Any] = {"format": "json"} if output is None else {"output": Path(output)}
-    return run(str(model), Path(data), **page, **options)
+    return page(EvaluateOptions(str(model), Path(data), output=[] if output is None else [Path(output)], **options))
 
 
 __all__ = ["adapt", "evaluate", "fit", "report"]

@@ -1,47 +1,77 @@
-"""`spacy calib evaluate`: the calibration table of a fitted pipeline on gold data."""
+"""`spacy calib evaluate`: how true scores are on gold data, as tables, numbers, a page and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from .evaluating.raw import fit_command, judge_raw, verdict_on_raw, without_calibrated
+from ..errors import calib_error
+from .evaluating.judging import Judgement, judgement, told_of
+from .evaluating.page import page_contents, show_verdicts
+from .evaluating.pictures import KINDS, SUFFIXES, UNITS, WATCH, draw_windows, picture_numbers, picture_title, write_pictures
 from .evaluating.showing import show_table
-from .scores import is_calibrator, judged_file
-from .shared.command import command
-from .shared.from_statistics import From, TakesStatistics, check_source, read_judged, statistics_files
-from .shared.gold import check_bins
-from .shared.judged import judge
-from .shared.loading import open_model, pipe_of
-from .shared.options import (
-    FloorSeed,
-    Format,
-    NBins,
-    NGroups,
-    OnlyAttr,
-)
-from .shared.outputs import check_files
-from .shared.results import deliver
+from .shared.checks import check_option
+from .shared.command import choice, command
+from .shared.from_statistics import From, TakesStatistics, check_source
+from .shared.options import FloorSeed, Format, NBins, NGroups, OnlyAttr
+from .shared.outputs import Output, is_stream
+from .shared.results import print_json, write_json, write_text
 from .shared.run import Run
-from .shared.sources import GoldSource, MapFor, go_by
+from .shared.screen import msg
+from .shared.sources import GoldSource, MapFor
+from .shared.texts import text_files
 
-if TYPE_CHECKING:
-    from ..statistics.judged import JudgedStatistics
-    from ..statistics.tables import JudgedCounts
+PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(Run):
-    """What `evaluate` judges, and by what."""
+    """What `evaluate` judges, by what, and what it makes of it."""
 
     needs_gold = True
 
     statistics: From = field(default_factory=list)
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the figures")] = None
+    output: Annotated[
+        list[Path],
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the result, by suffix: .json the numbers, .html a page, .png, .svg or .pdf a picture; a folder gets all "
+            "pictures (may be repeated)",
+        ),
+    ] = field(default_factory=list)  # type: ignore[assignment]
+    kind: Annotated[
+        str | None,
+        choice(
+            (*KINDS, "all", WATCH),
+            "--kind",
+            "-k",
+            help="Which picture; watch: of the windows in DATA that `calib watch` wrote",
+            show_default="reliability; in a folder all, beside --tag none",
+        ),
+    ] = None
+    tags: Annotated[list[str], typer.Option("--tag", "-T", help="A picture of this tag (may be repeated)")] = field(
+        default_factory=list
+    )
+    unit: Annotated[
+        str | None,
+        choice(
+            tuple(UNITS),
+            "--unit",
+            "-u",
+            help="What pictures are of",
+            show_default="entity or document where the pipe scores them",
+        ),
+    ] = None
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page; else one with the pipeline's name")] = None
+    watch: Annotated[
+        Path | None,
+        typer.Option("--watch", help="Windows that `calib watch` wrote, drawn over time on the page (file or folder)"),
+    ] = None
     attr: OnlyAttr = None
     gold_source: GoldSource = None
     map_for: MapFor = None
@@ -59,13 +89,75 @@ class EvaluateOptions(Run):
     seed: FloorSeed = 0
     format: Format = "table"
 
+    def __post_init__(self) -> None:
+        given: Any = self.output
+        paths = [] if given is None else [given] if isinstance(given, (str, Path)) else given
+        object.__setattr__(self, "output", [Path(path) for path in paths])
+        super().__post_init__()
+
     def check_options(self) -> None:
-        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics."""
+        """RAISES C433: both DATA and statistics, or neither. C435: an option that looks at documents, beside statistics. C056: an output of
+        another kind, or options that do not go together. C097: one file for several pictures.
+        """
         of_documents = {
             "--gold-preproc": self.gold_preproc, "--doc-key": self.doc_key, "--n-process": self.n_process != 1, "--component": self.component,
-            "--gold-source": self.gold_source, "--map-for": self.map_for,
+            "--gold-source": self.gold_source, "--map-for": self.map_for, "--kind": self.kind, "--tag": self.tags, "--unit": self.unit,
+            "--watch": self.watch, **{f"--output {path.name}": _kind_of(path) != "numbers" for path in self.output},
         }  # fmt: skip
         check_source(self.statistics, self.data, of_documents)
+        for path in self.output:
+            wanted = "a file that ends in .json, .html, .png, .svg or .pdf, or a folder for pictures"
+            check_option("--output", _kind_of(path) != "", wanted, path)
+        beside = f"left out beside --kind {WATCH}"
+        check_option("--tag", not (self.tags and self.kind == WATCH), beside, ", ".join(self.tags))
+        check_option("--kind", not (self.pages and self.kind == WATCH), "a picture of gold beside a page", self.kind)
+        self.pictures  # noqa: B018  (names what is asked for)
+
+    @property
+    def pages(self) -> list[Path]:
+        """The files of the page."""
+        return [path for path in self.output if _kind_of(path) == "page"]
+
+    @property
+    def pictures(self) -> list[tuple[str, Path]]:
+        """Name and file of each picture. RAISES C097: one file for several pictures."""
+        found = []
+        for path in self.output:
+            kind = _kind_of(path)
+            if kind == "pictures":
+                found += [(name, path / f"{name}.png") for name in self.names(KINDS)]
+            elif kind == "picture":
+                names = self.names(KINDS[:1])
+                if len(names) > 1:
+                    raise calib_error("C097", path=path, pictures=", ".join(names))
+                found.append((names[0], path))
+        return found
+
+    def names(self, default: Sequence[str] = ()) -> list[str]:
+        """The pictures that are asked for. default (Sequence[str]): Where no option says which."""
+        if self.kind is None:
+            kinds = [] if self.tags else list(default)
+        else:
+            kinds = list(KINDS) if self.kind == "all" else [self.kind]
+        return [*kinds, *(["tags"] if self.tags else [])]
+
+    def files(self) -> list[Path]:
+        return text_files(self.data) if self.kind == WATCH else super().files()
+
+    def outputs(self) -> list[Output]:
+        plain = [path for path in self.output if _kind_of(path) in ("numbers", "page")]
+        return [Output("--output", path) for path in (*plain, *(path for _, path in self.pictures))]
+
+    def read_files(self) -> list[Path]:
+        return [] if self.watch is None else [self.watch]
+
+
+def _kind_of(path: Path) -> str:
+    """What a file is to hold, by its suffix: "numbers", "page", "picture", of a folder "pictures"; "" of any other."""
+    kinds = {".json": "numbers", **dict.fromkeys(PAGES, "page"), **dict.fromkeys(SUFFIXES, "picture")}
+    if is_stream(path):
+        return "numbers"
+    return kinds.get(path.suffix.lower()) or ("pictures" if path.is_dir() or not path.suffix else "")
 
 
 class EvaluateCommand(TakesStatistics):
@@ -76,133 +168,89 @@ class EvaluateCommand(TakesStatistics):
 
 @command(
     EvaluateOptions,
-    does="Show on gold how true the probabilities are: a table",
-    example="./calibrated test.spacy --output metrics.json",
+    does="Show on gold how true scores are: table, page, pictures",
+    example="./calibrated test.spacy -o report.html -o curve.png -o numbers.json",
     kind=EvaluateCommand,
 )
 def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     """
     Show how true the calibrated probabilities of a pipeline are: calibration
     error raw and calibrated, over all tags and by group, with the noise floor
-    (what exactly true scores would show) and 95 % intervals by document. Of a
-    pipeline that is not calibrated yet, how true its raw scores are. With
-    --from, of any number of shards that `calib collect --judge` read; MODEL
-    may be left out then.
+    (what exactly true scores would show) and 95 % intervals by document. The
+    same as numbers, as a page that opens offline and tells it in words, and as
+    pictures, by the suffix of --output. Of a pipeline that is not calibrated
+    yet, how true its raw scores are. With --from, of any number of shards that
+    `calib collect --judge` read; MODEL may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `statistics.events.event_table`), "misaligned" how many tokens align with no single gold token. Of raw scores
-        calibrated figures are None, and "unfitted" holds the "verdict" and the command for a "fit".
+        pipes say of whole units (see `statistics.events.event_table`), "misaligned" how many tokens align with no single gold token, "pictures"
+        the numbers in pictures of the first pipe (see `picture_numbers`), where some are asked for. Of raw scores calibrated figures are None,
+        and "unfitted" holds the "verdict" and the command for a "fit". Of windows (--kind watch) see `draw_windows`.
     RAISES CalibError: every fault of the input.
     """
-    found = [_collected(run)] if run.statistics else _judged(run)
-    result = {one.about["name"]: told_of(one, run) for one in found}
+    check_option("--watch", run.watch is None or bool(run.pages), "left out without a page (--output page.html)", run.watch)
+    _check_libraries(run)
+    if run.kind == WATCH:
+        result = draw_windows(run, run.pictures)
+        _deliver(run, result, None)
+        return result
+    names = list(dict.fromkeys([name for name, _ in run.pictures] or run.names()))
+    found = judgement(run, shown=bool(run.pages or names))
+    result = {one.about["name"]: told_of(one, run) for one in found.statistics}
+    contents = _write_page(found, result, run) if run.pages else None
+    if names:
+        numbers = picture_numbers(found, result, names, run)
+        if run.pictures:
+            write_pictures(numbers, run.pictures, picture_title(found, numbers, run))
+        result[numbers["pipe"]]["pictures"] = numbers
+    _deliver(run, result, contents)
+    return result
 
-    def show_all() -> None:
+
+def page(run: EvaluateOptions) -> dict[str, Any]:
+    """All that the page of a run shows, which is written where one is asked for. RAISES CalibError: every fault of the input."""
+    _check_libraries(run)
+    found = judgement(run, shown=True)
+    tables = {one.about["name"]: told_of(one, run) for one in found.statistics}
+    return _write_page(found, tables, run)
+
+
+def _check_libraries(run: EvaluateOptions) -> None:
+    """RAISES C061: what draws the pictures is not installed."""
+    if run.pictures:
+        from ..pages.plots import figure_class
+
+        figure_class()
+
+
+def _write_page(found: Judgement, tables: dict[str, Any], run: EvaluateOptions) -> dict[str, Any]:
+    """RETURNS (dict): What it shows. RAISES C005, C030: there is too little to judge. C055: a file cannot be written."""
+    contents = page_contents(found, tables, run)
+    if run.pages:
+        from ..pages.page import render_report
+
+        text = render_report(contents)
+        for path in run.pages:
+            write_text(path, text)
+    return contents
+
+
+def _deliver(run: EvaluateOptions, result: dict[str, Any], contents: dict[str, Any] | None) -> None:
+    """Write the numbers, and print them, as JSON or as tables. contents (dict | None): Of the page."""
+    for path in run.output:
+        if _kind_of(path) == "numbers":
+            write_json(path, result)
+    if run.silent:
+        return
+    if run.format == "json":
+        print_json(result)
+        return
+    if run.kind != WATCH:
         for name, table in result.items():
             show_table(name, table)
-
-    deliver(result, show_all, output=run.output, format=run.format, silent=run.silent)
-    return result
-
-
-def _collected(run: EvaluateOptions) -> JudgedStatistics:
-    """Those of shards. RAISES C425 to C430, C434, C436: the files, and whether they go together. C054 to C056: the output."""
-    from ..pipe.event import event_pipes
-    from ..pipe.judging import check_pipe
-
-    files = statistics_files(run.statistics)
-    check_files(run.outputs(), run.force, inputs=[*files, run.code], model=run.model or "")
-    found = read_judged(files)
-    if run.model:
-        nlp = open_model(run.model, code=run.code, gpu_id=run.gpu_id)
-        pipe = pipe_of(nlp, found.about["attr"])
-        check_pipe(pipe, event_pipes(nlp, pipe.attr), found)
-    return found
-
-
-def _judged(run: EvaluateOptions) -> list[JudgedStatistics]:
-    """Those of the data, as of one shard. RAISES CalibError: see `judge`, `judge_raw` and `judged_file`."""
-    from ..pipe.component import Calibrator
-    from ..pipe.fitted import pipes_named
-
-    if is_calibrator(run.model):
-        go_by((), run.gold_source, run.map_for)
-        return [judged_file(run)]
-    nlp = run.begin()
-    fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    reading = [pipe for pipe in fitted if run.component in (None, pipe.source.component)]
-    go_by(reading, run.gold_source, run.map_for)
-    if not reading and run.attr is None:
-        return [judge_raw(run, nlp)]
-    return judge(run, nlp, [pipe for pipe in pipes_named(nlp, run.attr) if pipe in reading])
-
-
-def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
-    """The table of one pipe, see `evaluate`; raw scores alone of one that is not fitted. RAISES C005: see `table_of`."""
-    table = table_of(found, run.bins, run.groups, run.seed)
-    if found.identity.fit:
-        return table
-    unfitted = {"verdict": verdict_on_raw(found), "fit": fit_command(run, found.identity.component)}
-    return {**without_calibrated(table), "unfitted": unfitted}
-
-
-def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
-    """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-    from ..calibration.recall_cutoffs import RecallCutoffs
-    from ..pages.never_right import never_right
-    from ..pipe.registered import metrics
-    from ..pipe.scorer import CalibScorer, scorer_like
-    from ..statistics.events import event_table
-    from ..statistics.figures import table_of_counts
-    from ..statistics.flags import flagged_rows
-    from ..types import Groups
-
-    about, identity = found.about, found.identity
-    scorer, known = scorer_like(CalibScorer(about["bins"], about["n_groups"]), bins, groups), metrics()
-
-    def judge_counts(counts: JudgedCounts, own: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        judging = scorer.judging(Groups.read(own), names)
-        table = table_of_counts(counts, judging, scorer.n_bins, seed, found.unit, known)
-        # Edit trees do not name the lemma that they give.
-        never = [] if about["layer"] == "lemma" else never_right(counts, names)
-        return {"bins": scorer.n_bins, **table, "never_right": never}
-
-    if found.tokens.total:
-        check_bins(found.tokens.total, bins, identity.threshold)
-    seen = None if found.seen is None else found.seen.share()
-    result = {
-        "component": identity.component,
-        "layer": about["layer"],
-        "accuracy_is": about["accuracy_is"],
-        "seen": None if seen is None else seen.to_dict(),
-        "weights_changed": about["weights_changed"],
-        "misaligned": found.misaligned,
-        **judge_counts(found.tokens, about["groups"], identity.labels),
-    }
-    if found.spans is not None:
-        accepted = None if about["precision"] is None else accepted_share(about["precision"], **found.accepted)
-        flagged = None if found.flags is None else flagged_rows(found.flags, RecallCutoffs.read(about["recall"]))
-        result["entities"] = {
-            "called": about["called"],
-            "event": about["event"],
-            "accepted": accepted,
-            "flagged": flagged,
-            **judge_counts(found.spans, about["span_groups"], identity.span_labels),
-        }
-    if found.events:
-        events = zip(found.events, about["events"], strict=True)
-        result["events"] = [event_table(counts, event, bins or 10, seed) for counts, event in events]
-    return result
-
-
-def accepted_share(wanted: float, judged: int, kept: int, right: int) -> dict[str, Any]:
-    """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have.
-
-    judged (int): Entities with gold. right (int): Of those kept.
-    """
-    return {
-        "wanted": wanted,
-        "kept": kept,
-        "share": kept / judged if judged else None,
-        "precision": right / kept if kept else None,
-    }
+    if contents is not None:
+        show_verdicts(contents)
+    for path in run.pages:
+        msg.good(f"The page is at {path}; open it in a browser.")
+    for name, path in run.pictures:
+        msg.good(f"{'the tags asked for' if name == 'tags' else name}: {path}")

@@ -246,16 +246,16 @@ def scored_file(run: Run) -> ScoredFile:
     return ScoredFile(calibrator, scored_corpus(calibrator, found))
 
 
-def judged_file(run: Run) -> JudgedStatistics:
+def judged_scores(model: str, scored: ScoredFile) -> JudgedStatistics:
     """What a calibrator says of a file of scores with gold, counted as what a pipe says of documents is; these are told apart by number.
 
-    RAISES CalibError: see `scored_file`.
+    model (str): The calibrator's file.
     """
     from ..pipe.scorer import CalibScorer
     from ..statistics.identity import Identity, Shard
     from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
 
-    calibrator, corpus = scored_file(run)
+    calibrator, corpus = scored
     labels, threshold = tuple(str(label) for label in calibrator.classes_.tolist()), calibrator.threshold
     identity = Identity(
         weights="", component="scores", kind="scores", layer="tag", labels=labels, span_labels=(), threshold=threshold,
@@ -263,7 +263,7 @@ def judged_file(run: Run) -> JudgedStatistics:
         fit=blake2b(calibrator.to_bytes(), digest_size=16).hexdigest(),
     )  # fmt: skip
     about = {
-        "name": Path(run.model).name, "attr": "", "layer": "tag", "accuracy_is": "accuracy", "event": "", "called": ["entity", "entities"],
+        "name": Path(model).name, "attr": "", "layer": "tag", "accuracy_is": "accuracy", "event": "", "called": ["entity", "entities"],
         "groups": calibrator.groups_.state(), "span_groups": None, "bins": CalibScorer().n_bins, "n_groups": None, "precision": None,
         "weights_changed": None, "recall": None, "events": [],
     }  # fmt: skip

@@ -15,11 +15,8 @@ from ..metrics.resampling import resample_means
 from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs
 from ..pairs.documents import by_unit, counted
-from ..statistics.figures import table_of_counts
-from ..statistics.judged import count_judged
 from ..types import Floats, Ints
 from .judged import JudgedView, in_context
-from .never_right import never_right
 from .plot_data import bins_for, coverage_curves, reliability_curve
 from .tag_rows import tag_rows, worst_tags
 from .verdict import noun_of, verdict
@@ -33,20 +30,22 @@ MAX_OF_KIND = 3
 # Annotations whose labels are called tags.
 TAGS = ("tag", "pos", "morph")
 _KINDS = ("raw", "calibrated")
+# Of `metrics.table.calibration_table`.
+TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")
 
 
-def view_contents(corpus: ScoredCorpus, judged: JudgedView, facts: Mapping[str, Any]) -> dict[str, Any]:
+def view_contents(
+    corpus: ScoredCorpus, judged: JudgedView, found: Mapping[str, Any], facts: Mapping[str, Any]
+) -> dict[str, Any]:
     """Everything about the tokens, or the entities, of one calib pipe.
 
-    judged (JudgedView): Not empty. facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `expect.seen.SeenShare`; None where
+    judged (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer", "weights_changed" (see `Calibrator`), "seen" (see `expect.seen.SeenShare`; None where
         not known), and what else is to be kept about the pipe.
     RETURNS (dict): facts, and "unit", "called", "bins", "documents", "counted", "by", "verdict", "never_right", "accuracy", "table" (see
         `metrics.table.calibration_table`), "figures", "curves", "coverage" (see `plot_data.coverage_curves`), "groups", "tags", "worst",
         "decomposition", "errors".
     """
-    counts = count_judged(judged, len(judged.labels))
-    table = table_of_counts(counts, judged.groups, judged.n_bins, judged.seed, judged.unit, judged.metrics)
-    never = never_right(counts, judged.labels) if judged.named else []
+    table, never = {key: found[key] for key in TABLE}, found["never_right"]
     n_documents = len(np.unique(judged.documents))
     return {
         **facts,

@@ -1,4 +1,4 @@
-"""Windows of texts, one after another -> the picture of what accuracy to expect over time, alarms marked; for matplotlib and for Altair."""
+"""Windows of texts, one after another -> the picture of what accuracy to expect over time, alarms marked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..expect.windows import differs_in
-from .charts import AXIS_ROOM, finished, load_altair
 from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, axes_for, drawable, entitle_for, quiet_frame
 
 # Names of windows that an axis shows at most.
@@ -90,42 +89,3 @@ def plot_over_time(lines: Sequence[Mapping[str, Any]], fit: float, *, ax: Any = 
     if not scored:
         ax.text(0.5, 0.5, "no texts", ha="center", va="center", color=QUIET, transform=ax.transAxes)
     return ax
-
-
-def chart_over_time(rows: Sequence[Mapping[str, Any]], fit: float) -> dict[str, Any]:
-    """The same as a Vega-Lite specification. rows (Sequence): Of `windows_of`. RAISES C080: see `load_altair`."""
-    alt = load_altair()
-    scored = [{**row, "fit": fit} for row in rows if row["expected"] is not None]
-    names = [row["name"] for row in rows]
-    step = -(-len(names) // _NAMES) or 1
-    x = alt.X(
-        "name:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names),
-        axis=alt.Axis(labelAngle=-45, values=names[::step], labelLimit=120),
-    )
-    title = "expected accuracy"
-    axis = alt.Axis(format=".0%", minExtent=AXIS_ROOM, maxExtent=AXIS_ROOM)
-    y = alt.Y("expected:Q", title=title, scale=alt.Scale(zero=False), axis=axis)
-    look = {
-        "color": alt.Color("alarm:N", scale=alt.Scale(domain=[_NONE, _ALARM], range=["var(--calibrated)", "var(--raw)"])),
-        "shape": alt.Shape("alarm:N", scale=alt.Scale(domain=[_NONE, _ALARM], range=["square", "cross"])),
-    }
-    tooltip = [
-        alt.Tooltip("name:N", title="window"),
-        *(alt.Tooltip(f"{key}:Q", title=text, format=".2%") for key, text in
-          {"expected": "expected", "low": "95 % from", "high": "95 % to"}.items()),
-        alt.Tooltip("documents:Q", title="documents", format=","),
-        alt.Tooltip("verdict:N", title="verdict"),
-        alt.Tooltip("why:N", title="differs in"),
-    ]  # fmt: skip
-    base = alt.Chart(alt.Data(values=scored)).encode(x=x)
-    held = base.mark_rule(color="var(--line)", strokeDash=[2, 3], aria=False).encode(
-        x=alt.value(0), x2=alt.value("width"), y=alt.Y("mean(fit):Q", title=title, axis=axis)
-    )
-    reach = base.mark_rule(strokeWidth=1.5, aria=False).encode(
-        y=alt.Y("low:Q", title=title, axis=axis), y2="high:Q", color=look["color"]
-    )
-    points = base.mark_point(filled=True, size=80, opacity=1).encode(y=y, tooltip=tooltip, **look)
-    return finished(alt.layer(held, reach, points), 420, 240)

@@ -2,8 +2,6 @@
 (() => {
   const KINDS = ["raw", "calibrated"];
   const page = JSON.parse(document.getElementById("page-data").textContent);
-  const OPTIONS = { renderer: "svg", actions: false, ast: true, tooltip: { disableDefaultStyle: true, theme: "page" } };
-  const MARGIN = 90; // of a picture's width, for axis and title
 
   const fixed = (value) => value.toFixed(4);
   const count = (value) => value.toLocaleString("en");
@@ -34,8 +32,6 @@
     });
   }
 
-  const kept = (curves) => KINDS.flatMap((kind) => curves.shares.map((share, i) => ({ kind, share, accuracy: curves[kind][i] })));
-
   // A table that is wider than the page says so.
   function hint() {
     document.querySelectorAll(".scroll").forEach((box) => {
@@ -60,38 +56,27 @@
     }));
   }
 
-  const room = () => Math.max(180, Math.min(560, document.querySelector("main").clientWidth - 32) - MARGIN);
-
-  function embed(element, spec, label, datasets) {
-    element.setAttribute("role", "group");
-    element.setAttribute("aria-label", label);
-    return vegaEmbed(element, { ...spec, width: room(), datasets }, OPTIONS).then((result) => result.view);
-  }
-
-  async function start(view, section) {
+  // RETURNS: What draws the pictures of the section anew, which no longer fit where the window changes.
+  function start(view, section) {
     const $ = (selector) => section.querySelector(selector);
     const which = $(".which");
     const chosen = () => {
       const kind = section.querySelector("input[type=radio]:checked").value;
       return kind === "both" ? KINDS : [kind];
     };
-    const all = curveOf(view, "all");
-    const [diagram, scores, coverage, errors] = await Promise.all([
-      embed($(".diagram"), view.specs.diagram, "Reliability diagram; its values are in the table below", { bins: binRows(all, KINDS) }),
-      embed($(".scores"), view.specs.scores, "How many scores lie where", { scores: barRows(all, KINDS) }),
-      embed($(".coverage"), view.specs.coverage, "Accuracy against coverage; values are in the table below", { coverage: kept(view.coverage) }),
-      embed($(".errors"), view.specs.errors, "Calibration error by group; its values are in the table below", {}),
-    ]);
-    const draw = async () => {
+    const draw = () => {
       const curves = curveOf(view, which.value);
       const kinds = chosen();
       const total = curves[0].pairs.reduce((sum, n) => sum + n, 0);
       $(".caption").textContent = `${which.selectedOptions[0].textContent}: ${count(total)} pairs`;
       fillTable($(".bins"), binRows(curves, KINDS));
-      await Promise.all([
-        diagram.data("bins", binRows(curves, kinds)).runAsync(),
-        scores.data("scores", barRows(curves, kinds)).runAsync(),
-      ]);
+      $(".diagram").replaceChildren(pictures.diagram(binRows(curves, kinds), kinds));
+      $(".scores").replaceChildren(pictures.scores(barRows(curves, kinds)));
+    };
+    const drawAll = () => {
+      draw();
+      $(".coverage").replaceChildren(pictures.coverage(view.coverage, KINDS));
+      $(".errors").replaceChildren(pictures.errors(view.errors, KINDS));
     };
     which.addEventListener("change", draw);
     section.querySelectorAll("input[type=radio]").forEach((input) => input.addEventListener("change", draw));
@@ -101,8 +86,7 @@
       which.focus({ preventScroll: true });
       which.scrollIntoView({ block: "center" });
     });
-    await draw();
-    return [diagram, scores, coverage, errors];
+    return drawAll;
   }
 
   // Every head is a button that sorts, every tag with pairs a button that draws it.
@@ -161,18 +145,19 @@
   document.documentElement.classList.add("scripted");
   const sections = [...document.querySelectorAll(".view")];
   switches(sections);
-  const overTime = page.watch ? [embed(document.querySelector(".over-time"), page.watch, "Expected accuracy over time; values are in the table below", {})] : [];
-  Promise.all([...page.views.map((view, i) => start(view, sections[i])), ...overTime]).then((drawn) => {
-    window.addEventListener("resize", hint);
-    document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", hint));
+  const drawn = page.views.map((view, i) => start(view, sections[i]));
+  if (page.watch) drawn.push(() => document.querySelector(".over-time").replaceChildren(pictures.overTime(page.watch)));
+  const drawAll = () => {
+    drawn.forEach((draw) => draw());
     hint();
-    const resize = () => drawn.flat().forEach((picture) => picture.width(room()).runAsync());
-    window.addEventListener("resize", resize);
-    const opened = [];
-    window.addEventListener("beforeprint", () => {
-      document.querySelectorAll("details:not([open])").forEach((part) => { part.open = true; opened.push(part); });
-    });
-    window.addEventListener("afterprint", () => opened.splice(0).forEach((part) => { part.open = false; }));
-    document.documentElement.dataset.drawn = "yes";
+  };
+  drawAll();
+  window.addEventListener("resize", drawAll);
+  document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", hint));
+  const opened = [];
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("details:not([open])").forEach((part) => { part.open = true; opened.push(part); });
   });
+  window.addEventListener("afterprint", () => opened.splice(0).forEach((part) => { part.open = false; }));
+  document.documentElement.dataset.drawn = "yes";
 })();

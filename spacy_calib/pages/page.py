@@ -12,8 +12,7 @@ from typing import Any
 from ..corpus.visible import visible
 from ..expect.drift import OTHER_WEIGHTS_SENTENCE
 from ..expect.seen import warning_of
-from .charts import library, specifications
-from .over_time import chart_over_time
+from .plot_data import error_marks
 
 # Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -24,15 +23,15 @@ _CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
 def render_report(contents: Mapping[str, Any]) -> str:
     """The page.
 
-    contents (Mapping): "title", "model", "data", "date" (or None), "made" (name -> text: how it was made), "skipped" (list[str]: pipes that
+    contents (Mapping): "title", "model", "data", "made" (name -> text: how it was made), "skipped" (list[str]: pipes that
         could not be judged) and "views": see `pages.contents.view_contents`; each with "component" and "name".
         "watch" (dict | None): Windows over time, see `pages.over_time.section_of`; may be left out.
-    RETURNS (str): HTML. RAISES C080: altair is not installed.
+    RETURNS (str): HTML.
     """
     from jinja2 import Environment
 
     contents = shown(contents)
-    scripts = [_script(library()), _script(_file("page.js"))]
+    scripts = [_script(_file(name)) for name in ("pictures.js", "page.js")]
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     env.filters |= {
         "number": number,
@@ -49,7 +48,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
         style=_file("page.css"),
         scripts=scripts,
         views=[{**view, "cut": _cut(view), "alarm": _alarm(view)} for view in contents["views"]],
-        page_data=script_json({"views": [_for_script(view) for view in contents["views"]], "watch": _over_time(contents)}),
+        page_data=script_json({"views": [_for_script(view) for view in contents["views"]], "watch": contents.get("watch")}),
         names=FIGURE_NAMES,
     )
 
@@ -109,10 +108,10 @@ def script_json(data: Any) -> Any:
 
 
 def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
-    """What the script draws: the curves as bare arrays of four digits, and the specifications."""
+    """What the script draws: the curves as bare arrays of four digits, and the errors of the groups."""
     curves = view["curves"]
     return {
-        "specs": specifications(_drawn(view["table"]["errors"])),
+        "errors": error_marks(_drawn(view["table"]["errors"])),
         "columns": _CURVE,
         "all": _compact(curves["all"]),
         "top": curves["top"] and _compact(curves["top"]),
@@ -120,12 +119,6 @@ def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
         "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
         "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
     }
-
-
-def _over_time(contents: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The specification of the picture of windows; None where there are none."""
-    watch = contents.get("watch")
-    return None if watch is None else chart_over_time(watch["windows"], watch["fit"])
 
 
 def _drawn(errors: list[Any]) -> list[Any]:

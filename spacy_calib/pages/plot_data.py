@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,11 @@ class Panel:
     pairs: int
     raw: Curve
     calibrated: Curve
+
+    @classmethod
+    def of(cls, held: Mapping[str, Any]) -> Panel:
+        """From its plain data."""
+        return cls(**{**held, "raw": Curve(**held["raw"]), "calibrated": Curve(**held["calibrated"])})
 
 
 def bins_for(n_pairs: int, n_bins: int) -> int:

@@ -22,6 +22,12 @@ QUIET = "0.35"
 _LETTERS_AN_INCH = 10
 # Limits of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
 MAX_SIDE, MAX_PIXELS = 2**16, 2**28
+# What a file would tell of when and by what it was made.
+_NO_TRACES: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 
 def figure_class() -> Any:
@@ -269,7 +275,7 @@ def drawable(text: str) -> str:
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
     """The figure as a file's bytes, the same for the same figure: without the date, and with fixed names in SVG.
 
-    suffix (str): ".png" or ".svg". RAISES C104: it would have too many pixels.
+    suffix (str): ".png", ".svg" or ".pdf". RAISES C104: it would have too many pixels.
     """
     import io
 
@@ -277,9 +283,9 @@ def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
 
     width, height = (round(inches * dpi) for inches in figure.get_size_inches())
     if suffix == ".png" and (max(width, height) >= MAX_SIDE or width * height > MAX_PIXELS):
-        raise calib_error("C104", width=f"{width:,}", height=f"{height:,}", dpi=dpi)
+        raise calib_error("C104", width=f"{width:,}", height=f"{height:,}")
     held = io.BytesIO()
-    metadata = {"Date": None, "Creator": None} if suffix == ".svg" else {"Software": None}
+    metadata = _NO_TRACES[suffix]
     with rc_context({"svg.hashsalt": "spacy-calib"}):
         figure.savefig(held, format=suffix[1:], dpi=dpi, metadata=metadata)
     return held.getvalue()

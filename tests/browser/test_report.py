@@ -11,11 +11,8 @@ import pytest
 from spacy_calib.pages.page import render_report
 from tests.pages.made_up import EVIL_TAG, EVIL_WORD, evil_contents
 
-pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
-pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")
-
-POINTS = "#view-0 .diagram svg .mark-symbol.role-mark path"
-BARS = "#view-0 .scores svg .mark-rect.role-mark path"
+POINTS = "#view-0 .diagram .point"
+BARS = "#view-0 .scores .bar"
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +49,7 @@ def page(browser, address) -> Iterator[Any]:
 
 def shapes(page: Any, selector: str) -> list[str]:
     return page.eval_on_selector_all(
-        selector, "found => found.map((one) => one.getAttribute('transform') || one.getAttribute('d'))"
+        selector, "found => found.map((one) => one.getAttribute('transform') || one.getAttribute('height'))"
     )
 
 
@@ -74,7 +71,7 @@ def column(page: Any, number: int) -> list[str]:
 def test_it_draws(page):
     assert len(shapes(page, POINTS)) == 20  # ten bins raw and ten calibrated
     assert len(shapes(page, BARS)) == 40
-    assert page.locator("#view-0 .errors svg .mark-symbol.role-mark path").count() == 8  # all, two groups, mean
+    assert page.locator("#view-0 .errors .point").count() == 8  # all, two groups, mean
 
 
 def test_a_tag_and_a_group_have_diagrams_of_their_own(page):
@@ -142,7 +139,7 @@ def test_the_table_can_be_searched(page):
 
 def test_hover_shows_the_values_of_a_point(page):
     page.locator(POINTS).nth(4).hover()
-    tip = page.wait_for_selector("#vg-tooltip-element.visible").inner_text()
+    tip = page.wait_for_selector(".tip:not([hidden])").inner_text()
     for title in ("mean score", "right", "95 %", "pairs"):
         assert title in tip
     assert any(character.isdigit() for character in tip)
@@ -251,7 +248,7 @@ def test_the_likeliest_label_and_accuracy_against_coverage_are_drawn(page):
     until(page, lambda: shapes(page, POINTS) != before)
     page.select_option("#view-0 .which", "all")
     until(page, lambda: shapes(page, POINTS) == before)
-    assert page.locator("#view-0 .coverage svg .mark-line path").count() == 2
+    assert page.locator("#view-0 .coverage .curve").count() == 2
 
 
 def test_paper_shows_all_in_light_colours(browser, address):

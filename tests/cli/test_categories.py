@@ -84,8 +84,8 @@ def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, te
     )
     picture = tmp_path / "one.png"
     refuses(
-        calib("plot", fitted, folder / "test.spacy", "-o", picture, "-k", "top", "--of", "tokens"),
-        "no tokens to draw; leave --of",
+        calib("evaluate", fitted, folder / "test.spacy", "-o", picture, "-k", "top", "--unit", "token"),
+        "no tokens to draw; leave --unit",
     )
     for command in ("evaluate", "rank"):
         refuses(calib(command, fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
@@ -168,14 +168,14 @@ def test_a_selected_batch_holds_whole_docs(fitted, folder, tmp_path):
     assert (row["start"], row["sentence"], row["reason"]["word"]) == (None, None, None)
 
 
-def test_adapt_report_and_plot(fitted, folder, tmp_path):
+def test_adapt_page_and_picture(fitted, folder, tmp_path):
     outcome = calib("adapt", fitted, folder / "test.spacy", tmp_path / "adapted")
     assert "Adapted textcat to 120 Docs of the file (120 documents)" in outcome.text
     assert "the likeliest label of a document was called" in outcome.text
     assert "token" not in outcome.text
-    outcome = calib("plot", fitted, folder / "test.spacy", "--kind", "top", "--format", "json")
-    assert json.loads(outcome.printed)["of"] == "documents"
-    outcome = calib("report", fitted, folder / "test.spacy", "-o", tmp_path / "page.html")
+    outcome = calib("evaluate", fitted, folder / "test.spacy", "--kind", "top", "--format", "json")
+    assert next(iter(json.loads(outcome.printed).values()))["pictures"]["unit"] == "document"
+    outcome = calib("evaluate", fitted, folder / "test.spacy", "-o", tmp_path / "page.html")
     assert "textcat: documents" in outcome.text
     page = (tmp_path / "page.html").read_text()
     assert "on 120 documents" in page

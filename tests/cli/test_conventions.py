@@ -122,7 +122,7 @@ def test_choices_are_shown_as_choices_and_completed():
         if "|" in (option.metavar or "")
     }
     assert {option for _, option in shown} == {
-        "--source", "--format", "--unit", "--by", "--for", "--signal", "--kind", "--of", "--image", "--per", "--normalize", "--coverage", "--event", "--granularity",
+        "--source", "--format", "--unit", "--by", "--for", "--signal", "--kind", "--per", "--normalize", "--coverage", "--event", "--granularity",
         "--every", "--way", "--map-for",
     }  # fmt: skip
     assert set(shown["fit", "--granularity"].metavar.strip("[]").split("|")) == set(GRANULARITIES)

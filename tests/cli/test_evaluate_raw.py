@@ -101,8 +101,8 @@ def test_what_cannot_be_judged_is_refused(model, calibrated, test_file, entity_t
     spacy.blank("xx").to_disk(tmp_path / "blank")
     refuses(calib("evaluate", tmp_path / "blank", test_file), "calib can read none of those that it has")
     refuses(calib("evaluate", ner_model, test_file, "-C", "ner"), "no gold ner annotation for component 'ner'")
-    for command, *output in (("report", "-o", tmp_path / "out.html"), ("plot", "-k", "top", "-o", tmp_path / "out.svg")):
-        refuses(calib(command, model, test_file, *output), "The pipeline has no fitted calib pipe")
+    for output in (("-o", tmp_path / "out.html"), ("-k", "top", "-o", tmp_path / "out.svg")):
+        refuses(calib("evaluate", model, test_file, *output), "The pipeline has no fitted calib pipe")
 
 
 # Tokens that align with no single one of the gold

@@ -1,4 +1,4 @@
-"""A parser on the command line: arcs and sentences in fit, evaluate, info, report, rank, stock; and what is refused."""
+"""A parser on the command line: arcs and sentences in fit, evaluate, info, rank, stock; and what is refused."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_evaluate_and_info(place, tmp_path):
     assert "Sentences" in calib("info", place / "sure").text
 
 
-def test_report_speaks_of_sentences(place, tmp_path):
-    outcome = calib("report", place / "sure", place / "test.spacy", "--output", tmp_path / "page.html")
+def test_the_page_speaks_of_sentences(place, tmp_path):
+    outcome = calib("evaluate", place / "sure", place / "test.spacy", "--output", tmp_path / "page.html")
     assert outcome.code == 0, outcome.text
     page = (tmp_path / "page.html").read_text(encoding="utf8")
     assert "parser: sentences" in page

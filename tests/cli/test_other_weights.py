@@ -1,4 +1,4 @@
-"""info, evaluate, report and expect say when the component was trained since the fit."""
+"""info, evaluate and expect say when the component was trained since the fit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_what_each_command_says(trained_since, calibrated, test_file, tmp_path):
     info = calib("info", trained_since)
     assert "OTHER THAN AT THE FIT" in info.text
     assert "those of the fit" in calib("info", calibrated).text
-    for command in (["evaluate"], ["report", "-o", tmp_path / "page.html"], ["expect"]):
+    for command in (["evaluate", "-o", tmp_path / "page.html"], ["expect"]):
         outcome = calib(command[0], trained_since, test_file, *command[1:])
         assert outcome.code == 0, outcome.text
         assert "OTHER WEIGHTS" in outcome.text

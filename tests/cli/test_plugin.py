@@ -78,7 +78,7 @@ def test_its_metric_has_a_row_in_the_table_and_the_json(evaluated, leveled, test
 
 
 def test_its_metric_has_a_row_on_the_page_and_a_key_in_evaluate(leveled, test_file, tmp_path):
-    assert "Mean distance" in with_plugin("report", leveled, test_file, "--output", tmp_path / "page.html").text
+    assert "Mean distance" in with_plugin("evaluate", leveled, test_file, "--output", tmp_path / "page.html").text
     assert "Mean distance" in (tmp_path / "page.html").read_text(encoding="utf8")
     nlp = spacy.load(leveled)
     examples = list(spacy.training.Corpus(test_file)(nlp))

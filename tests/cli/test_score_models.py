@@ -1,4 +1,4 @@
-"""`evaluate`, `report` and `rank` of a calibrator and a file of scores: the same figures as from arrays, and no option of pipelines."""
+"""`evaluate` and `rank` of a calibrator and a file of scores: the same figures as from arrays, and no option of pipelines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib import TagCalibrator
+from spacy_calib.cli.api import report
 from tests.cli.conftest import calib, refuses
 from tests.scores import LABELS, made_scores, rows_of, write_csv
 
@@ -62,8 +63,8 @@ def test_equal_words_without_sentences_are_no_repeats(score_calibrator, tmp_path
     assert (found["repeats"], len(found["ranked"])) == (0, 600)
 
 
-def test_report_tells_whose_scores_they_are(score_file, score_calibrator):
-    found = json.loads(calib("report", score_calibrator, score_file, "--format", "json").printed)
+def test_the_page_tells_whose_scores_they_are(score_file, score_calibrator):
+    found = report(score_calibrator, score_file)
     assert found["title"] == "How true are the scores of scores.calibrator?"
     assert found["made"]["Pipe scores.calibrator"] == "method spacy-calib.Isotonic.v1; scores from 0.01"
     assert found["made"]["Data"] == "scores.csv, 12 documents with scores"
@@ -75,8 +76,8 @@ def test_rank_needs_no_gold_and_the_others_do(score_calibrator, tmp_path):
     rows = [{**row, "gold": ""} for row in rows_of(made_scores())]
     path = write_csv(tmp_path / "a.csv", rows)
     assert calib("rank", score_calibrator, path).code == 0
-    for command in ("evaluate", "report"):
-        outcome = calib(command, score_calibrator, path, "--output", tmp_path / "out.html")
+    for name in ("out.json", "out.html"):
+        outcome = calib("evaluate", score_calibrator, path, "--output", tmp_path / name)
         refuses(outcome, "a.csv has no gold, which is needed to learn and to judge; add a column gold")
 
 
@@ -88,10 +89,10 @@ def test_rank_needs_no_gold_and_the_others_do(score_calibrator, tmp_path):
         ("apply", ["--unit", "entity"], "Option --unit must be left out for scores in files"),
         ("apply", ["--format", "parquet"], "Option --format must be table or json for scores in files"),
         ("rank", ["--n-process", 2], "Option --n-process must be left out for scores in files"),
-        ("report", ["--watch", "SCORES"], "Option --watch must be left out for scores in files"),
+        ("evaluate", ["--watch", "SCORES", "--output", "page.html"], "Option --watch must be left out for scores in files"),
         ("rank", ["--unit", "entity"], "The pipe 'scores.calibrator' calibrates 'scores', which finds no entities"),
         ("rank", ["--output", "SCORES"], "Option --output must be none of the files that are read"),
-        ("evaluate", ["--output", "MODEL"], "Option --output must be none of the files that are read"),
+        ("evaluate", ["--output", "MODEL"], "Option --output must be a file that ends in .json, .html"),
         ("evaluate", ["--bins", 5000], "fewer than the 5000 bins"),
     ],
 )
@@ -111,9 +112,9 @@ def test_files_that_do_not_go_together_are_refused(score_file, score_calibrator,
     refuses(calib("evaluate", score_calibrator, other), "There is no tag 'PRON' among the classes; they are: ADJ, ADV")
 
 
-@pytest.mark.parametrize("command", ["expect", "select", "info", "threshold", "plot", "watch"])
+@pytest.mark.parametrize("command", ["expect", "select", "info", "threshold", "watch"])
 def test_other_commands_say_what_goes_with_it(command, score_calibrator, dev):
-    extra = {"threshold": ["--precision", "0.9"], "plot": ["--format", "json"]}.get(command, [])
+    extra = {"threshold": ["--precision", "0.9"]}.get(command, [])
     data = [] if command == "info" else [dev]
     outcome = calib(command, score_calibrator, *data, *extra)
-    refuses(outcome, "it is a file; a calibrator of scores goes with apply, evaluate, report and rank")
+    refuses(outcome, "it is a file; a calibrator of scores goes with apply, evaluate and rank")

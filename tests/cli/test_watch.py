@@ -10,8 +10,8 @@ import pytest
 import spacy
 
 from spacy_calib import CalibError, Monitor
-from spacy_calib.cli.plot import plot
-from spacy_calib.cli.report import report
+from spacy_calib.cli.api import report
+from spacy_calib.cli.evaluate import evaluate
 from spacy_calib.cli.watch import watch
 from spacy_calib.expect.windows import ONE
 from tests.cli.conftest import bare_docs, calib, entity_docs, refuses
@@ -186,26 +186,25 @@ def test_other_weights_leave_no_verdict(calibrated, test_file, tmp_path):
 
 def test_a_picture_over_time(days, calibrated, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-    held = plot(str(calibrated), days[0], kind="watch", output=tmp_path / "w.svg")
+    held = evaluate(str(calibrated), days[0], kind="watch", output=tmp_path / "w.svg")
     assert [row["name"] for row in held["pictures"]["watch"]] == [
         "monday.jsonl 1", "monday.jsonl 2", "tuesday.jsonl 1", "tuesday.jsonl 2",
     ]  # fmt: skip
     assert b"<svg" in (tmp_path / "w.svg").read_bytes()
     refuses(
-        calib("plot", calibrated, days[0], "-k", "watch", "--tag", "NOUN", "--format", "json"), "left out beside --kind watch"
+        calib("evaluate", calibrated, days[0], "-k", "watch", "--tag", "NOUN", "--format", "json"),
+        "left out beside --kind watch",
     )
 
 
 def test_windows_in_the_report(days, calibrated, calibrated_ner, test_file, entity_test, tmp_path):
-    pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
-    pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")
     contents = report(str(calibrated), test_file, watch=days[0] / "monday.jsonl", output=tmp_path / "page.html")
     assert contents["watch"]["name"] == "tagger on monday.jsonl"
     page = (tmp_path / "page.html").read_text()
     assert "Over time: tagger on monday.jsonl" in page
     assert "None of 2 windows gives an alarm." in page
     refuses(
-        calib("report", calibrated_ner, entity_test, "--watch", days[0], "--format", "json"),
+        calib("evaluate", calibrated_ner, entity_test, "--watch", days[0], "-o", tmp_path / "other.html"),
         "The windows belong to another pipe",
     )
 

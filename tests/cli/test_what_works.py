@@ -34,8 +34,8 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "collect --judge": lambda: calib("collect", fitted, data, folder / "judged.npz", "--judge", "--shard", "made"),
         "evaluate --from": lambda: calib("evaluate", "--from", folder / "judged.npz"),
         "evaluate": lambda: calib("evaluate", fitted, data),
-        "report": lambda: calib("report", fitted, data, "--output", folder / "report.html"),
-        "plot": lambda: calib("plot", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
+        "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),
+        "evaluate, picture": lambda: calib("evaluate", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
         "rank": lambda: calib("rank", fitted, data),
         "rank --unit sentence": lambda: calib("rank", fitted, data, "--unit", "sentence"),
         "select": lambda: calib("select", fitted, data),
@@ -115,8 +115,8 @@ def render_works_or_says_why_not(kind: str, page: dict[tuple[str, str], str], ma
 
 
 def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calibrator, score_file, tmp_path):
-    for command in ("evaluate", "rank", "report"):
-        options = ["--output", tmp_path / "report.html"] if command == "report" else []
+    outputs = ["--output", tmp_path / "report.html", "--output", tmp_path / "errors.svg", "--force"]
+    for command, options in (("evaluate", outputs), ("rank", [])):
         assert calib(command, score_calibrator, score_file, *options).code == 0
     made = Made(tmp_path)
     save_docs(made.test, KINDS["tags"].docs(2, 62))
@@ -125,8 +125,8 @@ def test_files_of_scores_go_with_some_commands_and_the_others_say_so(score_calib
     (tmp_path / "fitted").symlink_to(score_calibrator)
     (tmp_path / "dev.spacy").symlink_to(made.test)
     assert calib("apply", score_calibrator, score_file, tmp_path / "scores.csv").code == 0
-    taken = {"apply", "evaluate", "rank", "rank --unit sentence", "report"}
+    taken = {"apply", "evaluate", "rank", "rank --unit sentence", "evaluate, page", "evaluate, picture"}
     for command, call in calls(made).items():
         # spaCy's own, one whose OUTPUT is there already, and those that read statistics first
         if command not in taken | {"spacy evaluate", "fit", "fit --from", "evaluate --from"}:
-            refuses(call(), "goes with apply, evaluate, report and rank")
+            refuses(call(), "goes with apply, evaluate and rank")

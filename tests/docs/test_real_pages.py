@@ -87,5 +87,5 @@ def test_the_picture_of_the_report_shows_what_it_says(quickstart):
     """scripts/docs_pictures.py writes the verdict into the picture."""
     from PIL import Image
 
-    said = calib("report", "./calibrated", "test.spacy", "--output", "report.html", "--force").text
+    said = calib("evaluate", "./calibrated", "test.spacy", "--output", "report.html", "--force").text
     assert holds(said.split(), Image.open(DOCS / "report.png").text["Description"].split())

@@ -10,6 +10,9 @@ from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
 from spacy_calib.pages.contents import view_contents
 from spacy_calib.pages.judged import JudgedView, judged_entities, judged_tokens
+from spacy_calib.pages.never_right import never_right
+from spacy_calib.statistics.figures import table_of_counts
+from spacy_calib.statistics.judged import count_judged
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"
@@ -99,10 +102,18 @@ def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, JudgedView]:
     return corpus, judged_entities(corpus, names[:2], groups)
 
 
+def view_of(corpus: ScoredCorpus, judged: JudgedView, facts: dict[str, Any]) -> dict[str, Any]:
+    """What a page shows of scores, judged as `calib evaluate` does."""
+    counts = count_judged(judged, len(judged.labels))
+    table = table_of_counts(counts, judged.groups, judged.n_bins, judged.seed, judged.unit, judged.metrics)
+    never = never_right(counts, judged.labels) if judged.named else []
+    return view_contents(corpus, judged, {**table, "never_right": never}, facts)
+
+
 def contents_of(*views: dict[str, Any]) -> dict[str, Any]:
     """What a page needs around its views."""
     return {
-        "title": "How true?", "model": "en_made_up 1.0", "data": "test.spacy", "date": None, "made": {"Versions": "spacy 3"},
+        "title": "How true?", "model": "en_made_up 1.0", "data": "test.spacy", "made": {"Versions": "spacy 3"},
         "skipped": [], "views": list(views),
     }  # fmt: skip
 
@@ -112,4 +123,4 @@ def evil_contents(n_tokens: int = 4000) -> dict[str, Any]:
     corpus = random_corpus(6, n_tokens, names=(EVIL_TAG, "NN", "VB", "A&B", "X", "Y"), word=EVIL_WORD)
     entities, judged = random_entities(1200)
     facts = {**FACTS, "name": "ner: entities", "component": "ner", "layer": "ner", "event": "exact"}
-    return contents_of(view_contents(corpus, judged_of(corpus), FACTS), view_contents(entities, judged, facts))
+    return contents_of(view_of(corpus, judged_of(corpus), FACTS), view_of(entities, judged, facts))

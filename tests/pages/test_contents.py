@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.metrics.table import calibration_table
-from spacy_calib.pages.contents import confident_errors, view_contents
+from spacy_calib.pages.contents import confident_errors
 from spacy_calib.pages.judged import WINDOW, gold_of, judged_tokens, passage_of
 from spacy_calib.pages.tag_rows import MAX_WORST, tag_rows, worst_tags
 from spacy_calib.pages.verdict import HEADINGS, right_at, verdict
-from tests.pages.made_up import FACTS, contents_of, corpus_of, judged_of, random_corpus, random_entities
+from tests.pages.made_up import FACTS, contents_of, corpus_of, judged_of, random_corpus, random_entities, view_of
 
 NAMES = ("N", "V", "X")
 # N right, N wrong (gold V), V right, and a V without gold.
@@ -70,7 +70,7 @@ def test_columns_that_do_not_name_the_label_give_no_gold_and_no_precision():
 
 
 def test_the_groups_are_those_of_table_1():
-    view = view_contents(SMALL, small(), FACTS)
+    view = view_of(SMALL, small(), FACTS)
     first, second = view["groups"]
     assert (first["names"], first["least"], first["most"], first["share"]) == (["N"], 30, 30, 0.75)
     assert (second["names"], second["least"], second["most"], second["share"]) == (["V", "X"], 0, 10, 0.25)
@@ -80,14 +80,14 @@ def test_the_groups_are_those_of_table_1():
 
 
 def test_accuracy_is_of_tokens_with_gold():
-    view = view_contents(SMALL, small(), FACTS)
+    view = view_of(SMALL, small(), FACTS)
     assert view["accuracy"]["value"] == pytest.approx(2 / 3)
     assert (view["documents"], view["counted"], view["table"]["tokens"]) == (2, "2 documents", 3)
 
 
 def test_figures_are_those_of_the_table_and_their_intervals_hold_them():
     corpus = random_corpus(5, 3000)
-    view = view_contents(corpus, judged_of(corpus), FACTS)
+    view = view_of(corpus, judged_of(corpus), FACTS)
     of = {row["name"]: row for row in view["figures"]}
     assert list(of) == ["smce", "gmce", "ece", "nll", "brier"]
     assert of["smce"]["calibrated"] == view["table"]["errors"][0]["calibrated"]
@@ -104,7 +104,7 @@ def test_figures_are_those_of_the_table_and_their_intervals_hold_them():
 
 def test_the_curves_count_every_pair_once():
     corpus = random_corpus(5, 500)
-    view = view_contents(corpus, judged_of(corpus), FACTS)
+    view = view_of(corpus, judged_of(corpus), FACTS)
     whole = view["curves"]["all"]["raw"]
     assert sum(whole["pairs"]) == sum(whole["histogram"]) == view["table"]["pairs"] == 1000
     for parts in (view["curves"]["groups"], view["curves"]["tags"]):
@@ -117,7 +117,7 @@ def test_the_curves_count_every_pair_once():
 
 def test_entities_have_one_label_each():
     corpus, judged = random_entities(300)
-    view = view_contents(corpus, judged, {**FACTS, "layer": "ner"})
+    view = view_of(corpus, judged, {**FACTS, "layer": "ner"})
     assert view["curves"]["top"] is None
     assert view["coverage"]["calibrated"][49] > view["coverage"]["calibrated"][99] == pytest.approx(view["accuracy"]["value"])
 
@@ -158,7 +158,7 @@ def test_the_most_confident_errors_come_first_and_few_of_a_kind():
 
 def test_errors_of_entities_are_wrong_entities():
     corpus, judged = random_entities(300)
-    view = view_contents(corpus, judged, {**FACTS, "layer": "ner"})
+    view = view_of(corpus, judged, {**FACTS, "layer": "ner"})
     assert view["noun"] == "label"
     scores = [error["calibrated"] for error in view["errors"]]
     assert scores == sorted(scores, reverse=True)
@@ -285,7 +285,7 @@ def test_the_share_that_is_right_at_ninety_percent_by_hand():
 def test_a_calibration_that_made_it_worse_is_called_so():
     tokens = [("w", 0, int(i % 2), [(0, 0.5, 0.9)]) for i in range(400)]
     corpus = corpus_of(tokens, ("N", "V"), docs=[i // 20 for i in range(400)])
-    assert "Calibration made it worse on this data." in view_contents(corpus, judged_of(corpus, 1), FACTS)["verdict"]["more"][0]
+    assert "Calibration made it worse on this data." in view_of(corpus, judged_of(corpus, 1), FACTS)["verdict"]["more"][0]
 
 
 # Whatever comes
@@ -308,7 +308,7 @@ def test_any_corpus_with_gold_gives_plain_data(tokens, per_doc):
     judged = judged_of(corpus)
     if not len(judged.pairs):
         return
-    contents = contents_of(view_contents(corpus, judged, FACTS))
+    contents = contents_of(view_of(corpus, judged, FACTS))
     text = json.dumps(contents, allow_nan=False)
     view = json.loads(text)["views"][0]
     assert sum(row["pairs"] for row in view["tags"]) == len(judged.pairs)

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_calib.pages.contents import view_contents
 from spacy_calib.pages.never_right import never_right, warning_of
 from spacy_calib.pages.verdict import Evidence, status_of, worse_of
 from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.statistics.judged import count_judged
 from spacy_calib.types import Pairs
-from tests.pages.made_up import FACTS, corpus_of, judged_of, random_corpus
+from tests.pages.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of
 
 CHANCE = Evidence(0.010, 0.012, 0.0, 0.015, said=90, leaning="sure")
 TABLE = [
@@ -96,10 +95,10 @@ def test_what_is_said_of_them():
 def test_a_verdict_does_not_miss_them():
     """One label of five, predicted 60 times with a score of .9 and never right, among very many that are true."""
     corpus = random_corpus(4, 6000)
-    assert view_contents(corpus, judged_of(corpus), FACTS)["verdict"]["warnings"] == []
+    assert view_of(corpus, judged_of(corpus), FACTS)["verdict"]["warnings"] == []
     wrong = [(f"x{i}", 0, 1, [(0, 0.9, 0.9)]) for i in range(60)]
     right = [(f"y{i}", 1, 1 if i % 10 else 2, [(1, 0.9, 0.9)]) for i in range(12000)]
-    view = view_contents(
+    view = view_of(
         held := corpus_of([*wrong, *right], ("PERSON", "B", "C"), docs=[i // 20 for i in range(12060)]),
         judged_of(held, 1),
         FACTS,

@@ -16,7 +16,6 @@ RANGES = {
     "n_process": (1, 1024),
     "gpu_id": (-1, 1023),
     "min_words": (0, MOST_COUNTED),
-    "dpi": (10, 2400),
 }
 COUNT = (1, MOST_COUNTED)
 

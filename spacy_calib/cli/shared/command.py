@@ -140,6 +140,8 @@ def choice(words: tuple[str, ...], *flags: str, **settings: Any) -> Any:
 GONE = {
     "fit-scores": "fit SCORES OUTPUT",
     "apply-scores": "apply CALIBRATOR SCORES OUTPUT",
+    "report": "evaluate MODEL DATA --output page.html",
+    "plot": "evaluate MODEL DATA --output picture.png",
     "watch --date": "watch --by KEY",
     **{
         f"{command} --{name}-column": f"{command} --columns {name}=NAME"

@@ -12,6 +12,7 @@ from .run import Run
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.training import Example
 
     from ...pairs.keyed import Key
     from ...pipe.component import Calibrator
@@ -25,9 +26,11 @@ def judge(
     shard: str | None = None,
     what: str = "Evaluating",
     key: Key | None = None,
-) -> list[JudgedStatistics]:
-    """The statistics of each pipe on the gold data of a run.
+    also: Sequence[str] = (),
+) -> tuple[list[JudgedStatistics], list[Example]]:
+    """The statistics of each pipe on the gold data of a run, and the examples, on whose predicted Docs all pipes have written.
 
+    also (Sequence[str]): Names of other pipes that are to run.
     shard (str | None), key (Key | None): See `judged_statistics`. what (str): Beside the progress bar.
     RAISES C021, C069, C120: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
     """
@@ -38,8 +41,8 @@ def judge(
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
     asked = [event_pipes(nlp, pipe.attr) for pipe in pipes]
-    also = [one.name for several in asked for one in several]
-    done = run.annotate(nlp, pipes, what=what, also=also)
+    events = [one.name for several in asked for one in several]
+    done = run.annotate(nlp, pipes, what=what, also=[*events, *also])
     found = [
         judged_statistics(pipe, events, done, shard, gold_preproc=run.gold_preproc, key=key)
         for pipe, events in zip(pipes, asked, strict=True)
@@ -48,4 +51,4 @@ def judge(
         check_scored(nlp, pipes[0], done)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
-    return found
+    return found, done

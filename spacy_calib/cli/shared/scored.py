@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..scores import is_calibrator, registered_map, scored_file
+from ..scores import ScoredFile, is_calibrator, registered_map, scored_file
 
 if TYPE_CHECKING:
     from ...corpus.scored import ScoredCorpus
@@ -102,22 +102,22 @@ def scored_models(run: Run, of_pipeline: Callable[[], Sequence[ScoredModel]]) ->
     of_pipeline (Callable): Loads the pipeline and runs it. RAISES C056: an option that files of scores know nothing of. C298, C299: no calibrator.
     C300 to C305: the file of scores.
     """
-    if not is_calibrator(run.model):
-        return of_pipeline()
-    found = scored_file(run)
-    calibrator = found.calibrator
-    return [
-        ScoredModel(
-            name=Path(run.model).name,
-            attr="",
-            component="scores",
-            layer="tag",
-            about=f"method {registered_map(calibrator) or 'none'}; scores from {calibrator.threshold:g}",
-            counted_on="the fit data" if calibrator.tag_counts is None else "tag counts that were given",
-            labels=[str(label) for label in calibrator.classes_.tolist()],
-            groups=calibrator.groups_,
-            threshold=calibrator.threshold,
-            corpus=found.corpus,
-            without_sentences=bool(found.corpus.starts.all()),
-        )
-    ]
+    return [of_scores(run.model, scored_file(run))] if is_calibrator(run.model) else of_pipeline()
+
+
+def of_scores(model: str, scored: ScoredFile) -> ScoredModel:
+    """What a calibrator says of a file of scores. model (str): Its file."""
+    calibrator = scored.calibrator
+    return ScoredModel(
+        name=Path(model).name,
+        attr="",
+        component="scores",
+        layer="tag",
+        about=f"method {registered_map(calibrator) or 'none'}; scores from {calibrator.threshold:g}",
+        counted_on="the fit data" if calibrator.tag_counts is None else "tag counts that were given",
+        labels=[str(label) for label in calibrator.classes_.tolist()],
+        groups=calibrator.groups_,
+        threshold=calibrator.threshold,
+        corpus=scored.corpus,
+        without_sentences=bool(scored.corpus.starts.all()),
+    )

@@ -82,6 +82,13 @@ def read_windows(pipe: Calibrator, paths: Iterable[Path], rate: float = 1000, co
     return monitor
 
 
+def accuracy_of_fit(pipe: Calibrator) -> float:
+    """That of the fit data, beside which windows are drawn. RAISES C236: the pipe keeps no record of its fit."""
+    if pipe.learned.record is None:
+        raise calib_error("C236", name=pipe.name)
+    return pipe.learned.record.accuracy
+
+
 def window_files(paths: Iterable[Path]) -> list[Path]:
     """The files at these paths. RAISES C051, C073: there is none. C243: one of them is named twice."""
     files: list[Path] = []

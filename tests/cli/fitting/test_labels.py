@@ -122,16 +122,14 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
     )
     assert again.code == 0, again.text
     assert spacy.load(tmp_path / "again").get_pipe("calib").lookup.labels() == ("O", "agent")
-    for command, *more in (("report", "-o", tmp_path / "r.html"), ("rank", "-n", 3), ("select", "-n", 2), ("info",)):
+    for command, *more in (("evaluate", "-o", tmp_path / "r.html"), ("rank", "-n", 3), ("select", "-n", 2), ("info",)):
         data = [] if command == "info" else [other_scheme / "merged.spacy"]
         done = calib(command, path, *data, *more, "--silent") if command != "info" else calib("info", path)
         assert done.code == 0, done.text
 
 
 JUDGES = {
-    "evaluate": (),
-    "report": ("-o", "report.html"),
-    "plot": ("--kind", "reliability", "-o", "plot.svg"),
+    "evaluate": ("-o", "report.html", "-o", "plot.svg"),
     "rank": (),
     "expect": ("--check",),
     "threshold": ("--precision", 0.5),

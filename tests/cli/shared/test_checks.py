@@ -18,7 +18,6 @@ ARGUMENTS = {
     "threshold": ["no_model", "DATA", "--precision", 0.9],
     "apply": ["no_model", "DATA", "OUT"],
     "count": ["no_model", "DATA", "--query", "NN"],
-    "plot": ["no_model", "DATA", "-o", "OUT"],
 }
 
 
@@ -31,7 +30,7 @@ def whole_numbers() -> list[tuple[str, str]]:
 
 def test_the_options_are_found():
     found = {option for _, option in whole_numbers()}
-    assert found >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id", "--beam-width", "--dpi"}
+    assert found >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id", "--beam-width"}
 
 
 @pytest.mark.parametrize(("given", "wanted"), [(10**20, "at most"), (-5, "at least")])

@@ -11,9 +11,7 @@ from tests.cli.conftest import calib, refuses, save_docs
 from tests.conftest import made_up_sentences
 
 COMMANDS = {
-    "evaluate": [],
-    "plot": ["--kind", "reliability", "--format", "json"],
-    "report": ["--format", "json"],
+    "evaluate": ["--kind", "reliability"],
     "rank": [],
     "expect": ["--check"],
 }

@@ -41,8 +41,6 @@ COMMANDS = {
     "evaluate": lambda data: ["evaluate", data],
     "expect": lambda data: ["expect", data, "--check"],
     "rank": lambda data: ["rank", data],
-    "plot": lambda data: ["plot", data, "--kind", "reliability"],
-    "report": lambda data: ["report", data],
 }
 
 
@@ -53,8 +51,6 @@ def run(place, command, data, *options):
 
 def found(outcome):
     result = json.loads(outcome.printed[outcome.printed.index("{") :])
-    if "views" in result:
-        return result["views"][0]["seen"]
     return result.get("seen") or next((one["seen"] for one in result.values() if isinstance(one, dict) and "seen" in one), None)
 
 
@@ -80,15 +76,9 @@ def test_it_is_said(place, command):
 def test_the_page_has_a_banner_and_no_verdict(place, tmp_path):
     for data, known in (("chunks.spacy", True), ("new.spacy", False)):
         page = tmp_path / f"{data}.html"
-        outcome = run(place, "report", data, "-o", page)
+        outcome = run(place, "evaluate", data, "-o", page, "-o", tmp_path / f"{data}.svg")
         assert (WARNING in outcome.text) == ('class="alarm"' in page.read_text("utf8")) == known
         assert ("No test: judged on the fit data" in outcome.text) == known
-
-
-def test_the_picture_says_it(place, tmp_path):
-    for data, known in (("fit.spacy", True), ("new.spacy", False)):
-        outcome = run(place, "plot", data, "-o", tmp_path / "a.svg")
-        assert (WARNING in outcome.text) == known
 
 
 def test_gold_preproc_is_the_same_data(place):

@@ -1,35 +1,29 @@
-"""`spacy calib report` from the command line to the file."""
+"""The page of `spacy calib evaluate` from the command line to the file."""
 
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 import spacy
-from spacy.cli._util import app
-from typer.testing import CliRunner
 
-from spacy_calib.cli.report import report
+from spacy_calib.cli.api import report
 from tests.cli.conftest import calib, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
-
-pytest.importorskip("altair", reason="altair (the extra `report`) is not installed")
-pytest.importorskip("vl_convert", reason="vl-convert-python (the extra `report`) is not installed")
 
 
 @pytest.fixture(scope="module")
 def written(calibrated, test_file, tmp_path_factory):
     """(outcome, file) of one run with the plainest options."""
     path = tmp_path_factory.mktemp("report") / "page" / "report.html"
-    return calib("report", calibrated, test_file, "--output", path), path
+    return calib("evaluate", calibrated, test_file, "--output", path), path
 
 
 def test_it_writes_a_page_and_says_where(written):
     outcome, path = written
     assert outcome.code == 0, outcome.text
     assert "tagger: tokens" in outcome.text
-    assert "Mean GMCE" in outcome.text
+    assert "mean (GMCE)" in outcome.text
     assert "report.html" in outcome.text
     page = path.read_text(encoding="utf8")
     assert page.startswith("<!DOCTYPE html>")
@@ -41,7 +35,7 @@ def test_the_figures_are_those_of_evaluate(calibrated, test_file, tmp_path):
     outcome = calib("evaluate", calibrated, test_file, "--output", tmp_path / "e.json", "--silent")
     assert outcome.code == 0, outcome.text
     (of_pipe,) = json.loads((tmp_path / "e.json").read_text()).values()
-    (view,) = report(str(calibrated), test_file, format="json")["views"]
+    (view,) = report(str(calibrated), test_file)["views"]
     for key in ("tokens", "pairs", "accuracy", "errors", "scores", "change"):
         assert view["table"][key] == of_pipe[key]
     assert view["bins"] == of_pipe["bins"]
@@ -56,8 +50,7 @@ def test_a_metric_registered_elsewhere_is_on_the_page(register, calibrated, test
         return share_of_hits
 
     register("calib_metrics", "elsewhere.Hits.v1", make)
-    outcome = calib("report", calibrated, test_file, "-o", tmp_path / "page.html", "--format", "json")
-    (view,) = json.loads(outcome.printed)["views"]
+    (view,) = report(str(calibrated), test_file, tmp_path / "page.html")["views"]
     names = [row["name"] for row in view["figures"]]
     assert names == ["smce", "gmce", "ece", "nll", "brier", "smece", "hits"]
     row = view["figures"][-1]
@@ -73,36 +66,32 @@ def test_the_page_names_no_folder_and_the_same_run_gives_the_same_bytes(written,
     for folder in (calibrated.parent, test_file.parent, path.parent):
         assert str(folder).encode() not in page
     again = tmp_path / "again.html"
-    assert calib("report", calibrated, test_file, "-o", again, "--silent").printed == ""
+    assert calib("evaluate", calibrated, test_file, "-o", again, "--silent").printed == ""
     assert again.read_bytes() == page
 
 
-def test_json_is_all_that_is_printed(calibrated, test_file, tmp_path, monkeypatch):
+def test_the_options_are_those_of_the_table(calibrated, test_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    arguments = ["calib", "report", calibrated, test_file, "--format", "json", "--bins", 4, "--groups", 2, "--title", "Mine",
-                 "--date", "2026-01-02", "--seed", 7]  # fmt: skip
-    outcome = CliRunner().invoke(app, list(map(str, arguments)))
-    assert outcome.exit_code == 0
-    contents = json.loads(outcome.stdout)
-    assert (contents["title"], contents["date"], contents["made"]["Date"]) == ("Mine", "2026-01-02", "2026-01-02")
+    contents = report(str(calibrated), test_file, bins=4, groups=2, title="Mine", seed=7)
+    assert contents["title"] == "Mine"
     (view,) = contents["views"]
     assert view["bins"] == 4
     assert len(view["groups"]) == 2
     assert "seed 7" in contents["made"]["Judged with"]
-    assert list(tmp_path.iterdir()) == []  # json alone writes no page
+    assert list(tmp_path.iterdir()) == []  # without an output there is no page
 
 
 def test_workers_give_the_same_contents(calibrated, test_file):
-    alone = report(str(calibrated), test_file, format="json")
-    assert report(str(calibrated), test_file, format="json", n_process=2) == alone
+    alone = report(str(calibrated), test_file)
+    assert report(str(calibrated), test_file, n_process=2) == alone
 
 
 def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
-    contents = report(str(two_pipes), entity_test, output=tmp_path / "r.html")
+    contents = report(str(two_pipes), entity_test, tmp_path / "r.html")
     views = [(view["pipe"], view["unit"]) for view in contents["views"]]
     assert sorted(views) == [("calib", "entities"), ("calib", "tokens"), ("tag_calib", "tokens")]
     assert (tmp_path / "r.html").read_text(encoding="utf8").count('class="switch"') == 3
-    only = report(str(two_pipes), entity_test, attr="tag_calib", format="json")
+    only = report(str(two_pipes), entity_test, attr="tag_calib")
     assert [view["attr"] for view in only["views"]] == ["tag_calib"]
     entities = next(view for view in contents["views"] if view["unit"] == "entities")
     assert entities["event"] == "exact"
@@ -111,7 +100,7 @@ def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
 
 
 def test_span_categories_are_judged_too(calibrated_spancat, span_gold):
-    contents = report(str(calibrated_spancat), span_gold / "test.spacy", format="json")
+    contents = report(str(calibrated_spancat), span_gold / "test.spacy")
     assert "entities" in {view["unit"] for view in contents["views"]}
 
 
@@ -122,7 +111,7 @@ def test_span_categories_are_judged_too(calibrated_spancat, span_gold):
 def test_other_components_are_called_by_their_name(model, dev, tmp_path, component, noun):
     assert calib("fit", model, dev, tmp_path / "m", "--component", component, "--silent", "-m", "isotonic").code == 0
     enough = save_gold(tmp_path / "enough.spacy", 300, seed=2)
-    (view,) = report(str(tmp_path / "m"), enough, output=tmp_path / "r.html")["views"]
+    (view,) = report(str(tmp_path / "m"), enough, tmp_path / "r.html")["views"]
     assert f"this {noun}" in view["verdict"]["sentence"].lower()
     assert sum(row["pairs"] for row in view["tags"]) == view["table"]["pairs"] > 0
     # Edit trees do not say which lemma they give.
@@ -138,7 +127,7 @@ def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_p
         Doc(vocab, words=[word for word, _ in s], tags=["PROPN"] * len(s), sent_starts=[i == 0 for i in range(len(s))])
         for s in made_up_sentences(30, 5)
     ]
-    contents = report(str(two_pipes), save_docs(tmp_path / "tags.spacy", docs), format="json")
+    contents = report(str(two_pipes), save_docs(tmp_path / "tags.spacy", docs))
     assert {view["pipe"] for view in contents["views"]} == {"tag_calib"}
     assert any("ner: tokens" in sentence for sentence in contents["skipped"])
 
@@ -146,9 +135,9 @@ def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_p
 def test_an_old_page_stays_unless_it_may_be_replaced(calibrated, test_file, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine")
-    refuses(calib("report", calibrated, test_file, "-o", path), "exists already; choose another path or add --force")
+    refuses(calib("evaluate", calibrated, test_file, "-o", path), "exists already; choose another path or add --force")
     assert path.read_text() == "mine"
-    assert calib("report", calibrated, test_file, "-o", path, "--force", "--silent").code == 0
+    assert calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent").code == 0
     assert "<!DOCTYPE html>" in path.read_text(encoding="utf8")
 
 
@@ -160,7 +149,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(calibrated, test_file,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    refuses(calib("report", calibrated, test_file, "-o", path, "--force", "--silent"), "No space left on device")
+    refuses(calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent"), "No space left on device")
     assert path.read_bytes() == b"mine"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
@@ -171,7 +160,7 @@ def test_data_without_gold_is_refused(calibrated, tmp_path):
 
     vocab = Language().vocab
     bare = save_docs(tmp_path / "bare.spacy", [Doc(vocab, words=[w for w, _ in s]) for s in made_up_sentences(5, 1)])
-    outcome = calib("report", calibrated, bare, "-o", tmp_path / "r.html")
+    outcome = calib("evaluate", calibrated, bare, "-o", tmp_path / "r.html")
     refuses(outcome, "The data has no gold tag annotation for component 'tagger'")
     assert not (tmp_path / "r.html").exists()
 
@@ -186,38 +175,37 @@ def test_data_without_gold_is_refused(calibrated, tmp_path):
         (["--n-process", "0"], "Option --n-process must be at least 1, but 0 was given"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
         (["--bins", "100000"], "which is fewer than the 100000 bins"),
-        (["--output", "."], "Option --output must be a file that ends in .html, but . was given"),
-        (["--output", "page.pdf"], "Option --output must be a file that ends in .html, but page.pdf was given"),
+        (
+            ["--output", "page.txt"],
+            "Option --output must be a file that ends in .json, .html, .png, .svg or .pdf, or a folder for",
+        ),
+        (["--watch", "."], "Option --watch must be left out without a page (--output page.html), but . was given"),
     ],
 )
 def test_bad_options_are_one_sentence(calibrated, test_file, tmp_path, monkeypatch, options, sentence):
     monkeypatch.chdir(tmp_path)
-    refuses(calib("report", calibrated, test_file, *options), sentence)
+    refuses(calib("evaluate", calibrated, test_file, *options), sentence)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_pipeline_that_is_not_calibrated_is_refused(model, test_file, tmp_path):
-    refuses(calib("report", model, test_file, "-o", tmp_path / "r.html"), "The pipeline has no fitted calib pipe")
-
-
-def test_a_missing_library_is_named_before_anything_runs(calibrated, test_file, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "altair", None)
-    refuses(calib("report", calibrated, test_file, "-o", tmp_path / "r.html"), "pip install spacy-calib[report]")
+    refuses(calib("evaluate", model, test_file, "-o", tmp_path / "r.html"), "The pipeline has no fitted calib pipe")
 
 
 def test_one_sentence_of_gold_is_too_little_for_a_verdict(calibrated, tmp_path):
     few = save_gold(tmp_path / "few.spacy", 1, 3)
-    (view,) = report(str(calibrated), few, output=tmp_path / "r.html")["views"]
+    (view,) = report(str(calibrated), few, tmp_path / "r.html")["views"]
     assert view["verdict"]["status"] == "unclear"
     assert (tmp_path / "r.html").exists()
 
 
 def test_two_pipes_of_one_component_are_told_apart(calibrated, dev, test_file, tmp_path):
     assert calib("fit", calibrated, dev, tmp_path / "m", "--attr", "other", "--groups", 1, "--silent").code == 0
-    views = report(str(tmp_path / "m"), test_file, format="json")["views"]
+    views = report(str(tmp_path / "m"), test_file)["views"]
     assert sorted(view["name"] for view in views) == ["tagger: tokens (calib)", "tagger: tokens (other)"]
 
 
+@pytest.mark.filterwarnings("ignore:.*gives no scores")
 def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tmp_path):
     nlp = spacy.load(model)
     nlp.disable_pipe("senter")
@@ -225,7 +213,7 @@ def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tm
     assert calib("fit", tmp_path / "model", dev, tmp_path / "one", "-m", "isotonic", "--silent").code == 0
     fit = calib("fit", tmp_path / "one", dev, tmp_path / "two", "-C", "senter", "--attr", "sent")
     assert "Component 'senter' is disabled in this pipeline" in fit.text
-    contents = report(str(tmp_path / "two"), test_file, format="json")
+    contents = report(str(tmp_path / "two"), test_file)
     assert [view["pipe"] for view in contents["views"]] == ["calib"]
     assert "Not judged: pipe sent." in contents["skipped"][0]
-    refuses(calib("report", tmp_path / "two", test_file, "--attr", "sent"), "'senter' is disabled")
+    refuses(calib("evaluate", tmp_path / "two", test_file, "--attr", "sent", "-o", tmp_path / "x.html"), "'senter' is disabled")

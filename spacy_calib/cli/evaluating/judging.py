@@ -1,0 +1,237 @@
+"""Model and gold -> what pipes say of it, judged: once for the tables, the page and the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CalibError, calib_error
+from ...pipe.loading import check_readable, pipe_of
+from ..scores import is_calibrator, judged_scores, scored_file
+from ..shared.checks import check_option
+from ..shared.from_statistics import read_judged, statistics_files
+from ..shared.gold import check_bins
+from ..shared.judged import judge
+from ..shared.loading import open_model
+from ..shared.outputs import check_files
+from ..shared.scored import ScoredModel, of_pipe, of_scores
+from ..shared.scoring import pipes_to_run
+from ..shared.sources import go_by
+from .raw import fit_command, judge_raw, verdict_on_raw, without_calibrated
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ...pages.judged import JudgedView
+    from ...pipe.component import Calibrator
+    from ...statistics.judged import JudgedStatistics
+    from ...statistics.tables import JudgedCounts
+    from ..evaluate import EvaluateOptions
+
+
+@dataclass
+class Judgement:
+    """What was judged.
+
+    name, version (str): What a page calls MODEL; of a calibrator of scores no more than its file. statistics (list[JudgedStatistics]): Of each pipe.
+    models (list[ScoredModel]): What a page and pictures show of the pipes, where they are wanted. skipped (list[str]): Sentences about what
+    is not judged. over_time (dict | None): What windows show, see `windows_over_time`.
+    """
+
+    name: str
+    statistics: list[JudgedStatistics]
+    version: str = ""
+    models: list[ScoredModel] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    over_time: dict[str, Any] | None = None
+
+
+def judgement(run: EvaluateOptions, shown: bool) -> Judgement:
+    """Judge what the run is about. shown (bool): Whether the scores themselves are to be shown too.
+
+    RAISES CalibError: every fault of the input.
+    """
+    if run.statistics:
+        return Judgement("", [_collected(run)])
+    if is_calibrator(run.model):
+        go_by((), run.gold_source, run.map_for)
+        scored = scored_file(run)
+        return Judgement(Path(run.model).name, [judged_scores(run.model, scored)], models=[of_scores(run.model, scored)])
+    nlp = run.begin()
+    name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
+    pipes = _pipes_of(run, nlp, shown)
+    if not pipes:
+        return Judgement(name, [judge_raw(run, nlp)], version)
+    over_time = None if run.watch is None else windows_over_time(pipes, run.watch)
+    behind = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if shown else []
+    statistics, done = judge(run, nlp, pipes, also=behind)
+    found = Judgement(name, statistics, version, over_time=over_time)
+    if shown:
+        from ...pipe.scorer import corpus_of
+
+        for pipe, own in zip(pipes, statistics, strict=True):
+            try:
+                check_readable(nlp, pipe)
+            except CalibError as error:
+                found.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
+            else:
+                seen = None if own.seen is None else own.seen.share()
+                corpus = corpus_of(done, pipe.attr, pipe.lookup.labels())
+                found.models.append(of_pipe(pipe, corpus, None if seen is None else seen.to_dict()))
+    return found
+
+
+def _collected(run: EvaluateOptions) -> JudgedStatistics:
+    """Those of shards. RAISES C425 to C430, C434, C436: the files, and whether they go together. C054 to C056: the output."""
+    from ...pipe.event import event_pipes
+    from ...pipe.judging import check_pipe
+
+    files = statistics_files(run.statistics)
+    check_files(run.outputs(), run.force, inputs=[*files, run.code], model=run.model or "")
+    found = read_judged(files)
+    if run.model:
+        nlp = open_model(run.model, code=run.code, gpu_id=run.gpu_id)
+        pipe = pipe_of(nlp, found.about["attr"])
+        check_pipe(pipe, event_pipes(nlp, pipe.attr), found)
+    return found
+
+
+def _pipes_of(run: EvaluateOptions, nlp: Language, shown: bool) -> list[Calibrator]:
+    """The fitted pipes to judge; none where raw scores are.
+
+    RAISES C027, C068: there is none with the prefix asked for, or none to show.
+    """
+    from ...pipe.component import Calibrator
+    from ...pipe.fitted import fitted_pipes, pipes_named
+
+    fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    reading = [pipe for pipe in fitted if run.component in (None, pipe.source.component)]
+    go_by(reading, run.gold_source, run.map_for)
+    if reading or run.attr is not None:
+        return [pipe for pipe in pipes_named(nlp, run.attr) if pipe in reading]
+    if shown:
+        fitted_pipes(nlp)
+        check_option("--component", False, "one that is calibrated, to be shown on a page or in pictures", run.component)
+    return []
+
+
+def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]:
+    """What the page shows of windows, judged by the pipe that they belong to.
+
+    RAISES C237: they belong to none of these. C238, C239, C243: see `read_windows`.
+    """
+    from ...pages.over_time import section_of
+    from ..shared.windows import accuracy_of_fit, read_windows
+
+    for pipe in pipes:
+        try:
+            found = read_windows(pipe, [path]).snapshot(closing=True)
+        except CalibError as error:
+            if error.code not in ("C236", "C237") or pipe is pipes[-1]:
+                raise
+        else:
+            break
+    return section_of(found, f"{pipe.source.component or 'scores'} on {path.name}", accuracy_of_fit(pipe))
+
+
+def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
+    """The table of one pipe, see `evaluate`; raw scores alone of one that is not fitted. RAISES C005: see `table_of`."""
+    table = table_of(found, run.bins, run.groups, run.seed)
+    if found.identity.fit:
+        return table
+    unfitted = {"verdict": verdict_on_raw(found), "fit": fit_command(run, found.identity.component)}
+    return {**without_calibrated(table), "unfitted": unfitted}
+
+
+def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
+    """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
+    from ...calibration.recall_cutoffs import RecallCutoffs
+    from ...pages.never_right import never_right
+    from ...pipe.registered import metrics
+    from ...pipe.scorer import CalibScorer, scorer_like
+    from ...statistics.events import event_table
+    from ...statistics.figures import table_of_counts
+    from ...statistics.flags import flagged_rows
+    from ...types import Groups
+
+    about, identity = found.about, found.identity
+    scorer, known = scorer_like(CalibScorer(about["bins"], about["n_groups"]), bins, groups), metrics()
+
+    def judge_counts(counts: JudgedCounts, own: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        judging = scorer.judging(Groups.read(own), names)
+        table = table_of_counts(counts, judging, scorer.n_bins, seed, found.unit, known)
+        # Edit trees do not name the lemma that they give.
+        never = [] if about["layer"] == "lemma" else never_right(counts, names)
+        return {"bins": scorer.n_bins, **table, "never_right": never}
+
+    if found.tokens.total:
+        check_bins(found.tokens.total, bins, identity.threshold)
+    seen = None if found.seen is None else found.seen.share()
+    result = {
+        "component": identity.component,
+        "layer": about["layer"],
+        "accuracy_is": about["accuracy_is"],
+        "seen": None if seen is None else seen.to_dict(),
+        "weights_changed": about["weights_changed"],
+        "misaligned": found.misaligned,
+        **judge_counts(found.tokens, about["groups"], identity.labels),
+    }
+    if found.spans is not None:
+        accepted = None if about["precision"] is None else accepted_share(about["precision"], **found.accepted)
+        flagged = None if found.flags is None else flagged_rows(found.flags, RecallCutoffs.read(about["recall"]))
+        result["entities"] = {
+            "called": about["called"],
+            "event": about["event"],
+            "accepted": accepted,
+            "flagged": flagged,
+            **judge_counts(found.spans, about["span_groups"], identity.span_labels),
+        }
+    if found.events:
+        events = zip(found.events, about["events"], strict=True)
+        result["events"] = [event_table(counts, event, bins or 10, seed) for counts, event in events]
+    return result
+
+
+def accepted_share(wanted: float, judged: int, kept: int, right: int) -> dict[str, Any]:
+    """What the cut-offs of the pipe keep: "wanted" precision, "kept" entities, their "share" of all, and the "precision" they have.
+
+    judged (int): Entities with gold. right (int): Of those kept.
+    """
+    return {
+        "wanted": wanted,
+        "kept": kept,
+        "share": kept / judged if judged else None,
+        "precision": right / kept if kept else None,
+    }
+
+
+def judged_units(model: ScoredModel, run: EvaluateOptions) -> dict[str, JudgedView]:
+    """ "tokens" (or "documents"), behind "entities" where the pipe has them -> their scores, by the groups of the fit or by as many as were asked for."""
+    from ...pages.judged import judged_entities, judged_tokens
+    from ...pipe.registered import metrics
+    from ...pipe.scorer import scorer_like
+
+    scorer, corpus = scorer_like(model.scorer, run.bins, run.groups), model.corpus
+    n_bins, judging, known = scorer.n_bins, scorer.judging, metrics()
+    tokens = judged_tokens(corpus, model.labels, judging(model.groups, model.labels), n_bins, run.seed, known)
+    if model.span_groups is None:
+        return {tokens.kind: tokens}
+    groups = judging(model.span_groups, model.span_labels)
+    return {
+        "entities": judged_entities(corpus, model.span_labels, groups, n_bins, run.seed, known, model.called),
+        tokens.kind: tokens,
+    }
+
+
+def table_of_unit(table: Mapping[str, Any], unit: str) -> Mapping[str, Any]:
+    """The part of a pipe's table that is of one unit."""
+    held: Mapping[str, Any] = table["entities"] if unit == "entities" else table
+    return held
+
+
+def nothing_to_show(found: Judgement) -> CalibError:
+    """C030: no unit of any pipe has both gold and a score."""
+    about = found.statistics[0]
+    return calib_error("C030", layer=about.about["layer"], component=about.identity.component or "the source")
