@@ -68,7 +68,7 @@ def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, acc
     refuses(calib("rank", *given), "Option --not-accepted must be left out with --unit token")
     (tmp_path / "file.calibrator").write_bytes(b"")
     given = (tmp_path / "file.calibrator", tmp_path / "scores.csv", "--not-accepted")
-    refuses(calib("rank", *given), "Option --not-accepted must be left out for a calibrator of scores in files")
+    refuses(calib("rank", *given), "Option --not-accepted must be left out for scores in files")
 
 
 @pytest.fixture(scope="module")

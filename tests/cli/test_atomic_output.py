@@ -229,7 +229,8 @@ def test_the_json_output_cannot_be_written(command, calibrated, test_file, tmp_p
     (tmp_path / "file").write_text("no folder")
     arguments = [calibrated, test_file] if command == "evaluate" else [calibrated]
     refuses(calib(command, *arguments, "--output", tmp_path / "file" / "x.json"), "Cannot write the output")
-    refuses(calib(command, *arguments, "--output", tmp_path), "it is a folder; name a file in it")
+    if command == "info":  # the folder gets the pictures of `evaluate`
+        refuses(calib(command, *arguments, "--output", tmp_path), "it is a folder; name a file in it")
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
