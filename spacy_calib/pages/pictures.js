@@ -138,7 +138,8 @@ const pictures = (() => {
   function scores(rows) {
     const most = Math.max(1, ...rows.map((row) => row.pairs));
     const marks = [...new Set([0, most / 4, most].map(Math.round))];
-    const y = { from: 0, to: most, root: true, ticks: marks, format: (value) => value.toLocaleString("en"), title: "pairs (√ scale)" };
+    const format = (value) => value.toLocaleString("en", { notation: "compact" });
+    const y = { from: 0, to: most, root: true, ticks: marks, format, title: "pairs (√ scale)" };
     const made = frame("How many scores lie where", 90, unit({ title: "score of a pair", grid: false }), y);
     rows.forEach((row) => {
       const x = made.place.x(row.start), top = made.place.y(row.pairs);

@@ -17,8 +17,10 @@ from typer.main import get_command
 
 from spacy_calib.about import __url__
 from spacy_calib.cli import COMMANDS, calib_cli
+from spacy_calib.cli.shared.command import GONE
 from spacy_calib.sources.ner.source import GRANULARITIES
 from tests.cli.conftest import calib, refuses
+from tests.looping import each
 
 OURS = get_command(calib_cli).commands
 # spaCy's commands that run a pipeline over data, as ours do.
@@ -163,3 +165,15 @@ def test_a_name_that_the_system_refuses_is_one_sentence_wherever_it_is_given(com
 
 def test_a_name_that_the_system_refuses_may_stand_behind_statistics(calibrated, tmp_path):
     refuses(calib("fit", calibrated, "--from", "a.npz", tmp_path / ("n" * 300)), "File name too long")
+
+
+@each(GONE)
+def test_what_is_gone_says_what_stands_for_it(old):
+    refuses(calib(*old.split()), f"There is no `calib {old}` any more; write `calib {GONE[old]}`.")
+
+
+@each(GONE)
+def test_what_stands_for_it_is_there(old):
+    command, *words = GONE[old].split()
+    known = {spelling for option in OURS[command].params for spelling in option.opts}
+    assert {word for word in words if word.startswith("--")} <= known

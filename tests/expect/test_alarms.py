@@ -64,16 +64,6 @@ def test_beyond_small_levels_the_tail_is_exponential():
     assert beyond(np.ones(10), 1e-5) == 1.0
 
 
-@pytest.fixture(scope="module")
-def record():
-    return made_record()
-
-
-@pytest.fixture(scope="module")
-def layout(record):
-    return layout_of(record)
-
-
 def judged(judge, found):
     return list(judge.judge((counts, False) for counts in found))
 

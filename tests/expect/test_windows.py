@@ -14,17 +14,7 @@ from spacy_calib.expect.estimates import expected_accuracy, token_sums
 from spacy_calib.expect.windows import ONE, Batch, Layout
 from spacy_calib.schema import Misfit
 from spacy_calib.types import Groups
-from tests.expect.streams import layout_of, made_batch, made_record
-
-
-@pytest.fixture(scope="module")
-def record():
-    return made_record()
-
-
-@pytest.fixture(scope="module")
-def layout(record):
-    return layout_of(record)
+from tests.expect.streams import made_batch
 
 
 def test_the_counts_by_hand():

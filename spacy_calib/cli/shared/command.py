@@ -143,6 +143,9 @@ GONE = {
     "report": "evaluate MODEL DATA --output page.html",
     "plot": "evaluate MODEL DATA --output picture.png",
     "watch --date": "watch --by KEY",
+    "collect --bounded": "collect MODEL DATA STATS",
+    **{f"{command} --seed": f"{command} MODEL DATA" for command in ("expect", "count")},
+    **{f"watch --{name}": "watch MODEL DATA" for name in ("gold-preproc", "doc-key")},
     **{
         f"{command} --{name}-column": f"{command} --columns {name}=NAME"
         for command in ("apply", "count", "expect", "rank", "select", "watch")
