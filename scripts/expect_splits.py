@@ -27,6 +27,7 @@ from expect_table import EXPERIMENTS, inside, options_of, parser_of, write_exper
 
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
+from spacy_calib.calibration.steps import Predictions, walk
 from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
 from spacy_calib.cli.shared.examples import run_pipes
 from spacy_calib.cli.shared.scoring import pipes_to_run
@@ -121,7 +122,8 @@ def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     record = record_fit(JudgedPairs(data.pairs, fitted.held_out, data.documents), n_docs, material.labels, of_spans)
     assert record is not None
     top = np.sort(top_pairs(new.pairs))
-    scores = fitted.calibration.calibrate_pairs(new.pairs, 0.0, words=new.words and new.words.words).scores[top]
+    given = Predictions.of_pairs(new.pairs, 0.0, new.words and new.words.words)
+    scores = walk(fitted.calibration.steps, given).scores[top]
     labels = [material.labels[tag] for tag in new.pairs.tags[top].tolist()]
     tokens = Labelled(new.documents[top], n_docs, labels, new.pairs.scores[top], scores)
     found: dict[str, Any] = {"accuracy": expected_accuracy(record.tokens, token_sums(scores, tokens.documents, n_docs))}

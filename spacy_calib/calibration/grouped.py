@@ -15,6 +15,7 @@ from ..types import Floats, Groups, Ints, Pairs, as_probabilities
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
 from .recalibrators.logistic import sigmoid
+from .steps import Predictions
 from .tag_offsets import TagOffsets
 
 
@@ -137,6 +138,10 @@ class GroupedRecalibrator:
         if why:
             return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
+
+    def apply(self, given: Predictions) -> Predictions:
+        """Each by the map of its label."""
+        return given.having(scores=self.predict(given.scores, given.tags), before_maps=given.scores)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
         """The calibrated probabilities of n pairs; each depends only on its own score and tag.

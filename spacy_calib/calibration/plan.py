@@ -12,6 +12,7 @@ from .auto import Selector
 from .grouping.alone import informed
 from .recalibrators import Recalibrator
 from .scaling import Scaling
+from .steps import Predictions, walk
 from .tag_offsets import TagOffsets
 from .token_fit import Chosen, LearnContext, TokenData
 from .tokens import TokenCalibration, lowest_score
@@ -90,8 +91,8 @@ def _chosen(
     chosen = Chosen(settings.grouping, settings.recalibrator, settings.pooling, scaling, scaled)
     if learn_context is None:
         return chosen
-    others = TokenCalibration(scaling=scaling).calibrate_pairs(data.others, data.threshold)
-    kept_others = data.others.take(others.kept).with_scores(others.scores)
+    others = walk(TokenCalibration(scaling=scaling).steps, Predictions.of_pairs(data.others, data.threshold))
+    kept_others = data.others.take(data.kept_others).with_scores(others.scores)
     found = learn_context(chosen.pairs_of(data), kept_others, data.kept_documents, data.words)
     chosen = replace(chosen, context=found)
     pairs = chosen.pairs_of(data)

@@ -17,6 +17,7 @@ from ..schema import Saved, flag, floats, kept, maybe, number
 from ..types import ANYWHERE, Floats, Ints, Pairs
 from .recalibrators import Platt
 from .recalibrators.logistic import combine, log_odds, sigmoid
+from .steps import Predictions
 
 # Two conventions meet where the model is this sure of a tag and the gold has another: in so many tokens, in such a share of those of which it is so sure,
 # and so many times as often as the scores let expect.
@@ -117,6 +118,16 @@ class Portable(Saved):
     def blend(self, home: Floats, raw: Floats) -> Floats:
         """The scores of n entries: by the mean of the log-odds that they have at home and on the line. raw (Floats): Their raw scores."""
         return sigmoid((log_odds(home) + combine(Platt().features(raw), self.line)) / 2)
+
+    def apply(self, given: Predictions) -> Predictions:
+        """Entries of Docs that get this map are blended, where it is known what stands in them: it is not while the steps before are being learned."""
+        if given.view is None:
+            return given
+        away = self.away(given.words, given.view.unknown, given.map_for)[given.words.docs]
+        scores = given.scores
+        if away.any():
+            scores = np.where(away[given.rows], self.blend(scores, given.raw), scores)
+        return given.having(scores=scores, away=away)
 
     def away(self, words: Any, unknown: NDArray[np.bool_], map_for: str | None) -> NDArray[np.bool_]:
         """Of each Doc, whether it gets this map, by itself alone: as it is set, else not where it names a source, else as `abroad` says, else where it has far

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..schema import Form, Optional, Saved, anything, floats, kept, lengths, listed, maybe, number, optional, text, whole
 from ..types import Floats, Groups, Spans, as_hits
-from .adaptation.adaptation import Adaptation, move_all
+from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs
 from .recalibrators.logistic import combine, fit_logistic, sigmoid
 from .span_features import NAMES, design
+from .steps import KEPT, CalibrationStep, Predictions, walk
 
 # With fewer spans the coefficients (eight at least) cannot be estimated, and raw scores are passed through.
 MIN_SPANS = 20
@@ -109,11 +110,25 @@ SPANS: dict[str, Form | Optional] = {
 }
 
 
-class SpanContext(Protocol):
-    """What a context learned of spans; its class stands in a later room, and reads its own state."""
+@dataclass(frozen=True, eq=False)
+class SpanMaps:
+    """The first step of spans. chosen, candidates (SpanRecalibrator | None): Fitted; of the spans on the Doc, and of those that stand beside them."""
 
-    def calibrate(self, view: Any, spans: Spans, scores: Floats) -> Floats:
-        """The scores of spans on the Docs. view: Their tokens, see `calibration.tokens.Context`. scores (Floats): As the map gives them."""
+    chosen: SpanRecalibrator | None
+    candidates: SpanRecalibrator | None
+
+    def apply(self, given: Predictions) -> Predictions:
+        assert given.spans is not None
+        mapped = given.scores.copy()
+        for own, fitted in ((given.levels == KEPT, self.chosen), (given.levels != KEPT, self.candidates)):
+            if fitted is not None:
+                index = np.flatnonzero(own)
+                mapped[index] = fitted.predict(given.spans.take(index), given.scores[index])
+        return given.having(scores=mapped, before_maps=given.scores)
+
+
+class SpanContext(CalibrationStep, Protocol):
+    """What a context learned of spans, and moves those on the Doc by; its class stands in a later room, and reads its own state."""
 
     def state(self) -> dict[str, Any]: ...
 
@@ -148,21 +163,19 @@ class SpanCalibration:
         """The groups of the span labels; None where it is not fitted."""
         return None if self.chosen is None else self.chosen.groups
 
+    @property
+    def steps(self) -> tuple[CalibrationStep, ...]:
+        """What is done to a probability, in order."""
+        maps = SpanMaps(self.chosen, self.candidates)
+        return (maps, *self.adaptations) if self.context is None else (maps, self.context, *self.adaptations)
+
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
         """(calibrated probability of each span, 1 or 0 whether it reaches its cut-off; -1 without cut-offs).
 
         raw (Floats): Of each span. labels (Sequence[str]): Of the columns `spans.labels`. view: The tokens that they stand in, as a context
             sees them.
         """
-        calibrated = raw.copy()
-        for own, fitted in ((spans.chosen, self.chosen), (~spans.chosen, self.candidates)):
-            if fitted is not None:
-                index = np.flatnonzero(own)
-                calibrated[index] = fitted.predict(spans.take(index), raw[index])
-        if self.context is not None:
-            index = np.flatnonzero(spans.chosen)
-            calibrated[index] = self.context.calibrate(view, spans.take(index), calibrated[index])
-        calibrated = move_all(self.adaptations, calibrated, spans.chosen, spans.labels)
+        calibrated = walk(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:
             return calibrated, np.full(len(spans), -1, dtype=np.int8)
         return calibrated, self.cutoffs.accepts(calibrated, spans.labels, labels, self.groups).astype(np.int8)

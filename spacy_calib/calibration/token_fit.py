@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..pairs.build import interleave
 from ..pairs.documents import TOKEN
 from ..pairs.folds import cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
@@ -18,6 +18,7 @@ from .intervals import GroupedVennAbers
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
 from .sets import ConformalSets
+from .steps import Predictions, walk
 from .tag_offsets import TagOffsets
 from .tokens import TokenCalibration, rest_of
 
@@ -159,20 +160,25 @@ class TokenFit:
     @cached_property
     def held_out(self) -> Floats:
         """The score of each pair by steps that did not see its document."""
-        return self.calibration.normalized(self.pairs.rows, self.pairs.scores, self.mapped)
+        given = Predictions.of_pairs(self.pairs, 0.0).having(scores=self.mapped, before_maps=self.pairs.scores)
+        return walk(self.calibration.behind(self.maps), given).scores
+
+    def before_maps(self) -> Predictions:
+        """What the steps before the maps make of all tokens, with and without gold, where no context moves their scores."""
+        first = self.calibration.steps[: -len(self.calibration.behind(self.maps)) - 1]
+        others = walk(first, Predictions.of_pairs(self.data.others, self.data.threshold)).scores
+        every, _ = interleave(self.pairs, self.data.others.take(self.data.kept_others).with_scores(others))
+        return Predictions.of_pairs(every, 0.0)
 
     @cached_property
     def others(self) -> tuple[Ints, Floats]:
         """(index of the pairs of tokens without gold that reach the threshold, their calibrated scores)."""
-        others, context = self.data.others, self.chosen.context
-        if not self.chosen.moves or context is None:
-            without = copy(self.calibration)
-            without.context = None  # at which spans alone look
-            found = without.calibrate_pairs(others, self.data.threshold)
-            return found.kept, found.scores
-        kept = self.data.kept_others
-        rows, tags = others.rows[kept], others.tags[kept]
-        return kept, self.calibration.normalized(rows, context.others, self.maps.predict(context.others, tags))
+        given, context = Predictions.of_pairs(self.data.others, self.data.threshold), self.chosen.context
+        if self.chosen.moves and context is not None:
+            kept = given.take(given.kept).having(scores=context.others)
+            return given.kept, walk(self.calibration.behind(context.context), kept).scores
+        steps = [step for step in self.calibration.steps if step is not self.calibration.context]  # at which spans alone look
+        return given.kept, walk(steps, given).scores
 
 
 def fit_tokens(

@@ -1,20 +1,19 @@
-"""From the probabilities that a source gave to calibrated ones: scaling, context, map of the group, normalization; and what is promised of them."""
+"""The steps from the probabilities that a source gave to calibrated ones, in their order; and what is promised of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..pairs.build import leading
 from ..pairs.marginals import Scores
 from ..schema import Form, Misfit, Optional, listed, maybe, optional, registered
-from ..types import Floats, Ints, Marginals, Pairs
-from .adaptation.adaptation import Adaptation, move_all
+from ..types import Floats, Ints, Marginals
+from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
@@ -24,6 +23,7 @@ from .recalibrators.base import MAP
 from .recall_cutoffs import RecallCutoffs
 from .scaling import Scaling
 from .sets import ConformalSets
+from .steps import ASKED, KEPT, LOOKED_AT, CalibrationStep, Cut, Predictions, walk
 
 
 def check_normalize(normalize: bool | str) -> bool | str:
@@ -35,7 +35,7 @@ def check_normalize(normalize: bool | str) -> bool | str:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """The entries of some tokens that reach the threshold, after all steps; arrays of one length but for `out_of_reach`.
+    """The entries of some tokens that reach the threshold, after all steps; arrays of one length but for `out_of_reach` and `away`.
 
     marginals (Marginals): Raw. scores (Floats): Calibrated.
     low, high (Floats | None): Venn-Abers interval of each entry; None where the pipe keeps none.
@@ -43,6 +43,7 @@ class Calibrated:
         set short of all tags keeps the promise. None where the pipe makes no sets.
     view (Any): The tokens as the features of the context see them; None without context.
     away (NDArray[bool] | None): Of each token, whether its Doc got the portable map; None where the pipe has none.
+    below (Calibrated | None): The labels below the threshold that tokens carry all the same: they are not normalized, and in no set; None without any.
     """
 
     marginals: Marginals
@@ -53,45 +54,39 @@ class Calibrated:
     out_of_reach: NDArray[np.bool_] | None = None
     view: Any = None
     away: NDArray[np.bool_] | None = None
+    below: Calibrated | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class CalibratedEntries:
-    """Single (token, tag) entries below the threshold. scores (Floats): Calibrated. low, high: As in Calibrated."""
-
-    scores: Floats
-    low: Floats | None = None
-    high: Floats | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class CalibratedPairs:
-    """Pairs that reach the threshold, after all steps. kept (Ints): Which of the given ones. scaled (Floats): What scaling and context make of them.
-    scores (Floats): Calibrated. view (Any): As in Calibrated.
-    """
-
-    kept: Ints
-    scaled: Floats
-    scores: Floats
-    view: Any
-
-
-class Context(Protocol):
+class Context(CalibrationStep, Protocol):
     """What a context learned; its class stands in a later room. functions: What it asks of Docs."""
 
     @property
     def functions(self) -> Any: ...
 
-    def view(self, words: Any, rows: Ints, tags: Ints, scores: Floats) -> Any:
-        """The tokens as its features see them. words: Of all tokens. rows, tags (Ints), scores (Floats): Of their entries, as the scaling gives them."""
-
-    def calibrate(self, view: Any) -> Floats | None:
-        """The scores of these entries; None where those of tokens stay as they are."""
-
-    def calibrate_below(self, view: Any, rows: Ints, tags: Ints, scores: Floats) -> Floats | None:
-        """The same of entries below the threshold."""
-
     def state(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """The last step: the scores of a token are divided by their sum, or by theirs and that of what is left to all other labels; a sum of 0 divides nothing.
+
+    how (bool | str): As `normalize` of TokenCalibration. other (Recalibrator | None): Likewise.
+    """
+
+    how: bool | str
+    other: Recalibrator | None
+
+    def apply(self, given: Predictions) -> Predictions:
+        if not self.how or not len(given):
+            return given
+        rows, n, kept = given.rows, int(given.rows[-1]) + 1, given.levels == KEPT
+        sums: NDArray[Any] = np.bincount(rows, weights=np.where(kept, given.scores, 0.0), minlength=n)
+        if self.how == "other":
+            before = given.scores if given.before_maps is None else given.before_maps
+            rest = rest_of(rows, np.where(kept, before, 0.0), n)
+            sums = sums + (rest if self.other is None else self.other.predict(rest))
+        of_row = np.where(sums > 0, sums, 1.0)[rows]
+        return given.having(scores=np.where(kept, given.scores / of_row, given.scores))
 
 
 # Of a TokenCalibration; its parts of the registries are read where they are made.
@@ -153,110 +148,59 @@ class TokenCalibration:
 
     # Applying
 
-    def calibrate(self, scores: Scores, threshold: float, words: Any = None, map_for: str | None = None) -> Calibrated:
-        """The calibrated probabilities of all entries that reach the threshold. words: Of the tokens; a context looks at them.
-        map_for (str | None): The map that all Docs get, see `Portable.away`.
+    @property
+    def steps(self) -> tuple[CalibrationStep, ...]:
+        """What is done to a probability, in order; normalization is the last."""
+        named = (self.scaling, Cut(), self.context, self.maps, self.portable, *self.adaptations)
+        return (*(cast(CalibrationStep, step) for step in named if step is not None), Normalization(self.normalize, self.other))
+
+    def behind(self, one: CalibrationStep) -> tuple[CalibrationStep, ...]:
+        """The steps after one of them."""
+        steps = self.steps
+        return steps[1 + next(place for place, step in enumerate(steps) if step is one) :]
+
+    def calibrate(
+        self, scores: Scores, threshold: float, words: Any = None, map_for: str | None = None, carried: Ints | None = None
+    ) -> Calibrated:
+        """The calibrated probabilities of all entries that reach the threshold.
+
+        words: Of the tokens; a context looks at them. map_for (str | None): The map that all Docs get, see `Portable.away`.
+        carried (Ints | None): Column of the label that each token carries, below 0 for none, for `Calibrated.below`.
         """
         every = scores.above(lowest_score(threshold, self.scaling))
-        kept, scaled, view = self._front(every.rows, every.tags, every.scores, threshold, words)
-        marginals = every if self.scaling is None else every.take(kept)
-        rows, tags = marginals.rows, marginals.tags
-        leads = self._leads(rows, marginals.scores)
-        away = None if self.portable is None else self.portable.away(words, view.unknown, map_for)[words.docs]
-        mapped = self._travelled(self._map(scaled, tags), rows, marginals.scores, away)
-        adapted = move_all(self.adaptations, mapped, leads, tags)
-        calibrated = self.normalized(rows, scaled, adapted)
-        low, high = self._interval(scaled, tags, leads)
-        in_set = out_of_reach = None
+        levels = np.where(every.scores >= threshold, KEPT, LOOKED_AT).astype(np.int8)
+        given = Predictions(every.rows, every.tags, every.scores, every.scores, levels, words=words, map_for=map_for)
+        if carried is not None and every.names is None:  # the names of entries that are not there are not known
+            given = given.with_asked(*_missing(given, scores, carried))
+        found = walk(self.steps, given)
+        kept, asked = found.kept, np.flatnonzero(found.levels == ASKED)
+        marginals = every if len(kept) == len(every) else every.take(np.flatnonzero(levels == KEPT))
+        low, high = self._interval(found)
+        in_set = out_of_reach = below = None
         if self.sets is not None:
-            in_set, out_of_reach = self.sets.predict(rows, tags, calibrated, marginals.n_tokens)
-            out_of_reach[silent_tokens(scores, rows)] = True
-        return Calibrated(marginals, calibrated, low, high, in_set, out_of_reach, view, away)
+            in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, found.scores[kept], marginals.n_tokens)
+            out_of_reach[silent_tokens(scores, marginals.rows)] = True
+        if len(asked):
+            own = Marginals(found.rows[asked], found.tags[asked], found.raw[asked], every.n_tokens)
+            below = Calibrated(own, found.scores[asked], _some(low, asked), _some(high, asked))
+        return Calibrated(
+            marginals,
+            found.scores[kept],
+            _some(low, kept),
+            _some(high, kept),
+            in_set,
+            out_of_reach,
+            found.view,
+            found.away,
+            below,
+        )
 
-    def calibrate_pairs(self, pairs: Pairs, threshold: float, normalize: bool = True, words: Any = None) -> CalibratedPairs:
-        """The pairs that reach the threshold, after all steps.
-
-        pairs (Pairs): All of their tokens that reach the lowest score that takes part. normalize (bool): Whether the last step is taken too.
-        words: Of all tokens, which then must all have their pairs here; a context looks at them. The portable map is not asked.
-        """
-        kept, scaled, view = self._front(pairs.rows, pairs.tags, pairs.scores, threshold, words)
-        rows, tags = pairs.rows[kept], pairs.tags[kept]
-        adapted = move_all(self.adaptations, self._map(scaled, tags), self._leads(rows, pairs.scores[kept]), tags)
-        return CalibratedPairs(kept, scaled, self.normalized(rows, scaled, adapted) if normalize else adapted, view)
-
-    def calibrate_entries(
-        self, scores: Scores, threshold: float, rows: Ints, tags: Ints, raw: Floats, view: Any = None, away: Any = None
-    ) -> CalibratedEntries:
-        """The calibrated probabilities of single entries below the threshold; they are not normalized.
-
-        rows, tags (Ints), raw (Floats): Token, tag and raw probability of each. view, away: See `Calibrated`.
-        """
-        scaled = raw
-        if self.scaling is not None and len(rows):
-            every = scores.above(lowest_score(threshold, self.scaling))
-            beside = np.flatnonzero(np.isin(every.rows, rows))
-            joined = np.concatenate([every.scores[beside], raw])
-            of_floor = self.scaling.floor
-            counted = np.concatenate([every.scores[beside] >= of_floor, np.zeros(len(raw), dtype=bool)])
-            all_rows, all_tags = np.append(every.rows[beside], rows), np.append(every.tags[beside], tags)
-            scaled = self.scaling.scale(all_rows, all_tags, joined, counted)[len(beside) :]
-        if self.context is not None:
-            moved = self.context.calibrate_below(view, rows, tags, scaled)
-            scaled = scaled if moved is None else moved
-        leads = np.zeros(len(rows), dtype=bool)  # what leads reaches the threshold
-        adapted = move_all(self.adaptations, self._travelled(self._map(scaled, tags), rows, raw, away), leads, tags)
-        return CalibratedEntries(adapted, *self._interval(scaled, tags, leads))
-
-    def _front(self, rows: Ints, tags: Ints, scores: Floats, threshold: float, words: Any) -> tuple[Ints, Floats, Any]:
-        """(index of the entries that reach the threshold, what scaling and context make of these, how the context sees the tokens).
-
-        rows, tags (Ints), scores (Floats): Of all entries that reach the lowest score that takes part.
-        """
-        kept, scaled = np.flatnonzero(scores >= threshold), scores
-        if self.scaling is not None:
-            counted = None if threshold >= self.scaling.floor else scores >= self.scaling.floor
-            scaled = self.scaling.scale(rows, tags, scores, counted)
-        scaled = scaled[kept]
-        if self.context is None:
-            return kept, scaled, None
-        view = self.context.view(words, rows[kept], tags[kept], scaled)
-        moved = self.context.calibrate(view)
-        return kept, scaled if moved is None else moved, view
-
-    def _leads(self, rows: Ints, raw: Floats) -> NDArray[np.bool_]:
-        """Whether each entry is its token's likeliest one by the raw scores; asked by the adaptations alone."""
-        return leading(rows, raw) if self.adaptations else np.zeros(len(rows), dtype=bool)
-
-    def _map(self, scaled: Floats, tags: Ints) -> Floats:
-        return scaled.copy() if self.maps is None else self.maps.predict(scaled, tags)
-
-    def _travelled(self, mapped: Floats, rows: Ints, raw: Floats, away: NDArray[np.bool_] | None) -> Floats:
-        """The scores that the maps give, those of Docs that got the portable map by that. raw (Floats): Of the same entries."""
-        if self.portable is None or away is None or not away.any():
-            return mapped
-        return np.where(away[rows], self.portable.blend(mapped, raw), mapped)
-
-    def _interval(self, judged: Floats, tags: Ints, leads: NDArray[np.bool_]) -> tuple[Floats | None, Floats | None]:
-        """judged (Floats): What the intervals are fitted on: what scaling and context give."""
-        if self.intervals is None:
+    def _interval(self, found: Predictions) -> tuple[Floats | None, Floats | None]:
+        """They are fitted on what the maps are, and adapted as scores are."""
+        if self.intervals is None or found.before_maps is None:
             return None, None
-        low, high = self.intervals.interval(judged, tags)
-        return move_all(self.adaptations, low, leads, tags), move_all(self.adaptations, high, leads, tags)
-
-    def normalized(self, rows: Ints, scaled: Floats, calibrated: Floats) -> Floats:
-        """The calibrated scores divided by the sum of their token, as the setting `normalize` says; a sum of 0 divides nothing.
-
-        rows (Ints): Token of each entry, ascending. scaled (Floats): Scores before the maps, which tell what is left to all other tags.
-        """
-        if not self.normalize or not len(rows):
-            return calibrated
-        n = int(rows[-1]) + 1
-        sums: NDArray[Any] = np.bincount(rows, weights=calibrated, minlength=n)
-        if self.normalize == "other":
-            rest = rest_of(rows, scaled, n)
-            sums = sums + (rest if self.other is None else self.other.predict(rest))
-        of_row = np.where(sums > 0, sums, 1.0)[rows]
-        return calibrated / of_row
+        low, high = (found.having(scores=bound) for bound in self.intervals.interval(found.before_maps, found.tags))
+        return walk(self.adaptations, low).scores, walk(self.adaptations, high).scores
 
     # Saving
 
@@ -316,6 +260,20 @@ class TokenCalibration:
 def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
     """Scores below it take no part: the threshold, or the floor of a scaling."""
     return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
+
+
+def _missing(given: Predictions, scores: Scores, carried: Ints) -> tuple[Ints, Ints, Floats]:
+    """(token, label, raw score) of those that tokens carry though they are below the threshold (set by somebody else, or kept from before)."""
+    held = np.zeros(len(carried), dtype=bool)
+    held[given.rows[(carried[given.rows] == given.tags) & (given.levels == KEPT)]] = True
+    rows = np.flatnonzero(~held & (carried >= 0))
+    raw = scores.at(rows, carried[rows]) if len(rows) else np.zeros(0)
+    known = ~np.isnan(raw)
+    return rows[known], carried[rows[known]], raw[known]
+
+
+def _some(bounds: Floats | None, index: Ints) -> Floats | None:
+    return None if bounds is None else bounds[index]
 
 
 def silent_tokens(scores: Scores, rows: Ints) -> Ints:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.steps import Predictions
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import interleave, leading
@@ -96,6 +97,10 @@ class TokenContextFit:
         """How many numbers were fitted."""
         return 0 if self.context.model_ is None else self.context.model_.size
 
+    def behind(self, seen: Predictions, words: Words) -> TokenContextFit:
+        """The same where the context moves no scores, and looks at what other steps made of all entries (seen)."""
+        return replace(self, view=self.left_out().apply(seen.having(words=words)).view)
+
     def left_out(self) -> TokenContext:
         """The context where the scores of tokens are to stay as they are: those of spans may look at its view."""
         made = copy(self.context)
@@ -132,18 +137,21 @@ def fit_token_context(
     if why:
         made.known_ = kept
         return TokenContextFit(made, view, pairs.scores, others.scores, why, about(made, data))
-    own, leads = entries.log_odds[place][: len(pairs)], entries.leads[place][: len(pairs)]
-    blocks = blocks_of(made.looks(view, pairs.rows, pairs.tags, own, leads))
-    learned = PairData(own, blocks, pairs.hits, documents)
+    own, leads = entries.log_odds[place], entries.leads[place]
+    n = len(pairs)
+    blocks, of_others = (
+        blocks_of(made.looks(view, part.rows, part.tags, own[inside], leads[inside]))
+        for part, inside in ((pairs, slice(n)), (others, slice(n, None)))
+    )
+    learned = PairData(own[:n], blocks, pairs.hits, documents)
     made.model_, held_out = fit_pairs(learned)
     elsewhere, sources = None, data.words.sources
     if sources is not None:
         elsewhere = without_source(learned, sources[data.words.docs[pairs.rows]], made.model_)
-    moved = made.calibrate(view)
-    assert moved is not None
+    moved = made.model_.predict(own[n:], of_others)
     made.known_, made.model_ = kept, made.model_.with_places(blocks, places, n_tags + 1)
     told = about(made, data, Comparison.of(pairs.scores, held_out, pairs.hits, documents), _reordered(pairs, held_out))
-    return TokenContextFit(made, view, held_out, moved[place][len(pairs) :], "", told, elsewhere)
+    return TokenContextFit(made, view, held_out, moved, "", told, elsewhere)
 
 
 def _reordered(pairs: Pairs, moved: Floats) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.span_features import firsts_of
+from ..calibration.steps import Predictions
 from ..schema import Saved, kept, lengths, several, text
 from ..types import Floats, Groups, Spans
 from .ridge import RidgeModel
@@ -37,12 +38,15 @@ class SpanContext(Saved):
     def agree(cls, held: dict[str, Any]) -> str:
         return lengths({"weights": len(held["columns"])}, {"weights": held["model"].weights})
 
-    def calibrate(self, view: View, spans: Spans, scores: Floats) -> Floats:
-        """The scores of n entities. view (View): Their tokens. scores (Floats): As the map gives them."""
-        if not len(spans):
-            return scores
-        columns = span_columns(view, spans, self.groups)
-        return self.model.predict(log_odds(scores, CLIP), self.model.around(columns))
+    def apply(self, given: Predictions) -> Predictions:
+        """Those on the Docs are moved."""
+        kept = given.kept
+        if given.spans is None or not len(kept):
+            return given
+        columns = span_columns(given.view, given.spans.take(kept), self.groups)
+        scores = given.scores.copy()
+        scores[kept] = self.model.predict(log_odds(scores[kept], CLIP), self.model.around(columns))
+        return given.having(scores=scores)
 
 
 def span_columns(view: View, spans: Spans, groups: Groups) -> list[Floats]:

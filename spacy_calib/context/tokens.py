@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.steps import Predictions
 from ..errors import calib_error
 from ..schema import floats, lengths, listed, maybe, record, text, whole
 from ..types import Floats, Ints
@@ -119,19 +120,16 @@ class TokenContext:
             view.around, known, view.columns, self.n_tags_, self.n_sources_, rows=rows, tags=tags, own=own, leads=leads
         )
 
-    def calibrate(self, view: View) -> Floats | None:
-        """The scores of the entries that the view was made of; None where those of tokens stay as they are."""
-        entries = view.around.entries
-        return self._predict(view, entries.rows, entries.tags, entries.log_odds, entries.leads)
-
-    def calibrate_below(self, view: View, rows: Ints, tags: Ints, scores: Floats) -> Floats | None:
-        """The same of n entries below the threshold. rows (Ints): Token of each. tags (Ints), scores (Floats): Likewise."""
-        return self._predict(view, rows, tags, log_odds(scores), np.zeros(len(rows), dtype=bool))
-
-    def _predict(self, view: View, rows: Ints, tags: Ints, own: Floats, leads: Any) -> Floats | None:
+    def apply(self, given: Predictions) -> Predictions:
+        """All entries, of which those below the threshold are looked at by no feature; without a model the scores stay, and spans alone look at the view."""
+        kept = given.kept
+        view = self.view(given.words, given.rows[kept], given.tags[kept], given.scores[kept])
         if self.model_ is None:
-            return None
-        return self.model_.predict(own, blocks_of(self.looks(view, rows, tags, own, leads)))
+            return given.having(view=view)
+        leads = np.zeros(len(given), dtype=bool)
+        leads[kept] = view.around.entries.leads
+        looks = self.looks(view, given.rows, given.tags, log_odds(given.scores), leads)
+        return given.having(scores=self.model_.predict(looks.own, blocks_of(looks)), view=view)
 
     # Saving
 

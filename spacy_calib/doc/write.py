@@ -12,7 +12,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from ..calibration.scaling.entries import number_codes
-from ..calibration.tokens import Calibrated, CalibratedEntries
+from ..calibration.tokens import Calibrated
 from ..types import ANYWHERE, HOME, Floats, Ints, Spans
 from .annotations import get_annotation, head_places
 from .blocks import BLOCK_VERSION, Block
@@ -39,23 +39,10 @@ class CalibratedSpans:
 
 
 @dataclass(frozen=True, eq=False)
-class CarriedLabels:
-    """Tokens that carry a label whose raw score is below the threshold, with that label and its scores.
-
-    rows (Ints), labels (list[str]), raw (Floats), calibrated (CalibratedEntries): One per token.
-    """
-
-    rows: Ints
-    labels: list[str]
-    raw: Floats
-    calibrated: CalibratedEntries
-
-
-@dataclass(frozen=True, eq=False)
 class CalibratedBatch:
     """What the pipe predicted for Docs that follow one another.
 
-    calibrated (Calibrated): The entries above the threshold, of all their tokens. extra (CarriedLabels): Labels below it.
+    calibrated (Calibrated): The entries of all their tokens.
     layer (str): Which annotation the labels are of. labels (tuple): Label of each column.
     carried (NDArray[uint64]): Hash of the label that each unit (token, document) carries, 0 for none.
     spans (CalibratedSpans | None): None for a source of token labels alone. flags (Flags | None): None without cut-offs that bound misses.
@@ -63,7 +50,6 @@ class CalibratedBatch:
     """
 
     calibrated: Calibrated
-    extra: CarriedLabels
     layer: str
     labels: tuple[str, ...]
     carried: NDArray[np.uint64]
@@ -99,12 +85,12 @@ def _labels_of_docs(batch: CalibratedBatch, bounds: Ints) -> tuple[list[list[str
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     """One block for each Doc, in order. All sums are done once for the whole batch; only the slicing is done per Doc."""
-    marginals, extra = batch.calibrated.marginals, batch.extra
+    marginals, below = batch.calibrated.marginals, batch.calibrated.below
     annotation = get_annotation(batch.layer)
     token_bounds = np.cumsum([0, *map(annotation.n_units, docs)])
     indptr = marginals.indptr
     entry_bounds = indptr[token_bounds]
-    extra_bounds = np.searchsorted(extra.rows, token_bounds).tolist()
+    extra_bounds = None if below is None else np.searchsorted(below.marginals.rows, token_bounds).tolist()
     own_labels, own_codes = _labels_of_docs(batch, entry_bounds)
     tokens, entries, bounds = _token_columns(batch), _entry_columns(batch, own_codes), token_bounds.tolist()
     begins = entry_bounds.tolist()
@@ -130,8 +116,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             block[name] = column[first:end].copy()
         for name, column in entries.items():
             block[name] = column[begin : begins[i + 1]].copy()
-        if extra_bounds[i + 1] > extra_bounds[i]:
-            block["extra"] = _extra_part(extra, extra_bounds[i], extra_bounds[i + 1], first)
+        if below is not None and extra_bounds is not None and extra_bounds[i + 1] > extra_bounds[i]:
+            block["extra"] = _extra_part(below, batch.labels, extra_bounds[i], extra_bounds[i + 1], first)
         if batch.spans is not None:
             block["spans"] = span_part(doc, batch.spans, first, end, place[:, 0])
         blocks.append(block)
@@ -164,16 +150,13 @@ def _entry_columns(batch: CalibratedBatch, codes: NDArray[np.uint32]) -> Block:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _extra_part(extra: CarriedLabels, first: int, end: int, start: int) -> Block:
-    """The labels below the threshold of one Doc, whose first token in the batch is `start`."""
-    scores = {
-        "raw": extra.raw,
-        "calibrated": extra.calibrated.scores,
-        "low": extra.calibrated.low,
-        "high": extra.calibrated.high,
-    }
+def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Block:
+    """The labels below the threshold of one Doc, whose first token in the batch is `start`. labels (Sequence[str]): Of the columns."""
+    own = below.marginals
+    scores = {"raw": own.scores, "calibrated": below.scores, "low": below.low, "high": below.high}
     columns = {name: column[first:end].copy() for name, column in scores.items() if column is not None}
-    return {"row": (extra.rows[first:end] - start).astype(np.uint32), "tags": list(extra.labels[first:end]), **columns}
+    tags = [labels[tag] for tag in own.tags[first:end].tolist()]
+    return {"row": (own.rows[first:end] - start).astype(np.uint32), "tags": tags, **columns}
 
 
 def span_part(doc: Doc, held: CalibratedSpans, start: int, end: int, starts: Any) -> Block:

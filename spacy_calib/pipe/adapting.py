@@ -17,12 +17,13 @@ from ..calibration.adaptation.lines import OF_SPANS, OF_TOKENS
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData
 from ..calibration.spans import SpanCalibration
+from ..calibration.steps import Predictions, walk
 from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import TokenCalibration
 from ..errors import calib_error
 from ..expect.record import record_fit
 from ..expect.seen import SeenTexts
-from ..pairs.build import interleave, leading
+from ..pairs.build import interleave
 from ..pairs.judged import JudgedPairs
 from ..types import Floats, Groups, Ints, Pairs
 from .fitting import figures
@@ -38,24 +39,23 @@ if TYPE_CHECKING:
 class AdaptedTokens:
     """The tokens of the labelled documents.
 
-    pairs (Pairs), documents (Ints): Those with gold, that reach the threshold. scaled (Floats): Their scaled scores. unjudged (JudgedPairs): Those
-    without gold. fit (AdaptationFit): Of those with gold. calibration (TokenCalibration): With the new step, and without sets.
-    view (Any): The tokens as the pipe's context sees them.
+    pairs (Pairs), documents (Ints): Those with gold, that reach the threshold. before (Predictions): The same after all old steps but normalization.
+    unjudged (JudgedPairs): Those without gold. fit (AdaptationFit): Of those with gold. calibration (TokenCalibration): With the new step, and without sets.
     """
 
     pairs: Pairs
     documents: Ints
-    scaled: Floats
+    before: Predictions
     unjudged: JudgedPairs
     fit: AdaptationFit
     calibration: TokenCalibration
-    view: Any
 
     @cached_property
     def held_out(self) -> Floats | None:
         """The score of each pair by an adaptation that did not see its document; None where there is one document only."""
         scores = self.fit.held_out
-        return None if scores is None else self.calibration.normalized(self.pairs.rows, self.scaled, scores)
+        behind = self.calibration.behind(self.fit.adaptation)
+        return None if scores is None else walk(behind, self.before.having(scores=scores)).scores
 
     def judged(self, unit: str) -> JudgedPairs | None:
         """The pairs with these scores. unit (str): What a document is."""
@@ -94,7 +94,7 @@ def adapt_calibrator(
     tokens = adapt_tokens(gathered, learned.tokens, pipe.groups)
     spans = None
     if gathered.data.spans is not None:
-        spans = adapt_spans(gathered.data.spans, learned.spans, tokens.view)
+        spans = adapt_spans(gathered.data.spans, learned.spans, tokens.before.view)
     tokens.calibration.sets = sets = fit_sets(gathered, learned.tokens.sets, tokens, pipe.groups)
     made = {
         "docs": gathered.data.n_docs,
@@ -141,20 +141,20 @@ def adapt_tokens(gathered: Gathered, before: TokenCalibration, groups: Groups) -
     """groups (Groups): Of the tags."""
     data, threshold = gathered.data, gathered.settings.threshold
     every, order = interleave(data.pairs, data.unjudged)
-    found = before.calibrate_pairs(every, threshold, normalize=False, words=data.words)
-    kept, scores, scaled = found.kept, found.scores, found.scaled
+    found = walk(before.steps[:-1], Predictions.of_pairs(every, threshold, data.words))
+    kept = np.flatnonzero(every.scores >= threshold)
     pairs, documents = every.take(kept), np.concatenate([data.documents, data.unjudged_documents])[order][kept]
     with_gold = order[kept] < len(data.pairs)
     own, bare = np.flatnonzero(with_gold), np.flatnonzero(~with_gold)
-    entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, documents)
+    entries = GoldEntries(found.scores, pairs.hits, found.leads, pairs.tags, documents)
     fit = AdaptationFit.of(entries.take(own), groups, OF_TOKENS)
     made = copy(before)
     made.adaptations = (*before.adaptations, fit.adaptation)
     made.sets = made.recall_cutoffs = made.label_cutoffs = None
     made.portable = None  # the labelled documents are its home now
-    moved = fit.adaptation.move(scores[bare], entries.leads[bare], pairs.tags[bare])
-    unjudged = JudgedPairs(pairs.take(bare), made.normalized(pairs.rows[bare], scaled[bare], moved), documents[bare])
-    return AdaptedTokens(pairs.take(own), documents[own], scaled[own], unjudged, fit, made, found.view)
+    moved = walk((fit.adaptation, *made.behind(fit.adaptation)), found.take(bare)).scores
+    unjudged = JudgedPairs(pairs.take(bare), moved, documents[bare])
+    return AdaptedTokens(pairs.take(own), documents[own], found.take(own), unjudged, fit, made)
 
 
 def adapt_spans(data: SpanData, before: SpanCalibration, view: Any = None) -> AdaptedSpans | None:

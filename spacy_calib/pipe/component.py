@@ -14,6 +14,7 @@ from spacy.training import Example
 
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import TokenCalibration, check_normalize
+from ..doc.annotations import columns_of, label_hashes
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
@@ -38,7 +39,7 @@ from .fitting import fit_calibrator, fit_gathered
 from .flagging import accepted_labels, flags_of
 from .gathering import FitArguments, gather_statistics
 from .lookup import SourceLookup
-from .reading import Reading, calibrated_spans, carried_below_threshold, readable
+from .reading import Reading, calibrated_spans, readable
 from .settings import PipeSettings
 from .state import PipeState
 from .summary import html_table, note_meta, one_line
@@ -165,21 +166,21 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         if learned.tokens.context is not None:
             words = words_of(read, learned.tokens.context.functions, annotation.first)
             words = replace(words, hints=hints_of(scores), sources=gold_sources)
-        calibrated = learned.tokens.calibrate(scores, self.threshold, words, self.map_for)
         hashes, likeliest = open_docs.hashes, None
         if source.sets_labels:
-            own = scores.inner.above(self.threshold) if isinstance(scores, MappedScores) else calibrated.marginals
+            own = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
             likeliest = Likeliest.of(own, with_map(source, None).labels(component), hashes)
             hashes = likeliest.filled(hashes, annotation)
         carried = np.concatenate(hashes)
+        columns = columns_of(carried, label_hashes(labels))
+        calibrated = learned.tokens.calibrate(scores, self.threshold, words, self.map_for, columns)
         spans = None
         if scores.spans is not None:
             of_spans, event = source.span_labels(component), self.fit_info.span_event or self.event
             layer = annotation.name if annotation.span_event else ""  # the labels of its tokens make a sentence right
             spans = calibrated_spans(learned.spans, source, scores.spans, of_spans, event, layer, calibrated.view)
-        below = carried_below_threshold(learned.tokens, self.threshold, scores, calibrated, carried, labels)
         flags = flags_of(learned.tokens.recall_cutoffs, scores, calibrated, labels, annotation, self.threshold)
-        batch = CalibratedBatch(calibrated, below, annotation.name, labels, carried, spans, flags)
+        batch = CalibratedBatch(calibrated, annotation.name, labels, carried, spans, flags)
         if learned.tokens.label_cutoffs is not None and self.groups is not None:
             batch = replace(batch, accept=accepted_labels(learned.tokens.label_cutoffs, batch, self.groups))
         return Reading(open_docs.places, batch, likeliest)

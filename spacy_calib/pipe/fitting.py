@@ -137,8 +137,12 @@ def _learn_portable(gathered: Gathered, fitted: TokenFit) -> list[Convention]:
 
 
 def _learn_spans(gathered: Gathered, found: SpanData, tokens: TokenFit) -> SpanFit:
-    """tokens (TokenFit): Of the same Docs; entities look at their tokens through its context, whether that moves those or not."""
+    """tokens (TokenFit): Of the same Docs; entities look at their tokens through its context, whether that moves those or not. Where it does not, they look at
+    what the other steps make of the tokens, as they will in new texts, and not at the scores that the context was learned on.
+    """
     settings, given, around = gathered.settings, gathered.arguments.span_counts, tokens.chosen.context
+    if isinstance(around, TokenContextFit) and not tokens.chosen.moves:
+        around = around.behind(tokens.before_maps(), gathered.tokens.words.words)
     labels = settings.source.span_labels(gathered.component)
     counts = gathered.data.span_counts if given is None else given
     groups = group_beside(informed(settings.grouping, found.pairs, labels), labels, counts)

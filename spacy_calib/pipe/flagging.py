@@ -81,15 +81,12 @@ def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredC
 
 def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
     """Whether the label that each unit carries reaches its cut-off: 1 or 0, -1 where it has no score. groups (Groups): Of the labels."""
-    calibrated, extra = batch.calibrated, batch.extra
+    calibrated, below = batch.calibrated, batch.calibrated.below
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
     own = label_hashes(batch.labels)[marginals.tags] == batch.carried[marginals.rows]
-    place = {label: column for column, label in enumerate(batch.labels)}
-    for rows, values, tags in (
-        (marginals.rows[own], calibrated.scores[own], marginals.tags[own]),
-        (extra.rows, extra.calibrated.scores, np.array([place[label] for label in extra.labels], dtype=np.intp)),
-    ):
-        scores[rows], columns[rows] = values, tags
+    scores[marginals.rows[own]], columns[marginals.rows[own]] = calibrated.scores[own], marginals.tags[own]
+    if below is not None:
+        scores[below.marginals.rows], columns[below.marginals.rows] = below.scores, below.marginals.tags
     accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
     return np.where(np.isnan(scores), -1, accepted).astype(np.int8)

@@ -10,14 +10,12 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..calibration.spans import SpanCalibration
-from ..calibration.tokens import Calibrated, CalibratedEntries, TokenCalibration
-from ..doc.annotations import Annotation, Hashes, columns_of, label_hashes
+from ..doc.annotations import Annotation, Hashes
 from ..doc.likeliest import Likeliest
-from ..doc.write import CalibratedBatch, CalibratedSpans, CarriedLabels
-from ..pairs.marginals import Scores
+from ..doc.write import CalibratedBatch, CalibratedSpans
 from ..sources.base import Source
 from ..sources.find import Found
-from ..types import Ints, Marginals, Spans
+from ..types import Spans
 
 
 @dataclass(frozen=True)
@@ -62,36 +60,6 @@ def readable(source: Source, found: Found, name: str, annotation: Annotation, do
         readable.places.append(i)
         readable.hashes.append(carried)
     return readable
-
-
-def _carried_columns(marginals: Marginals, hashes: Any, labels: tuple[str, ...]) -> Ints:
-    if marginals.names is None:
-        return columns_of(hashes, label_hashes(labels))
-    columns = np.full(len(hashes), -1, dtype=np.intp)
-    own = label_hashes(marginals.names) == hashes[marginals.rows]
-    columns[marginals.rows[own]] = marginals.tags[own]
-    return columns
-
-
-def carried_below_threshold(
-    tokens: TokenCalibration, threshold: float, scores: Scores, calibrated: Calibrated, hashes: Any, labels: tuple[str, ...]
-) -> CarriedLabels:
-    """Tokens whose label the model knows but did not give the threshold's score (set by somebody else, or kept from before).
-
-    calibrated (Calibrated): The entries of `scores` above the threshold. hashes: Hash of the label that each token carries.
-    """
-    marginals = calibrated.marginals
-    carried = _carried_columns(marginals, hashes, labels)
-    held = np.zeros(marginals.n_tokens, dtype=bool)
-    held[marginals.rows[carried[marginals.rows] == marginals.tags]] = True
-    rows = np.flatnonzero(~held & (carried >= 0))
-    if not len(rows):
-        return CarriedLabels(rows, [], np.zeros(0), CalibratedEntries(np.zeros(0)))
-    raw = scores.at(rows, carried[rows])
-    rows, raw = rows[~np.isnan(raw)], raw[~np.isnan(raw)]
-    columns = carried[rows]
-    below = tokens.calibrate_entries(scores, threshold, rows, columns, raw, calibrated.view, calibrated.away)
-    return CarriedLabels(rows, [labels[column] for column in columns.tolist()], raw, below)
 
 
 def calibrated_spans(

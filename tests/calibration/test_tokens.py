@@ -28,7 +28,7 @@ from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureS
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
-from spacy_calib.calibration.tokens import TOKENS, TokenCalibration, check_normalize, lowest_score
+from spacy_calib.calibration.tokens import TOKENS, Calibrated, TokenCalibration, check_normalize, lowest_score
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import pair_up
 from spacy_calib.pairs.folds import contiguous_folds
@@ -247,12 +247,17 @@ def test_nothing_asked_gives_nothing():
     assert [len(part) for part in (found.marginals, found.scores, found.low, found.high, found.in_set, found.out_of_reach)] == [
         0
     ] * 6
-    none = np.zeros(0, dtype=np.intp)
-    found = calibration.calibrate_entries(Table(draw_tokens(5, 1).probabilities), 0.01, none, none, np.zeros(0))
-    assert [len(part) for part in (found.scores, found.low, found.high)] == [0, 0, 0]
+    assert found.below is None
 
 
 # Single entries below the threshold
+
+
+def carrying(calibration: TokenCalibration, table: Table, threshold: float, rows: np.ndarray, tags: np.ndarray) -> Calibrated:
+    """What is said of these entries below the threshold, which their tokens carry."""
+    carried = np.full(table.n_tokens, -2)
+    carried[rows] = tags
+    return calibration.calibrate(table, threshold, carried=carried).below
 
 
 @every_scaling
@@ -267,7 +272,7 @@ def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_on
     for one in np.unique(lower.marginals.rows[below], return_index=True)[1]:  # one entry a token, as a token carries one label
         chosen = below[one : one + 1]
         rows, tags = lower.marginals.rows[chosen], lower.marginals.tags[chosen]
-        found = calibration.calibrate_entries(table, threshold, rows, tags, table.at(rows, tags))
+        found = carrying(calibration, table, threshold, rows, tags)
         assert found.scores == pytest.approx(lower.scores[chosen], abs=1e-9)
         assert found.low == pytest.approx(lower.low[chosen], abs=1e-9)
         assert found.high == pytest.approx(lower.high[chosen], abs=1e-9)
@@ -279,9 +284,8 @@ def test_many_entries_at_once_give_what_each_gives_alone(name):
     table = Table(draw_tokens(50, 2).probabilities)
     rows = np.arange(0, 50, 2)
     tags = np.argmin(table.probabilities[rows], axis=1)
-    raw = table.at(rows, tags)
-    together = calibration.calibrate_entries(table, 0.2, rows, tags, raw).scores
-    alone = [calibration.calibrate_entries(table, 0.2, *(a[i : i + 1] for a in (rows, tags, raw))).scores[0] for i in range(25)]
+    together = carrying(calibration, table, 0.2, rows, tags).scores
+    alone = [carrying(calibration, table, 0.2, rows[i : i + 1], tags[i : i + 1]).scores[0] for i in range(25)]
     assert together == pytest.approx(alone, abs=1e-9)
 
 
@@ -289,7 +293,7 @@ def test_many_entries_at_once_give_what_each_gives_alone(name):
 def test_an_entry_without_any_probability_has_a_score(name):
     calibration = fitted_on(name=name)
     table = Table(np.array([[1.0, *[0.0] * (N_TAGS - 1)]]))
-    found = calibration.calibrate_entries(table, 0.01, np.array([0]), np.array([3]), np.array([0.0]))
+    found = carrying(calibration, table, 0.01, np.array([0]), np.array([3]))
     assert 0 <= found.scores[0] < 0.1
     assert found.low is found.high is None
 
@@ -645,7 +649,7 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
         assert (of_one is None) == (of_other is None)
         assert of_one is None or of_one.tolist() == of_other.tolist()
     place = (np.arange(40), np.argmin(table.probabilities, axis=1))
-    ours, theirs = (calibration.calibrate_entries(table, 0.01, *place, table.at(*place)) for calibration in (one, other))
+    ours, theirs = (carrying(calibration, table, 0.01, *place) for calibration in (one, other))
     assert ours.scores.tolist() == theirs.scores.tolist()
 
 

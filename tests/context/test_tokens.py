@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
+from spacy_calib.calibration.steps import ASKED, Predictions
 from spacy_calib.context.blocks import blocks_of
 from spacy_calib.context.features import Document, Hints, Neighbours
 from spacy_calib.context.fit import Comparison, FitWords, fit_token_context
@@ -15,6 +16,7 @@ from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.surroundings import NO_ENTRY, Entries, Surroundings
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.build import leading
 from spacy_calib.schema import Misfit
 from spacy_calib.types import Pairs
 from tests.context.made_up import words_and_pairs, words_of
@@ -29,7 +31,17 @@ def fitted(when: str = "always", n_docs: int = 60, **settings):
 
 
 def moved(context: TokenContext, words, pairs):
-    return context.calibrate(context.view(words, pairs.rows, pairs.tags, pairs.scores))
+    return context.apply(Predictions.of_pairs(pairs, 0.0, words)).scores
+
+
+def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), ())) -> Predictions:
+    """What the context makes of these entries, and of others below the threshold: (rows, tags, scores)."""
+    given = Predictions.of_pairs(
+        Pairs(np.array(rows), np.array(tags), np.array(scores), np.zeros(len(rows), bool), len(words)), 0.0, words
+    )
+    return context.apply(
+        given.with_asked(*(np.array(part, dtype=kind) for part, kind in zip(below, (int, int, float), strict=True)))
+    )
 
 
 def around_of(words, rows, tags, scores) -> Surroundings:
@@ -92,20 +104,17 @@ def test_scores_of_a_doc_depend_on_no_other_doc():
 def test_tokens_without_entries_and_empty_docs():
     found, _, _ = fitted()
     words = words_of([[], [1, -2, 3], []])
-    view = found.context.view(words, np.array([2]), np.array([1]), np.array([0.7]))
-    assert 0 < found.context.calibrate(view)[0] < 1
-    below = found.context.calibrate_below(view, np.array([0, 1]), np.array([0, 1]), np.array([0.001, 0.0]))
-    assert np.isfinite(below).all()
-    nothing = np.zeros(0, dtype=np.intp)
-    assert len(found.context.calibrate(found.context.view(words_of([]), nothing, nothing, np.zeros(0)))) == 0
+    scores = looked_at(found.context, words, [2], [1], [0.7], ([0, 1], [0, 1], [0.001, 0.0])).scores
+    assert np.isfinite(scores).all()
+    assert 0 < scores[2] < 1
+    assert len(moved(found.context, words_of([]), Pairs.none())) == 0
 
 
 def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
     found, words, _ = fitted()
-    view = found.context.view(words_of([[1, 2]]), np.array([0, 1]), np.array([0, 7]), np.array([0.9, 0.9]))
-    scores = found.context.calibrate(view)
-    assert np.isfinite(scores).all()
-    looks = found.context.looks(view, np.array([1]), np.array([7]), np.zeros(1), np.array([True]))
+    seen = looked_at(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
+    assert np.isfinite(seen.scores).all()
+    looks = found.context.looks(seen.view, np.array([1]), np.array([7]), np.zeros(1), np.array([True]))
     assert looks.tags.tolist() == [2]
     named = {block.name: found.context.model_.weights[block.name].of(block.codes) for block in blocks_of(looks)}
     assert not any(named[name].any() for name in ("tag", "form", "ending", "rival"))
@@ -122,11 +131,10 @@ def test_hidden_words_are_not_looked_at():
 
 
 def test_too_little_data_or_overlapping_labels_leave_scores_as_they_are():
-    few, _, pairs = fitted(n_docs=1)
+    few, words, pairs = fitted(n_docs=1)
     assert few.why == "one document, and two are wanted"
     assert np.array_equal(few.held_out, pairs.scores)
-    assert few.context.calibrate(few.view) is None
-    assert few.context.calibrate_below(few.view, np.array([0]), np.array([0]), np.array([0.001])) is None
+    assert np.array_equal(moved(few.context, words, pairs), pairs.scores)
     several, _, _ = fitted(n_docs=12, overlapping=True)
     assert several.why == "a token may have several labels"
 
@@ -175,10 +183,10 @@ def test_settings_out_of_range():
 
 def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
     found, words, pairs = fitted()
-    view = found.context.view(words, pairs.rows, pairs.tags, pairs.scores)
-    others = np.flatnonzero(~view.around.entries.leads)
-    below = found.context.calibrate_below(view, pairs.rows[others], pairs.tags[others], pairs.scores[others])
-    assert np.array_equal(below, found.context.calibrate(view)[others])
+    others = np.flatnonzero(~leading(pairs.rows, pairs.scores))
+    again = (column[others] for column in (pairs.rows, pairs.tags, pairs.scores))
+    seen = looked_at(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
+    assert np.array_equal(seen.scores[seen.levels == ASKED], seen.scores[seen.kept][others])
 
 
 def test_sources_of_gold_have_weights_of_their_own():

@@ -11,7 +11,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_calib.calibration.tokens import Calibrated, CalibratedEntries
+from spacy_calib.calibration.tokens import Calibrated
 from spacy_calib.corpus.scored import RIGHT, UNKNOWN, WRONG
 from spacy_calib.doc.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
 from spacy_calib.doc.attributes import doc_view, token_score
@@ -19,7 +19,7 @@ from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.carried import CarriedReader
 from spacy_calib.doc.collect import scored_corpus
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.write import CalibratedBatch, CarriedLabels, build_blocks
+from spacy_calib.doc.write import CalibratedBatch, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.types import Marginals
 
@@ -39,8 +39,7 @@ def write(doc: Doc, layer: str, labels: tuple[str, ...], raw: list[float], calib
     n = len(raw)
     marginals = Marginals(np.zeros(n, dtype=np.intp), np.arange(n), np.array(raw), 1)
     carried = get_annotation(layer).hashes(doc)
-    none = CarriedLabels(np.zeros(0, dtype=np.intp), [], np.zeros(0), CalibratedEntries(np.zeros(0)))
-    batch = CalibratedBatch(Calibrated(marginals, np.array(calibrated)), none, layer, labels, carried)
+    batch = CalibratedBatch(Calibrated(marginals, np.array(calibrated)), layer, labels, carried)
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 

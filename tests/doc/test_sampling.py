@@ -9,11 +9,11 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span, Token
 
-from spacy_calib.calibration.tokens import Calibrated, CalibratedEntries
+from spacy_calib.calibration.tokens import Calibrated
 from spacy_calib.doc.annotations import CatsAnnotation, MappedAnnotation, get_annotation
 from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.write import CalibratedBatch, CalibratedSpans, CarriedLabels, build_blocks
+from spacy_calib.doc.write import CalibratedBatch, CalibratedSpans, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.types import Marginals, Spans
 from tests.conftest import made_up_sentences, revive
@@ -30,7 +30,6 @@ def write(doc: Doc, layer: str, scores: list[dict[str, float]], spans: list[tupl
     tags = np.array([labels.index(label) for own in scores for label in own], dtype=np.intp)
     calibrated = np.array([score for own in scores for score in own.values()], dtype=np.float64)
     marginals = Marginals(rows, tags, np.full(len(rows), 0.5), len(scores))
-    none = CarriedLabels(np.zeros(0, dtype=np.intp), [], np.zeros(0), CalibratedEntries(np.zeros(0)))
     held = None
     if spans:
         starts, ends, kinds = (np.array([one[i] for one in spans], dtype=np.intp) for i in (0, 1, 3))
@@ -39,7 +38,7 @@ def write(doc: Doc, layer: str, scores: list[dict[str, float]], spans: list[tupl
         chosen = np.array([one[4] for one in spans])
         parts = Spans(starts, ends, kinds, np.full((ends - starts).sum(), 0.5), own, chosen)
         held = CalibratedSpans(parts, labels, own, own, np.full(len(spans), -1, dtype=np.int8), "exact")
-    batch = CalibratedBatch(Calibrated(marginals, calibrated), none, layer, labels, get_annotation(layer).hashes(doc), held)
+    batch = CalibratedBatch(Calibrated(marginals, calibrated), layer, labels, get_annotation(layer).hashes(doc), held)
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import spacy
 
+from spacy_calib.calibration.auto import Selector
+from spacy_calib.calibration.grouping.shared import make_shared_grouping
+from spacy_calib.calibration.recalibrators import Identity, Platt
+from spacy_calib.calibration.recalibrators.logistic import log_odds
+from spacy_calib.calibration.scaling import VectorScaling
+from spacy_calib.context.features import Neighbours
+from spacy_calib.context.fit import fit_span_context, fit_token_context
+from spacy_calib.context.tokens import TokenContext
 from spacy_calib.pipe import fitting
+from spacy_calib.pipe.component import Calibrator
 from tests.conftest import examples_for, run_upstream
-from tests.doc.test_span_attributes import draw_doc, draw_examples, make_calib
+from tests.doc.test_span_attributes import Drawn, draw_doc, draw_examples, make_calib
 
 
 @pytest.mark.parametrize("layer", ["ner", "spans:sc"])
@@ -34,3 +45,43 @@ def test_a_fit_that_fails_at_its_last_step_changes_nothing(fitted, monkeypatch):
         calib.fit(examples)
     assert calib.learned is before
     assert str(fitted.meta["performance"]) == meta
+
+
+class TooSure(Drawn):
+    """A source that says of every token that it stands outside of entities."""
+
+    def read(self, pipe, docs):
+        found = super().read(pipe, docs)
+        found.marginals = replace(found.marginals, scores=np.full(found.n_tokens, 0.97))
+        return found
+
+
+@pytest.mark.parametrize("accepted", [0, 1])
+def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(monkeypatch, accepted):
+    """They used to look at the scores that the context was learned on, whatever stood before it in the end, and at other ones in new texts.
+
+    accepted (int): 0 refuses the context that was learned alone, 1 the one that was learned behind a scaling for few pairs.
+    """
+    seen, learned = [], []
+
+    def refused(*arguments, **settings):
+        learned.append(fit_token_context(*arguments, **settings))
+        return replace(learned[-1], why="refused" if len(learned) > accepted else "")
+
+    def watched(around, *arguments):
+        seen.append(around.view.around.first)
+        return fit_span_context(around, *arguments)
+
+    monkeypatch.setattr(fitting, "fit_token_context", refused)
+    monkeypatch.setattr(fitting, "fit_span_context", watched)
+    nlp, features = spacy.blank("xx"), [Neighbours()]
+    examples = [one for _ in range(4) for one in draw_examples(nlp, "ner")]
+    selection = Selector({"platt": Platt()}, {"vector": VectorScaling(100.0)})
+    settings = {"grouping": make_shared_grouping(), "recalibrator": Identity(), "selection": selection}
+    calib = Calibrator(nlp, source=TooSure("ner"), context=TokenContext(features), **settings).fit(examples)
+    assert len(learned) == 1 + accepted
+    assert calib.tokens.scaling is not None
+    assert calib.spans.context is not None
+    new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.around.first
+    assert new.max() < log_odds(np.array([0.9]))[0]
+    assert seen[0] == pytest.approx(new, abs=0.1)

@@ -4,7 +4,6 @@ others, and offsets of groups and tags. Works on the tags of tokens and on the l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,6 +14,7 @@ from ...errors import calib_error
 from ...schema import Saved, kept, maybe, whole
 from ...types import Floats, Groups, Ints
 from ..recalibrators.logistic import log_odds, sigmoid
+from ..steps import Predictions
 from ..tag_offsets import Offsets, TagOffsets, average_offsets, learned_offsets, offsets_of
 from .lines import OF_TOKENS, Line, Prior, document_weights, fit_line
 
@@ -116,6 +116,10 @@ class Adaptation(Saved):
         sides = (entries.take(np.flatnonzero(entries.leads == leads)) for leads in (True, False))
         return cls(groups, *(Side.fit(side, groups, prior) for side in sides))
 
+    def apply(self, given: Predictions) -> Predictions:
+        """Leading entries by their line and offsets, the others by theirs."""
+        return given.having(scores=self.move(given.scores, given.leads, given.tags))
+
     def move(self, scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:
         """The adapted probabilities of n entries. scores, leads, tags: As in GoldEntries."""
         moved = np.empty(len(scores))
@@ -128,10 +132,3 @@ class Adaptation(Saved):
         sizes = (len(held["groups"].of_tag), len(held["groups"]))
         fitted = all(side.offsets is None or side.offsets.sizes() == sizes for side in (held["leading"], held["other"]))
         return "" if fitted else "'offsets' are fitted to these tags and groups"
-
-
-def move_all(adaptations: Sequence[Adaptation], scores: Floats, leads: NDArray[np.bool_], tags: Ints) -> Floats:
-    """One adaptation after the other."""
-    for adaptation in adaptations:
-        scores = adaptation.move(scores, leads, tags)
-    return scores

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import calib_error
 from ...pairs.folds import cross_fit, folds_of, thin_out
 from ...types import Floats, Ints, Pairs, as_probabilities
+from ..steps import ASKED, Predictions
 
 # A scaling looks at the tags of a token that have at least this probability.
 FLOOR = 1e-4
@@ -103,6 +104,11 @@ class Scaling(ABC):
         return self.clone().fit(pairs, n_tags)
 
     # Applying
+
+    def apply(self, given: Predictions) -> Predictions:
+        """All labels of a token are weighed beside one another; those below the threshold that are asked for bear on no other."""
+        counted = (given.raw >= self.floor) & (given.levels != ASKED)
+        return given.having(scores=self.scale(given.rows, given.tags, given.scores, None if counted.all() else counted))
 
     def scale(self, rows: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None = None) -> Floats:
         """The scaled probabilities of n entries; those of a token depend on one another and on no other token.

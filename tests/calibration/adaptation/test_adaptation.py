@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries, Side, move_all
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries, Side
 from spacy_calib.calibration.adaptation.lines import Line
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.steps import ASKED, KEPT, Predictions, walk
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.proper import log_losses
@@ -77,8 +78,9 @@ def test_steps_follow_one_another():
     """Two lines are one line: slopes multiply."""
     one, two = (Adaptation(GROUPS, Side(line), Side(line)) for line in (Line(0.5, 0.2), Line(0.8, -0.1)))
     scores, leads, tags = np.array([0.1, 0.6]), np.array([False, True]), np.array([0, 1])
-    np.testing.assert_allclose(log_odds(move_all((one, two), scores, leads, tags)), 0.4 * log_odds(scores) + 0.06)
-    assert move_all((), scores, leads, tags) is scores
+    given = Predictions(np.arange(2), tags, scores, scores, np.where(leads, KEPT, ASKED))
+    assert given.leads.tolist() == leads.tolist()
+    np.testing.assert_allclose(log_odds(walk((one, two), given).scores), 0.4 * log_odds(scores) + 0.06)
 
 
 def test_saved_state():

@@ -1,0 +1,68 @@
+"""The walk through the steps: what goes how far, and what bears on what."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spacy_calib.calibration.steps import ASKED, KEPT, LOOKED_AT, Cut, Predictions, walk
+from spacy_calib.calibration.tokens import Normalization
+
+from ..tokens import Table, draw_tokens, fit_data
+from .test_tokens import fitted_on
+
+
+def predictions(*entries: tuple[int, float, int]) -> Predictions:
+    """Of (row, score, level), each with a tag of its own."""
+    rows, scores, levels = (np.array(column) for column in zip(*entries, strict=True))
+    return Predictions(rows, np.arange(len(rows)), scores, scores, levels)
+
+
+def test_what_is_asked_for_stands_with_its_token_and_leads_nowhere():
+    given = predictions((0, 0.6, KEPT), (0, 0.3, KEPT), (2, 0.9, KEPT)).with_asked(
+        np.array([0, 1]), np.array([7, 8]), np.array([0.001, 0.0])
+    )
+    assert given.rows.tolist() == [0, 0, 0, 1, 2]
+    assert given.tags.tolist() == [0, 1, 7, 8, 2]
+    assert given.levels.tolist() == [KEPT, KEPT, ASKED, ASKED, KEPT]
+    assert given.leads.tolist() == [True, False, False, False, True]
+
+
+def test_the_threshold_cuts_off_what_was_looked_at_alone():
+    given = predictions((0, 0.6, KEPT), (0, 0.002, LOOKED_AT), (1, 0.003, ASKED))
+    assert walk([Cut()], given).raw.tolist() == [0.6, 0.003]
+    assert Cut().apply(whole := given.take(np.array([0, 2]))) is whole
+
+
+def test_what_is_below_the_threshold_counts_in_no_sum():
+    given = predictions((0, 0.6, KEPT), (0, 0.2, KEPT), (0, 0.004, ASKED))
+    np.testing.assert_allclose(Normalization(True, None).apply(given).scores, [0.75, 0.25, 0.004])
+    # .6 + .2 and the .2 that these leave to others.
+    np.testing.assert_allclose(Normalization("other", None).apply(given).scores, [0.6, 0.2, 0.004])
+
+
+def test_a_label_that_is_asked_for_changes_no_score_of_others():
+    calibration, table = fitted_on(name="matrix", normalize="other", threshold=0.2), Table(draw_tokens(40, 5).probabilities)
+    plain = calibration.calibrate(table, 0.2)
+    asked = calibration.calibrate(table, 0.2, carried=np.argmin(table.probabilities, axis=1))
+    assert asked.scores.tolist() == plain.scores.tolist()
+    assert len(asked.below.scores) == 40
+
+
+def test_a_step_of_ones_own_is_walked_like_the_others():
+    class Halve:
+        def apply(self, given):
+            return given.having(scores=given.scores / 2)
+
+    given = Predictions.of_pairs(fit_data(draw_tokens(20, 1)).pairs, 0.01)
+    assert walk([Halve(), Halve()], given).scores.tolist() == (given.scores / 4).tolist()
+
+
+def test_normalization_is_the_last_step_and_asks_for_what_is_left_by_the_scores_before_the_maps():
+    calibration = fitted_on(normalize="other", threshold=0.1)
+    *others, last = calibration.steps
+    given = Predictions.of_pairs(fit_data(draw_tokens(20, 1), 0.1).pairs, 0.1)
+    mapped = walk(others, given)
+    assert mapped.before_maps.tolist() == given.scores.tolist()
+    halved = last.apply(mapped.having(before_maps=given.scores / 2))
+    assert (halved.scores < last.apply(mapped).scores).all()
+    assert calibration.behind(calibration.maps) == (last,)
