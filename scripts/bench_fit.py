@@ -62,7 +62,7 @@ def ewt_pairs(cache: Path) -> tuple[Pairs, Groups, Groups]:
     """EWT's pairs (dev and test), their tag frequency groups, and all tags as one group."""
     from frame import ewt
 
-    from spacy_calib.calibration.grouping.shared import shared_group
+    from spacy_calib.calibration.grouping.fixed import shared_group
     from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
     from spacy_calib.pairs.build import concatenate
 

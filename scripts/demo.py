@@ -29,7 +29,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.grouping.shared import shared_group
+from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.registered import recalibrators
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.examples import read_examples, run_pipes

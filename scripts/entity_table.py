@@ -43,7 +43,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.grouping.alone import group_beside
+from spacy_calib.calibration.grouping.named import group_beside
 from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.span_fit import fit_spans

@@ -34,8 +34,8 @@ from frame import say
 from numpy.typing import NDArray
 from threshold_study import allowed, deal
 
+from spacy_calib.calibration.cutoffs import PER, score_of
 from spacy_calib.calibration.misses import effective_size, find_recall_threshold
-from spacy_calib.calibration.recall_cutoffs import PER, score_of
 from spacy_calib.calibration.thresholds import prediction_interval
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.cli.shared.loading import load_pipeline

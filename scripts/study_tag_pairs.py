@@ -40,9 +40,9 @@ from spacy_calib.cli.shared.scoring import score
 from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import ScoredCorpus
 from spacy_calib.errors import CalibError, calib_error
+from spacy_calib.metrics.bootstrap import calibration_error_interval
 from spacy_calib.metrics.calibration_error import calibration_error, gmce, mean_of
 from spacy_calib.metrics.error_interval import error_interval, resample_error
-from spacy_calib.metrics.intervals import calibration_error_interval
 from spacy_calib.metrics.noise_floor import noise_floor
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.metrics.resampling import Interval, paired_difference

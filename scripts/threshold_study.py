@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from spacy import util
 
 from spacy_calib.calibration.cutoffs import PER, keys_of
-from spacy_calib.calibration.grouping.alone import group_beside
+from spacy_calib.calibration.grouping.named import group_beside
 from spacy_calib.calibration.grouping.tag_frequency import make_tag_frequency_grouping
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.calibration.thresholds import Threshold, find_threshold, find_thresholds

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from spacy_calib.pipe.event import EventPipe
 from spacy_calib.pipe.event_table import count_event, event_of
 from spacy_calib.registry import registry
-from spacy_calib.statistics.events import event_table
+from spacy_calib.statistics.further_tables import event_table
 
 # Whatever file is read first: the same examples in every run, and no database: a failure is a failure for everybody. A busy machine is none.
 settings.register_profile(

@@ -14,8 +14,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib import CalibError
-from spacy_calib.calibration.cutoffs import Cutoffs
-from spacy_calib.calibration.recall_cutoffs import RecallCutoffs
+from spacy_calib.calibration.cutoffs import Cutoffs, RecallCutoffs
 from tests.conftest import TOK2VEC, examples_for, revive, run_upstream
 
 # Names that are of one label, and names that could be of two, so that the recognizer cannot be sure.

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacy_calib.calibration.token_fit import TokenData
-from spacy_calib.pairs.build import pair_up
-from spacy_calib.pairs.marginals import from_dense
+from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.types import Groups, Marginals
 
 N_TAGS = 8

@@ -11,9 +11,9 @@ import numpy as np
 from analysis.synthetic import Synthetic
 
 from spacy_calib.errors import calib_error
+from spacy_calib.metrics.bootstrap import calibration_error_interval
 from spacy_calib.metrics.calibration_error import calibration_error, debiased_calibration_error
 from spacy_calib.metrics.error_interval import error_interval
-from spacy_calib.metrics.intervals import calibration_error_interval
 from spacy_calib.pairs.bins import check_count
 from spacy_calib.types import Floats
 

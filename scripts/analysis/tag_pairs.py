@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from spacy_calib.errors import calib_error
 from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.pairs.bins import check_count
-from spacy_calib.pairs.build import pair_up
-from spacy_calib.pairs.marginals import check_threshold, from_dense, from_sparse
+from spacy_calib.pairs.build import check_threshold, from_dense, from_sparse, pair_up
 from spacy_calib.types import Floats, Ints, Marginals, Pairs, as_probabilities
 
 Bools = NDArray[np.bool_]

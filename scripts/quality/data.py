@@ -33,8 +33,7 @@ from quality.readers import Documents
 
 from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.context.words import SHAPES, Words
-from spacy_calib.pairs.build import pair_up
-from spacy_calib.pairs.marginals import LogitScores
+from spacy_calib.pairs.build import LogitScores, pair_up
 
 THRESHOLD = 0.01
 

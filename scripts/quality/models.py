@@ -27,7 +27,7 @@ from spacy_calib.cli.shared.loading import load_pipeline
 from spacy_calib.context.words import Words
 from spacy_calib.doc.annotations import columns_of, label_hashes
 from spacy_calib.doc.words import words_of
-from spacy_calib.pairs.marginals import LogitScores
+from spacy_calib.pairs.build import LogitScores
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.sources.softmax import SoftmaxSource

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from quality.data import THRESHOLD, DataSet, Split
 
 from spacy_calib.calibration.grouping.behaviour import make_behaviour_grouping
-from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
+from spacy_calib.calibration.grouping.fixed import one_group_per_tag
 from spacy_calib.calibration.grouping.subtags import make_subtag_grouping
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import (
@@ -36,8 +36,7 @@ from spacy_calib.calibration.token_fit import Chosen, LearnContext, TokenData, f
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.context.fit import FitWords, fit_token_context
 from spacy_calib.metrics.resampling import mean_interval
-from spacy_calib.pairs.build import pair_up
-from spacy_calib.pairs.marginals import LogitScores
+from spacy_calib.pairs.build import LogitScores, pair_up
 from spacy_calib.pipe.registered import make_context, make_selector
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 

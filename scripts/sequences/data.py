@@ -13,8 +13,7 @@ import numpy as np
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.sequence.features.index import FeatureIndex, Sparse
-from spacy_calib.sequence.features.templates import CHUNKING, SPELLING, feature_hashes, read_templates
+from spacy_calib.sequence.features.templates import CHUNKING, SPELLING, FeatureIndex, Sparse, feature_hashes, read_templates
 from spacy_calib.types import Ints
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
 from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.metrics.proper import log_losses
-from spacy_calib.pairs.folds import cross_fit, folds_of
+from spacy_calib.pairs.documents import cross_fit, folds_of
 from spacy_calib.types import Floats, Ints
 
 from .learning import COUNTS

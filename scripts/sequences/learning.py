@@ -15,8 +15,7 @@ from spacy_calib.sequence.crfsuite import read_weights, train_crfsuite
 from spacy_calib.sequence.draws import draws_of_learner
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import sum_chains
-from spacy_calib.sequence.online.learner import OnlineLearner, learn, viterbi_one
-from spacy_calib.sequence.online.rules import make_rule
+from spacy_calib.sequence.online.learner import OnlineLearner, learn, make_rule, viterbi_one
 from spacy_calib.types import Floats, Ints
 
 from .data import Sentences

@@ -21,9 +21,8 @@ from ..calibration.tag_offsets import TagOffsets
 from ..calibration.token_fit import TokenData
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..pairs.build import leading, pair_up
-from ..pairs.marginals import DenseScores, Scores, SparseScores, check_threshold, from_sparse
-from ..pairs.unknown_gold import shorter
+from ..pairs.build import DenseScores, Scores, SparseScores, check_threshold, from_sparse, leading, pair_up
+from ..pairs.label_map import shorter
 from ..types import ROUNDING, Floats, Grouping, Ints, Marginals
 
 

@@ -16,7 +16,7 @@ from ..pairs.documents import DOCUMENT
 from ..schema import flag, listed, maybe, number, optional, record, text, whole
 from ..types import Floats, Grouping, Groups
 from .candidates import BEHIND, CONTEXT, NOTHING, Candidate, ScaledScores, select_method
-from .grouping.one_vs_rest import one_group_per_tag
+from .grouping.fixed import one_group_per_tag
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Recalibrator, Temperature
 from .scaling import LogLinearScaling, Scaling, TemperatureScaling, fit_cautiously

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..metrics.proper import log_losses
-from ..pairs.folds import cross_fit, folds_of, thin_out
+from ..pairs.documents import cross_fit, folds_of, thin_out
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .recalibrators import Identity, Recalibrator

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ..metrics.proper import log_losses
 from ..types import Grouping, Groups
 from .auto import Selector
-from .grouping.alone import informed
+from .grouping.named import informed
 from .recalibrators import Recalibrator
 from .scaling import Scaling
 from .steps import Predictions, walk

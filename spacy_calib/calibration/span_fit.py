@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..pairs.folds import cross_fit, folds_of
+from ..pairs.documents import cross_fit, folds_of
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .spans import SpanCalibration, SpanContext, SpanRecalibrator
 

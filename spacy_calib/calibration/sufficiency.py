@@ -12,8 +12,7 @@ import numpy as np
 from ..metrics.calibration_error import ece
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.build import top_pairs
-from ..pairs.documents import TOKEN, counted
-from ..pairs.folds import contiguous_folds
+from ..pairs.documents import TOKEN, contiguous_folds, counted
 from ..schema import Saved, kept, later, maybe, number, whole
 from ..types import Floats, Ints, Pairs
 

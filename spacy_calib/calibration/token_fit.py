@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..pairs.build import interleave
-from ..pairs.documents import TOKEN
-from ..pairs.folds import cross_fit, folds_of
+from ..pairs.documents import TOKEN, cross_fit, folds_of
 from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .grouped import Countable, GroupedRecalibrator
 from .intervals import GroupedVennAbers

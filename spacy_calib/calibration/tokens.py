@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..pairs.marginals import Scores
+from ..pairs.build import Scores
 from ..schema import Form, Misfit, Optional, listed, maybe, optional, registered
 from ..types import Floats, Ints, Marginals
 from .adaptation.adaptation import Adaptation
-from .cutoffs import Cutoffs
+from .cutoffs import Cutoffs, RecallCutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .intervals import GroupedVennAbers
 from .portable import Portable
 from .recalibrators import Recalibrator
 from .recalibrators.base import MAP
-from .recall_cutoffs import RecallCutoffs
 from .scaling import Scaling
 from .sets import ConformalSets
 from .steps import ASKED, KEPT, LOOKED_AT, CalibrationStep, Cut, Predictions, walk

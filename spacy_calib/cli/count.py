@@ -168,8 +168,8 @@ def count(run: CountOptions) -> dict[str, Any]:
         "queries": told,
     }
     if run.plot is not None:
-        from ..pages.count_plots import plot_counts
         from ..pages.plots import picture_bytes
+        from ..pages.series_plots import plot_counts
         from .shared.atomic import write_file
 
         write_file(run.plot, picture_bytes(plot_counts(result), run.plot.suffix))

@@ -183,7 +183,7 @@ def evaluate(run: EvaluateOptions) -> dict[str, Any]:
     `calib collect --judge` read; MODEL may be left out then.
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `statistics.events.event_table`), "misaligned" how many tokens align with no single gold token, "pictures"
+        pipes say of whole units (see `statistics.further_tables.event_table`), "misaligned" how many tokens align with no single gold token, "pictures"
         the numbers in pictures of the first pipe (see `picture_numbers`), where some are asked for. Of raw scores calibrated figures are None,
         and "unfitted" holds the "verdict" and the command for a "fit". Of windows (--kind watch) see `draw_windows`.
     RAISES CalibError: every fault of the input.

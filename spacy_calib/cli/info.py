@@ -101,7 +101,7 @@ def tell_statistics(options: InfoOptions) -> dict[str, Any]:
     RAISES C427, C429: it cannot be read.
     """
     from ..statistics.collected import FitStatistics
-    from ..statistics.figures import frequency_groups, raw_figures
+    from ..statistics.judged import frequency_groups, raw_figures
 
     found = read_any([Path(options.model)])
     told = describe_statistics(found)

@@ -186,7 +186,7 @@ def draw_curves(corpus: ScoredCorpus, units: Units, by: str, seed: int, path: Pa
     """by (str): Drawn besides the usual signals. RAISES C055: the picture cannot be written. C076: there is no gold."""
     from ..corpus.review.ranking import compare_signals
     from ..pages.plots import picture_bytes
-    from ..pages.review_plots import found_curves
+    from ..pages.series_plots import found_curves
     from .shared.atomic import write_file
 
     rows = compare_signals(corpus, units, _CURVE, tuple(dict.fromkeys((*_DRAWN, by))), seed)

@@ -15,7 +15,7 @@ from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.ridge import lowest_from
 from ..calibration.sufficiency import DOCUMENTS_TO_CHOOSE
 from ..metrics.proper import log_losses
-from ..pairs.folds import cross_fit, folds_of, thin_out
+from ..pairs.documents import cross_fit, folds_of, thin_out
 from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
 from ..types import Floats, Ints
 from .blocks import Block

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import fit_logistic, sigmoid
 from ..metrics.proper import log_losses
-from ..pairs.folds import cross_fit, folds_of
+from ..pairs.documents import cross_fit, folds_of
 from ..schema import Saved, floats, kept, number
 from ..types import Floats, Ints
 

@@ -14,11 +14,11 @@ from spacy.vocab import Vocab
 
 from ..calibration.recalibrators.base import Recalibrator
 from ..errors import calib_error
-from ..pairs.marginals import check_threshold
+from ..pairs.build import check_threshold
 from ..pipe import saved
 from ..pipe.annotating import AnnotatingPipe
 from ..schema import digests, floats, lengths, maybe, number, record
-from ..sequence.features.index import FeatureIndex
+from ..sequence.features.templates import FeatureIndex
 from ..types import Floats, Ints
 from .attribute import register_coref
 from .features import MentionWords, candidates_of, option_rows

@@ -12,8 +12,8 @@ from ..doc.sampling import Draws
 from ..errors import calib_error
 from ..expect.draws import generator
 from ..types import Ints
+from .inference.antecedents import refit
 from .inference.pairs import DENSE, pair_chances
-from .inference.refit import refit
 from .mentions import write_clusters
 from .view import DocCoref
 

@@ -13,8 +13,7 @@ from ..doc.unit_events import NO, UNKNOWN, YES, Event
 from ..expect.forecasts import Evidence
 from ..types import Floats, Ints
 from .inference.antecedents import NEW
-from .inference.calibration import KINDS
-from .inference.context import expected_sizes
+from .inference.calibration import KINDS, expected_sizes
 from .mentions import aligned_gold
 from .view import DocCoref, coref_view
 

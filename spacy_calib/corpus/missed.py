@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calibration.cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, score_of
 from ..calibration.misses import effective_size, find_recall_threshold
-from ..calibration.recall_cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, score_of
 from ..calibration.thresholds import prediction_interval
 from ..types import Ints
 from .scored import ScoredCorpus

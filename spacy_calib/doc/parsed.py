@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span, Token
 
 from .annotations import get_annotation, head_places
 from .blocks import Block
-from .digests import said_by, said_digest, word_digest, word_digests
+from .texts import said_by, said_digest, word_digest, word_digests
 
 # Of a label's hash a block keeps so much.
 _LOW_HALF = (1 << 32) - 1

@@ -24,8 +24,8 @@ from ..pairs.documents import TOKEN
 from ..types import Ints
 from .annotations import Annotation, Hashes, get_annotation, head_places
 from .blocks import REMEMBERED, Block, UserData, sound_blocks, with_digests
-from .digests import word_digests
 from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
+from .texts import word_digests
 
 # So many Docs that were read last are remembered.
 _KEPT = 64

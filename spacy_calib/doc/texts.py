@@ -1,20 +1,29 @@
-"""The gold of examples -> digests of its documents and sentences, while they go by."""
+"""Digests: of the gold's documents and sentences, while they go by; of a block's words and labels.
+
+spaCy copies a block whole into each part that `Span.as_doc(copy_user_data=True)` cuts from its Doc. So it holds no hash of a word, which any dictionary
+reads back, but eight bits of word and place: one word in 256 agrees by chance. That is enough, since a token is told by its place, its width and its
+neighbours besides. The one row of a whole document has none of these, and keeps 32 bits of its text.
+"""
 
 from __future__ import annotations
 
+import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
-from spacy.tokens import Doc
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..corpus.distinct import digest
 from ..expect.seen import TextUnits
-from ..pairs.documents import SourceDocument
+from ..pairs.documents import TOKEN, SourceDocument
 from ..types import Ints
-from .annotations import Annotation
+from .annotations import Annotation, Hashes, head_places
 
 
 def document_digest(document: SourceDocument, doc: Doc) -> int:
@@ -95,3 +104,52 @@ class Noted:
         self._gold, self._digests = array("q"), array("Q")
         self.n_gold += int(gold.sum())
         return gold, digests
+
+
+_ALL = (1 << 64) - 1
+# Odd numbers that look like noise: those of splitmix64.
+_STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
+
+
+def word_digest(word: int, place: int) -> int:
+    """Of the hash of one word (or span) and its first character, as `word_digests` makes them."""
+    mixed = (word + place * _STEP) & _ALL
+    return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 56
+
+
+def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> NDArray[Any]:
+    """words (Hashes), places (NDArray[uint]): Hash of the text, and first character of each. kind: An unsigned type, whose bits are kept."""
+    mixed = words + places.astype(np.uint64) * np.uint64(_STEP)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(_MIX)
+    return (mixed >> np.uint64(64 - 8 * np.dtype(kind).itemsize)).astype(kind)
+
+
+def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
+    """Of the units of a Doc. unit (str): "token" or "document". places (Hashes): See `Annotation.places`."""
+    return word_digests(places[:, 1], places[:, 0], np.uint8 if unit == TOKEN else np.uint32)
+
+
+def said_of(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
+    """What each token of a Doc carries, a row for each: the hash of its label; where that is of an arc also where its head stands, and the head's digest."""
+    columns = [annotation.hashes(doc)]
+    if annotation.arcs:
+        offsets = head_places(doc)
+        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+        heads = place[np.searchsorted(place[:, 0], place[:, 0] + offsets.astype(np.uint64))]
+        columns += [offsets.astype(np.uint64), word_digests(heads[:, 1], heads[:, 0]).astype(np.uint64)]
+    return np.column_stack(columns)
+
+
+def said_by(annotation: Annotation, span: Span, place: int) -> NDArray[np.uint64]:
+    """The same of the tokens of a span, one by one. place (int): Its first character in the text that the block was written for."""
+    origin, rows = span.start_char - place, []
+    for token in span:
+        label, head = annotation.label(token), token.head
+        arc = [(head.idx - token.idx) & _ALL, word_digest(head.orth, head.idx - origin)] if annotation.arcs else []
+        rows.append([get_string_id(label) if label else 0, *arc])
+    return np.array(rows, dtype=np.uint64)
+
+
+def said_digest(said: NDArray[np.uint64]) -> int:
+    """Of what the tokens of a unit carry."""
+    return zlib.crc32(said.tobytes())

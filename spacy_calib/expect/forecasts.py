@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..calibration.span_features import NAMES, firsts_of, logit, product_of, span_features
 from ..errors import calib_error
-from ..metrics.decomposition import decompose
-from ..metrics.proper import squared_losses
+from ..metrics.proper import decompose, squared_losses
 from ..pairs.bins import check_count, fixed_edges
-from ..pairs.folds import cross_fit, folds_of
+from ..pairs.documents import cross_fit, folds_of
 from ..schema import Saved, kept, number, text
 from ..types import Floats, Ints, Spans
 from .forecasters.base import Forecaster, as_features

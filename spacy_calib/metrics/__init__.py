@@ -1,8 +1,7 @@
 """Figures of how true scores are: calibration errors and proper scores of pairs, what chance alone would show, and intervals."""
 
-from .bootstrap import document_bootstrap
+from .bootstrap import calibration_error_interval, document_bootstrap
 from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
-from .intervals import calibration_error_interval
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import accuracy, brier, log_loss
 from .resampling import paired_difference

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
+from .bootstrap import calibration_error_interval
 from .calibration_error import calibration_error, ece, group_slices, mean_of, part_of
 from .error_interval import error_interval, mean_gmce_interval
-from .intervals import calibration_error_interval
 from .metric import figure_of, listed, losses, why_not_weighted
 from .noise_floor import mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy

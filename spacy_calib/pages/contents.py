@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..metrics.decomposition import decompose
 from ..metrics.error_interval import error_interval, mean_gmce_interval
 from ..metrics.metric import listed, losses, title_of
+from ..metrics.proper import decompose
 from ..metrics.resampling import resample_means
 from ..pairs.bins import make_binner
 from ..pairs.build import top_pairs

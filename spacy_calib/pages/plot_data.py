@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..metrics.calibration_error import error_of_table, group_slices, table_of
-from ..metrics.coverage import accuracy_at_coverage
+from ..metrics.proper import accuracy_at_coverage
 from ..pairs.bins import BinTable, assign, check_count, fixed_edges, make_binner
 from ..pairs.build import top_pairs
 from ..types import Floats, Groups, Pairs

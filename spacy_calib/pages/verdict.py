@@ -12,7 +12,7 @@ from ..metrics.calibration_error import table_of
 from ..pairs.bins import make_binner
 from ..types import Floats
 from .judged import JudgedView
-from .never_right import PROMISED, warning_of
+from .tag_rows import PROMISED, warning_of
 
 # What the component that sets an annotation is called.
 NOUNS = {

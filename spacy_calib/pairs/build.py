@@ -1,14 +1,15 @@
-"""Marginals and gold -> pairs."""
+"""Marginals of tokens from arrays, dense or sparse; and pairs of them and gold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
-from ..types import Floats, Ints, Marginals, Pairs
+from ..types import ROUNDING, Floats, Ints, Marginals, Pairs, Spans
 
 
 def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
@@ -83,3 +84,194 @@ def leading(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
         _, place = np.unique(token[among], return_index=True)
         first[among[place]] = True
     return first
+
+
+# Rows of a dense block that are looked at together: keeps a document of 100,000 tokens and 600 tags in bounds.
+_BLOCK_CELLS = 1 << 22
+# Logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish.
+_SAFE_EXPONENT = 600.0
+
+
+def check_threshold(threshold: float) -> float:
+    """RAISES C001: threshold is not a number in [0, 1)."""
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold < 1:
+        raise calib_error("C001", name="threshold", wanted="a number in [0, 1)", given=repr(threshold))
+    return float(threshold)
+
+
+def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
+    """Keep the entries of a dense array that reach the threshold.
+
+    scores: Probabilities, shape (n_tokens, n_tags).
+    threshold (float): Entries below it are dropped (Kranzlein et al. 2021, section 3.1).
+    RAISES C001: the array is not two-dimensional, or the threshold out of range.
+    """
+    if scores.ndim != 2:
+        raise calib_error("C001", name="marginals", wanted="an array (tokens, tags)", given=f"shape {scores.shape}")
+    check_threshold(threshold)
+    rows, tags, kept = [], [], []
+    step = max(1, _BLOCK_CELLS // max(1, scores.shape[1]))
+    for start in range(0, max(1, len(scores)), step):
+        block = scores[start : start + step]
+        # flatnonzero on the flat view is several times as fast as nonzero in two dimensions; the threshold is an array, so that
+        # float32 scores are compared with it in float64 by every numpy
+        flat = np.flatnonzero(block.ravel() >= np.array([threshold]))
+        row = flat // max(1, scores.shape[1])  # by one number: several times as fast as divmod
+        rows.append(row + start)
+        tags.append(flat - row * scores.shape[1])
+        kept.append(block.ravel()[flat].astype(np.float64))
+    return Marginals(np.concatenate(rows), np.concatenate(tags), np.concatenate(kept), len(scores))
+
+
+def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
+    """Keep the stored entries of a scipy sparse matrix (tokens, tags) that reach the threshold; duplicates are summed first.
+
+    RAISES C001: the threshold is out of range.
+    """
+    check_threshold(threshold)
+    csr = matrix.tocsr(copy=True)
+    csr.sum_duplicates()
+    coo = csr.tocoo()
+    keep = coo.data >= np.array([threshold])
+    return Marginals(
+        coo.row[keep].astype(np.intp), coo.col[keep].astype(np.intp), coo.data[keep].astype(np.float64), matrix.shape[0]
+    )
+
+
+class Scores(Protocol):
+    """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other.
+
+    spans (Spans | None): The spans that it found in them; None for a source of token labels alone. hints (Mapping): What else it says of each
+    token, for a context to look at: in words -> numbers of shape (n_tokens,).
+    """
+
+    n_tokens: int
+    spans: Spans | None
+    hints: Mapping[str, Floats]
+
+    def above(self, threshold: float) -> Marginals:
+        """The entries that reach the threshold."""
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        """The probability of single (token, column) entries; 0 where the source has none, NaN where it says nothing about the token."""
+
+
+def hints_of(scores: Scores) -> Mapping[str, Floats]:
+    """The hints of scores; none of those that a source from outside of this package made without."""
+    return getattr(scores, "hints", {})
+
+
+class DenseScores:
+    """Probabilities as an array.
+
+    probabilities: Shape (n_tokens, n_labels); a row of NaN for a token about which the source says nothing.
+    spans (Spans | None): See Scores.
+    """
+
+    hints: Mapping[str, Floats] = {}
+
+    def __init__(self, probabilities: NDArray[Any], spans: Spans | None = None):
+        self.probabilities = probabilities
+        self.n_tokens = len(probabilities)
+        self.spans = spans
+
+    def above(self, threshold: float) -> Marginals:
+        return from_dense(self.probabilities, threshold)
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        return self.probabilities[rows, columns].astype(np.float64)
+
+
+class LogitScores:
+    """Logits as an array; the softmax is taken in float64, some rows at a time.
+
+    logits: Shape (n_tokens, n_labels), any float type. temperature (float): Divides the logits.
+    """
+
+    _CELLS = 1 << 21
+    spans: Spans | None = None
+    hints: Mapping[str, Floats] = {}
+
+    def __init__(self, logits: NDArray[Any], temperature: float = 1.0):
+        self.logits = logits
+        self.temperature = temperature
+        self.n_tokens = len(logits)
+
+    def _odds(self, logits: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Numbers in proportion to the probabilities, and their sum in each row."""
+        odds = logits.astype(np.float64)
+        if self.temperature != 1.0:
+            odds /= self.temperature
+        if not (odds.min(initial=0.0) > -_SAFE_EXPONENT and odds.max(initial=0.0) < _SAFE_EXPONENT):
+            odds -= odds.max(axis=1, keepdims=True)
+        np.exp(odds, out=odds)
+        return odds, np.einsum("ij->i", odds)
+
+    def above(self, threshold: float) -> Marginals:
+        check_threshold(threshold)
+        n_labels = max(1, self.logits.shape[1])
+        step = max(1, self._CELLS // n_labels)
+        parts = [self._above(self.logits[at : at + step], threshold, n_labels) for at in range(0, self.n_tokens, step)]
+        return stack(parts)
+
+    def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
+        odds, sums = self._odds(logits)
+        # Only what may reach the threshold is divided by the sum.
+        flat = np.flatnonzero(odds >= (sums * (threshold * (1 - ROUNDING)))[:, None])
+        rows = flat // n_labels
+        scores = odds.ravel()[flat] / sums[rows]
+        kept = scores >= threshold
+        if not kept.all():
+            flat, rows, scores = flat[kept], rows[kept], scores[kept]
+        return Marginals(rows, flat - rows * n_labels, scores, len(logits))
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        odds, sums = self._odds(self.logits[rows])
+        return odds[np.arange(len(rows)), columns] / sums
+
+
+class SparseScores:
+    """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
+
+    spans (Spans | None), hints (Mapping | None): See Scores. absent (float): What `at` gives of an entry that is not there: NaN where only some labels of a token
+        have a score, and nothing is said of the others.
+    """
+
+    def __init__(
+        self,
+        marginals: Marginals,
+        spans: Spans | None = None,
+        absent: float = 0.0,
+        hints: Mapping[str, Floats] | None = None,
+    ):
+        self.marginals = marginals
+        self.n_tokens = marginals.n_tokens
+        self.spans = spans
+        self.absent = absent
+        self.hints = hints or {}
+
+    def above(self, threshold: float) -> Marginals:
+        return self.marginals.take(np.flatnonzero(self.marginals.scores >= threshold))
+
+    def at(self, rows: Ints, columns: Ints) -> Floats:
+        entries = zip(self.marginals.rows.tolist(), self.marginals.tags.tolist(), strict=True)
+        score_of = dict(zip(entries, self.marginals.scores.tolist(), strict=True))
+        return np.array([score_of.get(key, self.absent) for key in zip(rows.tolist(), columns.tolist(), strict=True)])
+
+
+def stack(parts: Sequence[Marginals]) -> Marginals:
+    """Marginals of tokens that follow one another, as one. At least one part; names are kept if the first part has them."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        none = np.zeros(0, dtype=np.intp)
+        return Marginals(none, none, np.zeros(0), 0)
+    offsets = np.cumsum([0, *(part.n_tokens for part in parts)])
+    names = None if parts[0].names is None else [name for part in parts for name in part.names or ()]
+    return Marginals(
+        np.concatenate([part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)]),
+        np.concatenate([part.tags for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        int(offsets[-1]),
+        names,
+    )

@@ -18,14 +18,14 @@ from ..doc.annotations import columns_of, label_hashes
 from ..doc.attributes import doc_view, register
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.doubtful import delete_doubtful, write_doubtful
-from ..doc.gold_source import GoldSources, named_examples
+from ..doc.gold import GoldSources, named_examples
 from ..doc.likeliest import Likeliest
 from ..doc.names import check_pipe_name
 from ..doc.words import words_of
 from ..doc.write import CalibratedBatch, build_blocks
 from ..errors import calib_error
+from ..pairs.build import hints_of
 from ..pairs.judged import JudgedPairs
-from ..pairs.marginals import hints_of
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map

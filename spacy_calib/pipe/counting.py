@@ -19,8 +19,7 @@ from ..doc.annotations import get_annotation, plain_name
 from ..doc.attributes import doc_view
 from ..doc.carried import CarriedReader
 from ..doc.collect import ORIGIN
-from ..doc.queries.base import DOCUMENT, ENTITY, TOKEN, Answer, Query, Scored
-from ..doc.queries.labels import LabelQuery
+from ..doc.queries.base import DOCUMENT, ENTITY, TOKEN, Answer, LabelQuery, Query, Scored
 from ..doc.queries.reading import Asked
 from ..doc.reading import document_of
 from ..errors import brief, calib_error

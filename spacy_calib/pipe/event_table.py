@@ -1,4 +1,4 @@
-"""What an event pipe says of units with gold, counted: what `statistics.events.event_table` makes its table of."""
+"""What an event pipe says of units with gold, counted: what `statistics.further_tables.event_table` makes its table of."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from spacy.training import Example
 
 from ..statistics.blocks import Digests
-from ..statistics.events import EventCounts
+from ..statistics.further_tables import EventCounts
 from .event import EventPipe
 
 
 def event_of(pipe: EventPipe) -> dict[str, Any]:
-    """What is to be known of the event, of the form `statistics.events.EVENT`."""
+    """What is to be known of the event, of the form `statistics.further_tables.EVENT`."""
     event = pipe.event
     return {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
 

@@ -21,17 +21,16 @@ from ..context.fit import FitWords
 from ..context.words import Words
 from ..doc.annotations import Annotation, Hashes, is_blank, label_hashes
 from ..doc.events import span_hits
-from ..doc.gold import gold_columns
-from ..doc.gold_source import GoldSources
+from ..doc.gold import GoldSources, gold_columns
 from ..doc.reading import document_of
 from ..doc.texts import document_digest
 from ..errors import calib_error
+from ..pairs.build import Scores, hints_of
 from ..pairs.documents import TOKEN, DocumentNumbers, SourceDocument, joint_unit
-from ..pairs.marginals import Scores, hints_of
-from ..pairs.unknown_gold import UnknownGold
+from ..pairs.label_map import UnknownGold
 from ..sources.base import Source
+from ..statistics.further_tables import Totals
 from ..statistics.readings import FoundSpans, Readings
-from ..statistics.totals import Totals
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 
 _BATCH = 128

@@ -13,7 +13,7 @@ import spacy
 from spacy.training import Example
 
 from ..about import __version__
-from ..calibration.grouping.alone import group_beside, informed
+from ..calibration.grouping.named import group_beside, informed
 from ..calibration.plan import Plan, make_plan
 from ..calibration.portable import Convention, Portable, UsualWords, find_conventions
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans

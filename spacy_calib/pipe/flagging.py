@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.training import Example
 
-from ..calibration.cutoffs import Cutoffs
-from ..calibration.recall_cutoffs import EntityScores, EntityTypes, RecallCutoffs
+from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.tokens import Calibrated, silent_tokens
 from ..corpus.missed import EntityTokens
 from ..corpus.scored import ScoredCorpus
@@ -19,7 +18,7 @@ from ..doc.doubtful import Flags
 from ..doc.gold import gold_entities
 from ..doc.write import CalibratedBatch
 from ..errors import calib_error
-from ..pairs.marginals import Scores
+from ..pairs.build import Scores
 from ..types import OUTSIDE, Floats, Groups, Ints
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.grouped import Countable
-from ..calibration.grouping.alone import group_beside
+from ..calibration.grouping.named import group_beside
 from ..calibration.plan import lowest_taken
 from ..calibration.token_fit import TokenData
 from ..context.fit import FitWords
 from ..doc.annotations import Annotation
-from ..doc.gold_source import GoldSources
+from ..doc.gold import GoldSources
 from ..doc.texts import TextWatch
 from ..doc.words import words_of
 from ..errors import calib_error

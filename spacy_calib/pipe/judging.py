@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spacy.training import Example
 
-from ..calibration.grouping.alone import group_beside, informed
-from ..calibration.recall_cutoffs import RecallCutoffs
+from ..calibration.cutoffs import RecallCutoffs
+from ..calibration.grouping.named import group_beside, informed
 from ..corpus.scored import ScoredCorpus, ScoredSpans
 from ..doc.annotations import Annotation, count_misaligned, get_annotation, plain_name
 from ..doc.reading import document_of
@@ -20,7 +20,7 @@ from ..pairs.documents import TOKEN, DocumentNumbers
 from ..pairs.judged import JudgedPairs
 from ..pairs.keyed import Key, hasher, keyed
 from ..statistics.blocks import Digests, lowest
-from ..statistics.flags import FlagCounts
+from ..statistics.further_tables import FlagCounts
 from ..statistics.identity import Identity, Shard, reading_of
 from ..statistics.judged import NOTHING_ACCEPTED, JudgedStatistics, count_judged
 from ..types import Groups

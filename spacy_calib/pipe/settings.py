@@ -79,7 +79,7 @@ class PipeSettings:
 
     def __post_init__(self) -> None:
         from ..doc.events import check_event
-        from ..pairs.marginals import check_threshold
+        from ..pairs.build import check_threshold
 
         check_attr(self.attr)
         self.threshold = check_threshold(self.threshold)

@@ -13,7 +13,7 @@ from spacy.training import Example
 
 from ..doc.annotations import Annotation, label_hashes
 from ..errors import calib_error
-from ..pairs.marginals import DenseScores, Scores
+from ..pairs.build import DenseScores, Scores
 from ..sources.base import Source
 from ..sources.softmax import SoftmaxSource
 from ..types import OUTSIDE, Floats, Spans

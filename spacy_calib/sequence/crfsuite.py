@@ -14,8 +14,8 @@ from spacy.vocab import Vocab
 from ..errors import calib_error
 from ..schema import floats
 from ..types import Floats, Ints
-from .features.index import Sparse
 from .features.labeller import FeatureLabeller
+from .features.templates import Sparse
 
 
 class CrfsuiteLabeller(FeatureLabeller):

@@ -18,7 +18,7 @@ from thinc.api import Model
 
 from ..types import Floats, Ints
 from .confidence import normals
-from .features.index import Sparse
+from .features.templates import Sparse
 from .inference.best import best_labels
 from .inference.chains import Chains, Potentials
 from .online.learner import OnlineLearner

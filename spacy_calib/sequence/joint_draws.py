@@ -15,7 +15,7 @@ from ..errors import calib_error
 from ..expect.draws import generator, within_one
 from ..sources.base import to_numpy
 from ..types import Floats, Ints
-from .inference.refit import fit_joints
+from .inference.chains import fit_joints
 from .inference.sums import Sums, sum_chains
 from .joints import each_joint
 from .labeller import ChainLabeller

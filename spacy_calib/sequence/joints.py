@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import calib_error
-from ..pairs.marginals import check_threshold
+from ..pairs.build import check_threshold
 from ..sources.base import to_numpy
 from ..types import Floats, Ints, Marginals
 from .inference.sums import Sums, sum_chains

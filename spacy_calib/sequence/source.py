@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, get_annotation
-from ..pairs.marginals import DenseScores, Scores, SparseScores, from_dense
+from ..pairs.build import DenseScores, Scores, SparseScores, from_dense
 from ..sources.base import Source, all_finite, has_weights, to_numpy
 from ..sources.listeners import missing_input
 from ..types import OUTSIDE, Floats, Ints, Spans

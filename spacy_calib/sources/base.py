@@ -16,7 +16,7 @@ from spacy.training import Example
 
 from ..calibration.span_features import product_of
 from ..doc.annotations import Annotation
-from ..pairs.marginals import Scores
+from ..pairs.build import Scores
 from ..types import Floats, Spans
 from .listeners import overwriting_pipe
 

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
+from ..pairs.build import DenseScores
 from ..pairs.documents import TOKEN
-from ..pairs.marginals import DenseScores
 from ..types import ROUNDING
 from .base import Source, to_numpy
 from .setting_labels import differ_in_dollars, distinct_labels

@@ -11,9 +11,8 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import MappedAnnotation
 from ..errors import calib_error
-from ..pairs.label_map import LabelMap, merge_labels
-from ..pairs.marginals import Scores, hints_of
-from ..pairs.unknown_gold import shorter
+from ..pairs.build import Scores, hints_of
+from ..pairs.label_map import LabelMap, merge_labels, shorter
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans
 from .base import Source
 

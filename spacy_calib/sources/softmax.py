@@ -19,7 +19,7 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, get_annotation
 from ..errors import calib_error
-from ..pairs.marginals import DenseScores, LogitScores, Scores, SparseScores
+from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
 from .base import Source, has_weights, to_numpy
 from .listeners import missing_input

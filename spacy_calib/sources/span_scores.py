@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from ..doc.annotations import SPANS_PREFIX, Annotation, get_annotation
 from ..doc.events import EVENTS
 from ..errors import calib_error
-from ..pairs.marginals import SparseScores, stack
+from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Spans, stack_spans
 from .base import to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import Annotation, SpanAnnotation, span_scores
 from ..doc.events import EVENTS
-from ..pairs.marginals import SparseScores, stack
+from ..pairs.build import SparseScores, stack
 from ..types import Floats, Marginals, Spans, stack_spans
 from .output import OutputSource
 from .scored_spans import ScoredSpans

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..doc.annotations import CatsAnnotation
 from ..errors import calib_error
-from ..pairs.marginals import DenseScores
+from ..pairs.build import DenseScores
 from ..types import ROUNDING
 from .output import OutputSource
 

@@ -11,7 +11,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..errors import calib_error
-from ..pairs.marginals import SparseScores
+from ..pairs.build import SparseScores
 from ..types import Marginals
 from .left_scores import EXTENSION, LeftScoresSource, as_score
 

@@ -27,8 +27,8 @@ from ..pipe.loading import reason
 from ..pipe.upstream import pipes_to_read, without_presets
 from ..statistics.collected import FitStatistics
 from ..statistics.identity import Shard
-from .checks import ask_a_worker, check_columns, check_type, raise_told
 from .models import Model
+from .session import ask_a_worker, check_columns, check_type, raise_told
 
 # What tasks hand on: the name of a shard and its statistics, or a fault.
 _PARTS = "shard string, statistics binary, code string, why string"

@@ -19,8 +19,8 @@ from ..doc.score_rows import score_rows, score_schema
 from ..doc.zones import pipe_in_zones
 from ..errors import calib_error
 from ..pipe.units import check_unit
-from .checks import ask_a_worker, check_columns, check_type
 from .models import Model
+from .session import ask_a_worker, check_columns, check_type
 
 # A task numbers its texts from its own multiple of this, as Spark's monotonically_increasing_id does.
 _TEXTS_OF_A_TASK = 1 << 33

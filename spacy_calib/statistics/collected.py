@@ -17,9 +17,9 @@ from ..schema import Misfit, choice, digests, listed, record, whole
 from .blocks import count_distinct, lowest
 from .cells import PairCells, cells_of
 from .file import FOR_FIT, Arrays, column_of, made_of, pack, unpack, with_prefix
+from .further_tables import TOTALS, Totals
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .readings import Readings, numbered
-from .totals import TOTALS, Totals
 
 Digests = NDArray[np.uint64]
 

@@ -1,8 +1,8 @@
-"""All that a calibration table needs of any number of shards, in a form that adds up."""
+"""All that a calibration table needs of any number of shards, in a form that adds up; and its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -10,17 +10,24 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.recall_cutoffs import RecallCutoffs
+from ..calibration.cutoffs import RecallCutoffs
+from ..calibration.grouped import Countable
+from ..calibration.grouping.named import group_beside
+from ..calibration.grouping.tag_frequency import tag_frequency_groups
 from ..expect.seen import SeenSums
+from ..metrics.calibration_error import gmce, mean_of, smce
+from ..metrics.noise_floor import noise_floor
+from ..metrics.proper import PROPER, brier, log_loss
+from ..metrics.table import calibration_table
 from ..pairs.build import top_pairs
-from ..pairs.documents import joint_unit
+from ..pairs.documents import DOCUMENT, block_of, joint_unit
 from ..pairs.judged import JudgedPairs
 from ..schema import Misfit, choice, digests, flag, listed, maybe, number, optional, plain, record, text, whole
-from ..types import Groups
+from ..types import OUTSIDE, Groups, Pairs
 from .blocks import count_distinct, lowest
-from .events import EVENT, EventCounts
+from .collected import FitStatistics
 from .file import FOR_EVALUATE, Arrays, below, column_of, made_of, pack, unpack, with_prefix
-from .flags import PARTS, FlagCounts
+from .further_tables import EVENT, PARTS, EventCounts, FlagCounts
 from .identity import IDENTITY, SHARD, Identity, Shard, called, check_complete, joined_shards
 from .tables import BlockCounts, JudgedCounts
 
@@ -225,3 +232,59 @@ def _with_groups(header: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
         if isinstance(about.get(name), dict):
             made[name] = {**about[name], **below(name, arrays)}
     return {**header, "about": made}
+
+
+def table_of_counts(
+    counts: JudgedCounts,
+    groups: Groups,
+    n_bins: int = 10,
+    seed: int = 0,
+    unit: str | None = DOCUMENT,
+    metrics: Mapping[str, Any] = PROPER,
+) -> dict[str, Any]:
+    """What `calibration_table` gives of the pairs that were counted; blocks of documents stand for documents.
+
+    n_bins, seed, metrics: See there. unit (str | None): What a document is; None where documents are not known. RAISES C190: see there.
+    """
+    rows, hits, weights = counts.by_hit()
+    raw, calibrated, likeliest = (key[rows].astype(np.float64) for key in counts.keys)
+    pairs = Pairs(np.zeros(len(rows), dtype=np.intp), counts.tags[rows].astype(np.intp), raw, hits, counts.units)
+    what = unit or DOCUMENT
+    return calibration_table(
+        pairs,
+        calibrated,
+        groups,
+        n_bins,
+        seed,
+        None if unit is None else counts.blocks[rows].astype(np.intp),
+        what if counts.documents.single else block_of(what),
+        metrics,
+        weights,
+        np.flatnonzero(likeliest),
+    )
+
+
+def frequency_groups(statistics: FitStatistics) -> Groups:
+    """The groups that a pipe makes by default: the labels of the statistics by gold frequency; of entities and spans "O" is one of its own."""
+    alone = (OUTSIDE,) if statistics.identity.span_labels else ()
+    return group_beside(tag_frequency_groups, statistics.identity.labels, statistics.totals.counts, alone)
+
+
+def raw_figures(counts: Countable, groups: Groups, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
+    """How true the scores of a fit are before calibration, from the cells of its pairs, which stand for them by their mean scores.
+
+    n_bins, seed: Adaptive bins, and of the simulation of the floor. RETURNS (dict): "pairs", "groups" (their number), "smce", "mean_gmce",
+        "floor" (of SMCE, mean), "brier", "nll"; None without pairs.
+    """
+    scores, hits, weights, tags = counts.tagged()
+    pairs = Pairs(np.zeros(len(scores), dtype=np.intp), tags, scores, hits, 0)
+    floor = noise_floor(scores, n_bins, seed=seed, weights=weights)
+    return {
+        "pairs": int(weights.sum()),
+        "groups": len(groups),
+        "smce": smce(pairs, None, n_bins, weights=weights),
+        "mean_gmce": mean_of(gmce(pairs, groups, None, n_bins, weights=weights)),
+        "floor": floor.mean if floor else None,
+        "brier": brier(scores, hits, weights),
+        "nll": log_loss(scores, hits, weights),
+    }

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import calib_error
 from ..schema import MOST, Misfit
 from ..types import Floats, as_hits, as_probabilities
-from .blocks import Blocks
+from .blocks import Blocks, Rows, collapse_rows, in_pieces, joined_rows, smallest, widest
 from .file import check_length, check_within, column_of
-from .sorting import Rows, collapse_rows, in_pieces, joined_rows, smallest, widest
 
 Self = TypeVar("Self", bound="BlockCounts")
 Numbers = NDArray[Any]

@@ -10,7 +10,7 @@ import pytest
 from spacy_calib.calibration.auto import Selector
 from spacy_calib.calibration.candidates import Candidate, ScaledScores, Trial, _compare, _Comparison, choose, select_method
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.grouping.one_vs_rest import one_group_per_tag
+from spacy_calib.calibration.grouping.fixed import one_group_per_tag
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import (
     Beta,
@@ -27,7 +27,7 @@ from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import TokenData
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import log_loss
-from spacy_calib.pairs.folds import contiguous_folds
+from spacy_calib.pairs.documents import contiguous_folds
 from spacy_calib.types import Groups, Pairs
 
 from ..strategies import make_pairs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.recall_cutoffs import EntityScores, EntityTypes, RecallCutoffs
+from spacy_calib.calibration.cutoffs import EntityScores, EntityTypes, RecallCutoffs
 from spacy_calib.errors import CalibError
 
 TYPES = EntityTypes.of(["O", "B-PER", "I-PER", "B-LOC"], prefixed=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.grouping.shared import shared_group
+from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens

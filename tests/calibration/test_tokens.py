@@ -30,9 +30,8 @@ from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import Chosen, TokenData, fit_tokens
 from spacy_calib.calibration.tokens import TOKENS, Calibrated, TokenCalibration, check_normalize, lowest_score
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import pair_up
-from spacy_calib.pairs.folds import contiguous_folds
-from spacy_calib.pairs.marginals import from_dense
+from spacy_calib.pairs.build import from_dense, pair_up
+from spacy_calib.pairs.documents import contiguous_folds
 from spacy_calib.pipe import saved
 from spacy_calib.schema import record
 from spacy_calib.types import Groups, Marginals

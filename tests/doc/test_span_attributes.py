@@ -17,10 +17,10 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.cutoffs import Cutoffs
-from spacy_calib.calibration.grouping.shared import make_shared_grouping
+from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.annotations import get_annotation
-from spacy_calib.pairs.marginals import SparseScores
+from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
 from spacy_calib.types import Marginals, Spans

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
+from spacy_calib.metrics.bootstrap import calibration_error_interval
 from spacy_calib.metrics.calibration_error import (
     calibration_error,
     debiased_calibration_error,
@@ -17,12 +18,10 @@ from spacy_calib.metrics.calibration_error import (
     make_debiased_calibration_error,
     smce,
 )
-from spacy_calib.metrics.decomposition import decompose
 from spacy_calib.metrics.error_interval import error_interval, mean_gmce_interval
-from spacy_calib.metrics.intervals import calibration_error_interval
 from spacy_calib.metrics.metric import figure_of, why_not_weighted
 from spacy_calib.metrics.noise_floor import mean_gmce_floor, noise_floor
-from spacy_calib.metrics.proper import brier, log_loss
+from spacy_calib.metrics.proper import brier, decompose, log_loss
 from spacy_calib.metrics.resampling import resample_mean
 from spacy_calib.metrics.smooth_error import smooth_calibration_error
 from spacy_calib.pairs.bins import make_binner

@@ -10,9 +10,8 @@ from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.corpus.scored import ScoredCorpus, ScoredSpans
 from spacy_calib.pages.contents import view_contents
 from spacy_calib.pages.judged import JudgedView, judged_entities, judged_tokens
-from spacy_calib.pages.never_right import never_right
-from spacy_calib.statistics.figures import table_of_counts
-from spacy_calib.statistics.judged import count_judged
+from spacy_calib.pages.tag_rows import never_right
+from spacy_calib.statistics.judged import count_judged, table_of_counts
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"

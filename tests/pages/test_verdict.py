@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_calib.pages.never_right import never_right, warning_of
+from spacy_calib.pages.tag_rows import never_right, warning_of
 from spacy_calib.pages.verdict import Evidence, status_of, worse_of
 from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.statistics.judged import count_judged

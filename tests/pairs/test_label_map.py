@@ -7,8 +7,7 @@ import json
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.label_map import map_label, merge_labels, read_map
-from spacy_calib.pairs.unknown_gold import UnknownGold
+from spacy_calib.pairs.label_map import UnknownGold, map_label, merge_labels, read_map
 
 
 def test_maps_are_read_from_the_option_and_from_files(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import spacy
 
 from spacy_calib.calibration.auto import Selector
-from spacy_calib.calibration.grouping.shared import make_shared_grouping
+from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.scaling import VectorScaling

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import noise_floor, smce
-from spacy_calib.pairs.build import concatenate, pair_up
-from spacy_calib.pairs.marginals import from_dense
+from spacy_calib.pairs.build import concatenate, from_dense, pair_up
 from spacy_calib.types import Marginals, Pairs
 
 from ..strategies import make_pairs, pairs_of_tokens

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy_calib.sequence.confidence import gaps, k_best_shares, normals, shares_of
 from spacy_calib.sequence.confidence_source import ConfidenceSource
 from spacy_calib.sequence.draws import Draws, draws_of_learner
-from spacy_calib.sequence.features.index import Sparse
+from spacy_calib.sequence.features.templates import Sparse
 from spacy_calib.sequence.inference.best import viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from tests.sequence.inference.chains import enumerate_labellings, small_chains

@@ -61,7 +61,7 @@ def test_tags_that_are_drawn_together_keep_their_calibrated_scores(nlp):
 def test_the_gap_is_that_of_the_score_that_is_missed_by_most(nlp, monkeypatch):
     doc, hmm = scored(nlp), nlp.get_pipe("calib_hmm")
     monkeypatch.setattr(
-        "spacy_calib.sequence.inference.refit._ROUNDS", 0
+        "spacy_calib.sequence.inference.chains._ROUNDS", 0
     )  # nothing is brought to the scores but the first token
     assert sample_jointly(hmm, doc, 9).gap > 0.05
 

@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.marginals import DenseScores, LogitScores, SparseScores
+from spacy_calib.pairs.build import DenseScores, LogitScores, SparseScores
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.types import Marginals

@@ -20,9 +20,9 @@ from spacy_calib.statistics import cells, readings
 from spacy_calib.statistics.blocks import count_distinct, lowest
 from spacy_calib.statistics.collected import FitStatistics, Sample
 from spacy_calib.statistics.file import VERSION
+from spacy_calib.statistics.further_tables import Totals
 from spacy_calib.statistics.identity import SENTENCES, Identity, Shard
 from spacy_calib.statistics.readings import FoundSpans, Readings, numbered
-from spacy_calib.statistics.totals import Totals
 from spacy_calib.types import Spans
 from tests import strategies  # noqa: F401  (its settings of hypothesis)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.recall_cutoffs import EntityScores, EntityTypes, RecallCutoffs
+from spacy_calib.calibration.cutoffs import EntityScores, EntityTypes, RecallCutoffs
 from spacy_calib.corpus.missed import EntityTokens, GoldEntities, rows_of
-from spacy_calib.statistics.flags import FlagCounts, flagged_rows
+from spacy_calib.statistics.further_tables import FlagCounts, flagged_rows
 
 from .test_tables import merged_in_a_tree
 

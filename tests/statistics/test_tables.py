@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
 from spacy_calib.schema import Misfit
-from spacy_calib.statistics import blocks, sorting
+from spacy_calib.statistics import blocks
 from spacy_calib.statistics.blocks import Blocks
 from spacy_calib.statistics.tables import JudgedCounts
 
@@ -49,8 +49,8 @@ def merged_in_a_tree(parts: list, rng: np.random.Generator):
 def test_any_tree_of_shards_gives_the_bytes_of_one_pass(rows, n_shards, seed, most_blocks, piece):
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "MOST_BLOCKS", most_blocks)
-        patch.setattr(sorting, "_PIECE", piece)
+        patch.setattr("spacy_calib.statistics.blocks.MOST_BLOCKS", most_blocks)
+        patch.setattr("spacy_calib.statistics.blocks._PIECE", piece)
         whole = table(rows)
         of_row = rng.integers(0, n_shards, len(rows))
         shards = [table([row for row, own in zip(rows, of_row, strict=True) if own == shard]) for shard in range(n_shards)]
@@ -82,7 +82,7 @@ def test_blocks_are_the_longest_prefixes_that_are_few_enough():
     # 0b00..., 0b01..., 0b10...1, 0b10...0: three prefixes of two bits, four documents
     digests = np.array([0, 1 << 62, 1 << 63, (1 << 63) + 1], dtype=np.uint64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "MOST_BLOCKS", 3)
+        patch.setattr("spacy_calib.statistics.blocks.MOST_BLOCKS", 3)
         found = Blocks.of(digests)
         assert found.bits == 63
         assert found.prefixes.tolist() == [0, 1 << 62, 1 << 63]

@@ -8,10 +8,9 @@ from pathlib import Path
 from ...errors import calib_error
 from ...types import Floats
 from .columns import CALIBRATED, Chunk, Format, with_column
-from .delimited import Delimited
-from .json_lines import JsonLines
 from .npz import Npz, load_arrays, matrix_chunks
 from .parquet import Parquet
+from .text import Delimited, JsonLines
 
 _FORMATS: dict[str, Format] = {
     ".csv": Delimited(","),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import brief, calib_error
 from ...pairs.documents import DOCUMENT
-from ...pairs.unknown_gold import shorter
+from ...pairs.label_map import shorter
 from ...types import Floats, Ints
 from .columns import Texts, as_scores, length, row_error
 from .formats import chunks_of

@@ -12,7 +12,7 @@ import numpy as np
 from ...metrics.calibration_error import calibration_error
 from ...metrics.proper import log_losses
 from ...metrics.resampling import resample_mean
-from ...pairs.folds import cross_fit, folds_of
+from ...pairs.documents import cross_fit, folds_of
 from ...schema import keyed, maybe, number, plain, record, whole
 from ...types import Floats, Groups, Ints
 from .adaptation import Adaptation, GoldEntries

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import calib_error
 from ...pairs.bins import check_count
 from ...types import Groups
-from .alone import group_beside
+from .named import group_beside
 from .tag_frequency import tag_frequency_groups
 
 Split = Callable[[str], str]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...pairs.bins import check_count
 from ...types import Groups
-from .alone import group_beside
+from .named import group_beside
 
 
 def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_groups: int = 5) -> Groups:

@@ -1,4 +1,4 @@
-"""What temperature, Platt and beta scaling share: logistic regression on one to three functions of the score, never falling."""
+"""Temperature, Platt and beta scaling: logistic regression on one to three functions of the score, never falling."""
 
 from __future__ import annotations
 
@@ -172,3 +172,49 @@ class LogisticMap(Recalibrator):
 
     def _predict(self, scores: Floats) -> Floats:
         return sigmoid(combine(self.features(scores), self.coefficients_))
+
+
+class Temperature(LogisticMap):
+    """sigmoid(a * log(q / (1 - q))), a = 1 / temperature at least 0 (Guo et al. 2017, of a binary score)."""
+
+    registered = "spacy-calib.Temperature.v1"
+    short = "temperature"
+    n_parameters = 1
+    tried_by_auto = True
+    slopes = 1
+    unchanged = (1.0,)
+
+    def features(self, scores: Floats) -> Floats:
+        """See LogisticMap."""
+        return log_odds(scores)[:, None]
+
+
+class Platt(LogisticMap):
+    """sigmoid(a * log(q / (1 - q)) + c), a at least 0 (Platt 1999, on the log-odds of the score)."""
+
+    registered = "spacy-calib.Platt.v1"
+    short = "platt"
+    n_parameters = 2
+    tried_by_auto = True
+    slopes = 1
+    unchanged = (1.0, 0.0)
+
+    def features(self, scores: Floats) -> Floats:
+        """See LogisticMap."""
+        return np.stack([log_odds(scores), np.ones(len(scores))], axis=1)
+
+
+class Beta(LogisticMap):
+    """sigmoid(a * log q - b * log(1 - q) + c), a and b at least 0 (Kull, Silva Filho and Flach 2017, equation 4)."""
+
+    registered = "spacy-calib.Beta.v1"
+    short = "beta"
+    n_parameters = 3
+    tried_by_auto = True
+    slopes = 2
+    unchanged = (1.0, 1.0, 0.0)
+
+    def features(self, scores: Floats) -> Floats:
+        """See LogisticMap."""
+        clipped = np.clip(scores, CLIP, 1 - CLIP)
+        return np.stack([np.log(clipped), -np.log1p(-clipped), np.ones(len(scores))], axis=1)

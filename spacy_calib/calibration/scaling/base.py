@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import calib_error
-from ...pairs.folds import cross_fit, folds_of, thin_out
+from ...pairs.documents import cross_fit, folds_of, thin_out
 from ...types import Floats, Ints, Pairs, as_probabilities
 from ..steps import ASKED, Predictions
 

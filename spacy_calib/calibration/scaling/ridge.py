@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...pairs.folds import thin_out
+from ...pairs.documents import thin_out
 from ...types import Ints, Pairs
 from .base import held_out
 from .entries import LEAST

@@ -81,13 +81,13 @@ def _parquet(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
 
 
 def _json_lines(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
-    from ...arrays.files.json_lines import JsonLines
+    from ...arrays.files.text import JsonLines
 
     return JsonLines().written(chunks)
 
 
 def _csv(chunks: Iterable[Chunk], writer: RowWriter) -> Iterator[bytes]:
-    from ...arrays.files.delimited import Delimited
+    from ...arrays.files.text import Delimited
 
     return Delimited(",", writer.raw_cells).written(chunks)
 

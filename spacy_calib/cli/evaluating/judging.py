@@ -122,7 +122,7 @@ def windows_over_time(pipes: Sequence[Calibrator], path: Path) -> dict[str, Any]
 
     RAISES C237: they belong to none of these. C238, C239, C243: see `read_windows`.
     """
-    from ...pages.over_time import section_of
+    from ...pages.series_plots import section_of
     from ..shared.windows import accuracy_of_fit, read_windows
 
     for pipe in pipes:
@@ -147,13 +147,12 @@ def told_of(found: JudgedStatistics, run: EvaluateOptions) -> dict[str, Any]:
 
 def table_of(found: JudgedStatistics, bins: int | None, groups: int | None, seed: int) -> dict[str, Any]:
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-    from ...calibration.recall_cutoffs import RecallCutoffs
-    from ...pages.never_right import never_right
+    from ...calibration.cutoffs import RecallCutoffs
+    from ...pages.tag_rows import never_right
     from ...pipe.registered import metrics
     from ...pipe.scorer import CalibScorer, scorer_like
-    from ...statistics.events import event_table
-    from ...statistics.figures import table_of_counts
-    from ...statistics.flags import flagged_rows
+    from ...statistics.further_tables import event_table, flagged_rows
+    from ...statistics.judged import table_of_counts
     from ...types import Groups
 
     about, identity = found.about, found.identity

@@ -117,8 +117,8 @@ def draw_windows(run: EvaluateOptions, targets: Sequence[tuple[str, Path]]) -> d
 
     RETURNS (dict): "pipe", "attr", "pictures": {"watch": rows as in `pages.over_time.windows_of`}. RAISES C237 to C239, C243: see `read_windows`.
     """
-    from ...pages.over_time import plot_over_time, windows_of
     from ...pages.plots import picture_bytes
+    from ...pages.series_plots import plot_over_time, windows_of
     from ..shared.atomic import write_file
     from ..shared.windows import accuracy_of_fit, read_windows
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import CalibError, calib_error
 from ...pairs.documents import DOCUMENT
-from ...pairs.unknown_gold import UnknownGold, shorter
+from ...pairs.label_map import UnknownGold, shorter
 from ...types import OUTSIDE
 from .checks import check_option
 from .screen import shorten, warn

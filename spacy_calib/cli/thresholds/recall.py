@@ -10,7 +10,7 @@ from ..shared.screen import msg, number, print_table
 from ..shared.seen import show_seen
 
 if TYPE_CHECKING:
-    from ...calibration.recall_cutoffs import RecallCutoffs
+    from ...calibration.cutoffs import RecallCutoffs
     from ...corpus.missed import EntityTokens
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..shared.screen import msg, number, print_table
 
 if TYPE_CHECKING:
-    from ...calibration.cutoffs import Cutoffs
-    from ...calibration.recall_cutoffs import RecallCutoffs
+    from ...calibration.cutoffs import Cutoffs, RecallCutoffs
     from ...corpus.missed import EntityTokens
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import calib_error
-from ...pairs.folds import contiguous_folds
+from ...pairs.documents import contiguous_folds
 from ...types import Floats, Ints
 from .antecedents import Antecedents, Candidates, log_sums
 

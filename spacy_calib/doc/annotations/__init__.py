@@ -10,18 +10,24 @@ from functools import cache
 from ...errors import calib_error
 from ...pairs.documents import TOKEN
 from .arcs import ARC_EVENTS, ArcAnnotation, head_places
-from .base import Annotation, Hashes, columns_of, count_misaligned, is_blank, is_space, label_hashes
-from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
-from .mapped import MAPPED, MappedAnnotation, named_map
-from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
-from .tokens import (
+from .base import (
     EXTENSION_PREFIX,
+    Annotation,
     AttributeAnnotation,
     ExtensionAnnotation,
+    Hashes,
     MorphAnnotation,
     PosAnnotation,
     SentAnnotation,
+    columns_of,
+    count_misaligned,
+    is_blank,
+    is_space,
+    label_hashes,
 )
+from .cats import CATS, CatsAnnotation, DocumentAnnotation, named_cats
+from .mapped import MAPPED, MappedAnnotation, named_map
+from .spans import SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, SpanAnnotation, span_scores
 
 ANNOTATIONS: dict[str, Annotation] = {
     annotation.name: annotation

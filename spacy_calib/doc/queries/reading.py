@@ -10,9 +10,8 @@ from typing import Any
 from spacy.vocab import Vocab
 
 from ...errors import calib_error
-from .base import Query, Scored
+from .base import LabelQuery, Query, Scored, units_of
 from .entity_events import EventQuery
-from .labels import LabelQuery, units_of
 from .patterns import PatternQuery, Place, asked_of, single_matcher
 
 # Labels that are never taken as they stand: a pipeline that gives no scores of them cannot say how many there are.

@@ -18,8 +18,7 @@ from ...types import Floats, Ints
 from .. import saved
 from ..inference.chains import Potentials
 from ..labeller import ChainLabeller
-from .index import FeatureIndex, Sparse, cut, row_sums
-from .templates import attributes_of, batch_hashes, feature_hashes, read_templates
+from .templates import FeatureIndex, Sparse, attributes_of, batch_hashes, cut, feature_hashes, read_templates, row_sums
 
 # What must have run before where a template asks for it.
 _READ = {

@@ -15,8 +15,8 @@ import numpy as np
 
 from ...errors import calib_error
 from ...types import Ints
+from .best import parts_of
 from .chains import Chains
-from .maxima import parts_of
 
 
 @dataclass(frozen=True, eq=False)

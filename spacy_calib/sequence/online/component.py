@@ -11,8 +11,7 @@ from spacy.vocab import Vocab
 from ...schema import floats, whole
 from ...types import Floats, Ints
 from ..features.labeller import FeatureLabeller
-from .learner import OnlineLearner
-from .rules import make_rule
+from .learner import OnlineLearner, make_rule
 
 _ARRAYS = ("mu", "late", "sigma")
 

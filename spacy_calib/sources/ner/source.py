@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from ...doc.annotations import Annotation, get_annotation
 from ...doc.events import EVENTS
 from ...errors import calib_error
-from ...pairs.marginals import DenseScores
+from ...pairs.build import DenseScores
 from ...types import Floats, Spans, stack_spans
 from ..base import Source
 from ..listeners import missing_input, overwriting_pipe

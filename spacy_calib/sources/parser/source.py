@@ -14,7 +14,7 @@ from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.span_features import product_of
 from ...doc.annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space, label_hashes
 from ...errors import calib_error
-from ...pairs.marginals import SparseScores
+from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
 from ..base import Source
 from ..listeners import missing_input, overwriting_pipe

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.grouping.alone import group_beside
 from spacy_calib.calibration.grouping.behaviour import (
     BehaviourGrouping,
     behaviour_groups,
@@ -19,7 +18,8 @@ from spacy_calib.calibration.grouping.behaviour import (
     make_behaviour_grouping,
     tag_curves,
 )
-from spacy_calib.calibration.grouping.shared import shared_group
+from spacy_calib.calibration.grouping.fixed import shared_group
+from spacy_calib.calibration.grouping.named import group_beside
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.grouping.alone import informed
+from spacy_calib.calibration.grouping.named import informed
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.types import Groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spacy_calib.calibration.grouping.one_vs_rest import make_one_vs_rest_grouping, one_group_per_tag
+from spacy_calib.calibration.grouping.fixed import make_one_vs_rest_grouping, one_group_per_tag
 
 
 def test_every_tag_has_a_group_of_its_name():

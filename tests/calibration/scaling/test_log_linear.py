@@ -32,7 +32,7 @@ from spacy_calib.calibration.scaling.ridge import RIDGES
 from spacy_calib.calibration.scaling.temperature import make_temperature_scaling
 from spacy_calib.calibration.scaling.vector import make_vector_scaling
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.folds import contiguous_folds
+from spacy_calib.pairs.documents import contiguous_folds
 from spacy_calib.types import Pairs
 
 from ...strategies import make_pairs, pairs_of_tokens

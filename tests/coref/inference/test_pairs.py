@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.coref.inference import long_documents
 from spacy_calib.coref.inference import pairs as module
 from spacy_calib.coref.inference.antecedents import NEW, Antecedents, Candidates, first_mentions
 from spacy_calib.coref.inference.pairs import MentionPairs, nearest_sample, pair_chances
@@ -75,7 +74,7 @@ def test_blocks_of_mentions_give_those_of_all_assignments_too(n, seed, window, s
     given = antecedents(n, seed, window, sharp)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "DENSE", 0)
-        patch.setattr(long_documents, "BLOCK", block)
+        patch.setattr("spacy_calib.coref.inference.pairs.BLOCK", block)
         assert pair_chances(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
 
 
@@ -86,7 +85,7 @@ def test_sparse_pairs_are_the_dense_ones(monkeypatch, threshold, window, block):
     given = antecedents(60, 4, window, sharp=3.0)
     dense = pair_chances(given, threshold)
     monkeypatch.setattr(module, "DENSE", 0)
-    monkeypatch.setattr(long_documents, "BLOCK", block)
+    monkeypatch.setattr("spacy_calib.coref.inference.pairs.BLOCK", block)
     sparse = pair_chances(given, threshold)
     if not threshold:
         assert sparse.matrix() == pytest.approx(dense.matrix(), abs=1e-12)
@@ -105,7 +104,7 @@ def test_what_is_cut_does_not_depend_on_the_blocks(monkeypatch, block):
         sums = np.where(chances < 0.000005, 0, chances) @ (cut - np.eye(60))[earlier, :late]
         sums[earlier] += chances
         cut[late, :late] = cut[:late, late] = np.where(sums < 0.0005, 0, np.minimum(sums, 1))
-    monkeypatch.setattr(long_documents, "BLOCK", block)
+    monkeypatch.setattr("spacy_calib.coref.inference.pairs.BLOCK", block)
     assert pair_chances(given, 0.05).matrix() == pytest.approx(np.where(cut < 0.05, 0, cut), abs=1e-12)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sequence.inference import maxima, sums
+from spacy_calib.sequence.inference import sums
 from spacy_calib.sequence.inference.best import best_through, k_best, viterbi
 from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import sum_chains
@@ -159,7 +159,7 @@ def test_samples_are_independent_of_how_many_are_drawn_together(monkeypatch):
     rng = np.random.default_rng(0)
     chains = Chains.of([rng.normal(size=(n, 3)) for n in (3, 2)], Potentials(rng.normal(size=(3, 3)), np.zeros(3), np.zeros(3)))
     whole = sum_chains(chains).sample(20, seed=5)
-    monkeypatch.setattr(maxima, "_CELLS", 1)
+    monkeypatch.setattr("spacy_calib.sequence.inference.best._CELLS", 1)
     for found in (sum_chains(chains), sums_by("_logarithmic", chains)):
         assert [one.tolist() for one in found.sample(20, seed=5)] == [one.tolist() for one in whole]
 

@@ -1,14 +1,43 @@
-"""Labels that stand alone beside the groups of all others: "O" beside the entity types."""
+"""Groups that the user names, and labels that stand alone beside the groups of all others ("O" beside types)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ...errors import calib_error
 from ...types import Groups, Pairs
+
+
+def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Mapping[str, str]) -> Groups:
+    """Group tags as the user's mapping says; a tag that it leaves out has no group and uses the pooled map.
+
+    mapping (Mapping[str, str]): Tag -> name of its group. Groups are ordered by their first tag in the mapping.
+    RAISES C001: the mapping names none of the labels.
+    """
+    known = set(labels)
+    names = list(dict.fromkeys(group for tag, group in mapping.items() if tag in known))
+    if not names:
+        raise calib_error(
+            "C001",
+            name="mapping",
+            wanted=f"a mapping from labels such as {list(labels[:3])} to group names",
+            given=dict(mapping),
+        )
+    of_tag = np.array([names.index(mapping[label]) if label in mapping else -1 for label in labels], dtype=np.intp)
+    return Groups(tuple(names), of_tag, np.array([counts.get(label, 0) for label in labels], dtype=np.intp))
+
+
+def make_mapping_grouping(mapping: dict[str, str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
+    """Registered as spacy-calib.Mapping.v1.
+
+    mapping (Dict[str, str]): Tag -> name of its group.
+    """
+    return partial(mapped_groups, mapping=mapping)
 
 
 def group_beside(

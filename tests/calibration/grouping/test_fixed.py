@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spacy_calib.calibration.grouping.shared import make_shared_grouping, shared_group
+from spacy_calib.calibration.grouping.fixed import make_shared_grouping, shared_group
 
 
 def test_one_group_holds_every_tag():

@@ -1,4 +1,4 @@
-"""One group per tag."""
+"""The two ends: all tags in one group (shared class-wise binning, SCW), and one group per tag."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ...types import Groups
+from .tag_frequency import tag_frequency_groups
+
+
+def shared_group(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
+    """One group that holds every tag (Patel et al. 2021; Kranzlein et al. 2021, section 3.2)."""
+    return tag_frequency_groups(labels, counts, n_groups=1)
+
+
+def make_shared_grouping() -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
+    """Registered as spacy-calib.SCW.v1."""
+    return shared_group
 
 
 def one_group_per_tag(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:

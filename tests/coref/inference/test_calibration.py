@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.recalibrators.beta import Beta
-from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.coref.inference.calibration import CALIBRATION, KINDS, JudgedMentions, PairCalibration, Places
-from spacy_calib.coref.inference.context import context_columns, expected_sizes
+from spacy_calib.calibration.recalibrators.logistic import Beta, log_odds, sigmoid
+from spacy_calib.coref.inference.calibration import (
+    CALIBRATION,
+    KINDS,
+    JudgedMentions,
+    PairCalibration,
+    Places,
+    context_columns,
+    expected_sizes,
+)
 from spacy_calib.coref.inference.pairs import MentionPairs
 from spacy_calib.metrics.proper import log_loss
 from spacy_calib.pipe import saved

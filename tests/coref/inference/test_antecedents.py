@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.coref.inference.antecedents import Antecedents
+from spacy_calib.coref.inference.antecedents import Antecedents, refit
 from spacy_calib.coref.inference.pairs import pair_chances
-from spacy_calib.coref.inference.refit import refit
 
 from .test_pairs import antecedents
 

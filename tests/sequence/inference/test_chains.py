@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_calib.expect.draws import generator
-from spacy_calib.sequence.inference.chains import Potentials
-from spacy_calib.sequence.inference.refit import fit_joints
+from spacy_calib.sequence.inference.chains import Potentials, fit_joints
 from spacy_calib.sequence.inference.sums import sum_chains
 from spacy_calib.sequence.joint_draws import draw_chain
 from tests.sequence.inference.chains import Given, probabilities, small_chains

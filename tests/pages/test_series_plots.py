@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from spacy_calib.pages.count_plots import plot_counts
+from spacy_calib.pages.series_plots import plot_counts
 
 
 def counts(*groups, name="PERSON"):

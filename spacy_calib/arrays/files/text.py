@@ -1,17 +1,67 @@
-"""JSON Lines: an object on each line."""
+"""Tables as text: .csv with commas, .tsv with tabs, the columns' names in the first line; JSON Lines. All are UTF-8."""
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from ...corpus.nesting import DEEPEST, is_too_deep
+from ...corpus.spreadsheet import csv_lines, unguarded
 from ...errors import calib_error
 from ...types import Floats
 from .columns import ABSENT, NUMBERS, Chunk, batched, is_empty, with_column
+
+
+class Delimited:
+    """delimiter (str): Between cells; cells with one, with a quote or a line break stand in double quotes. raw (bool): Whether cells are written
+    that a spreadsheet would take for formulas; else they are guarded, see `spreadsheet.csv_lines`. What is read loses its guards.
+    """
+
+    def __init__(self, delimiter: str, raw: bool = False):
+        self.delimiter = delimiter
+        self.raw = raw
+
+    def chunks(self, path: Path) -> Iterator[Chunk]:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            try:
+                header = [unguarded(name) for name in next(reader, [])]
+                if len(set(header)) != len(header):
+                    raise calib_error("C303", path=path, why="two of its columns have one name")
+                yield {name: [] for name in header}
+                for rows in batched(self._rows(path, reader, len(header))):
+                    yield dict(zip(header, zip(*rows, strict=True), strict=True))
+            except csv.Error as error:
+                raise calib_error("C301", where=f"Line {reader.line_num:,}", path=path, why=error) from None
+            except UnicodeDecodeError:
+                raise calib_error("C303", path=path, why="it is not UTF-8") from None
+
+    def _rows(self, path: Path, reader: Any, n: int) -> Iterator[list[str]]:
+        for row in reader:
+            if len(row) != n and row:
+                why = f"it has {len(row)} cells, and there are {n} columns"
+                raise calib_error("C301", where=f"Line {reader.line_num:,}", path=path, why=why)
+            if row:
+                yield [unguarded(cell) for cell in row]
+
+    def written(self, chunks: Iterable[Chunk]) -> Iterator[bytes]:
+        for number, chunk in enumerate(chunks):
+            rows = zip(*(map(_cell, column) for column in chunk.values()), strict=True)
+            lines = csv_lines(list(chunk), rows, raw=self.raw, delimiter=self.delimiter)
+            yield "".join(islice(lines, min(number, 1), None)).encode("utf-8", "backslashreplace")  # one header alone
+
+    def extended(self, path: Path, calibrated: Floats) -> Iterator[bytes]:
+        return self.written(with_column(self.chunks(path), calibrated))
+
+
+def _cell(value: Any) -> Any:
+    if value is ABSENT:
+        return None
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
 
 
 class JsonLines:

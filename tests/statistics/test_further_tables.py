@@ -8,7 +8,7 @@ import pytest
 from spacy_calib.metrics.calibration_error import calibration_error
 from spacy_calib.metrics.noise_floor import noise_floor
 from spacy_calib.metrics.resampling import paired_difference
-from spacy_calib.statistics.events import EventCounts, event_table
+from spacy_calib.statistics.further_tables import EventCounts, event_table
 
 from .test_tables import merged_in_a_tree
 

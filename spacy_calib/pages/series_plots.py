@@ -1,0 +1,225 @@
+"""Pictures of what goes on: counts, windows of texts with alarms, and how soon a review finds the errors.
+
+The last is Figure 3 of Mejer & Crammer (2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..expect.windows import differs_in
+from ..pairs.documents import several
+from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, axes_for, drawable, entitle_for, figure_class, quiet_frame, wrapped
+
+# Names that an axis shows at most, and letters of a query in a title.
+_NAMES = 16
+_LETTERS = 70
+# Letters of small print to an inch.
+_SMALL = 13
+
+
+def plot_counts(result: Mapping[str, Any]) -> Any:
+    """Draw each query below the other, on one axis of time.
+
+    result (Mapping): What `cli.count` gives, of which are drawn: "by", "confidence", "per" (counts for each so many tokens; None for counts),
+        "gold", and of each of "queries" "name", "query", "unit", "drawn" (whether its interval is of draws; may be left out), and "rows" with "group", "tokens", "raw", "expected", "low", "high".
+    Whole numbers such as years stand where they are on the axis, and a line breaks where one is missing; other names stand side by side.
+    RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
+    """
+    counts, per = result["queries"], result["per"]
+    names = [row["group"] for row in counts[0]["rows"]]
+    numeric = all(name.lstrip("-").isdigit() for name in names)
+    places = [int(name) for name in names] if numeric else list(range(len(names)))
+    width = min(12.0, max(6.0, 2.0 + 0.14 * (max(places, default=0) - min(places, default=0) + 1)))
+    figure = figure_class()(figsize=(width, 1.1 + 1.9 * len(counts)), layout="constrained")
+    all_axes = figure.subplots(len(counts), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, one in zip(all_axes, counts, strict=True):
+        scale = [1.0 if per is None else per / max(1, row["tokens"]) for row in one["rows"]]
+        drawn = {
+            name: [row[name] * times for row, times in zip(one["rows"], scale, strict=True)]
+            for name in ("raw", "expected", "low", "high")
+        }
+        for stretch in _stretches(places, numeric):
+            x = [places[i] for i in stretch]
+            expected, low, high = ([drawn[name][i] for i in stretch] for name in ("expected", "low", "high"))
+            if len(stretch) == 1:
+                ax.vlines(x, low, high, color=CALIBRATED_COLOR, alpha=0.35, linewidth=4)
+            else:
+                ax.fill_between(x, low, high, color=CALIBRATED_COLOR, alpha=0.2, linewidth=0)
+            ax.plot(x, expected, color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
+        ax.plot(places, drawn["raw"], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False)
+        ax.set_title(drawable(_short(_title(one))), loc="left", fontsize="medium")
+        ax.set_ylim(bottom=0)
+        ax.yaxis.get_major_locator().set_params(integer=per is None)
+        ax.margins(x=0.02)
+        quiet_frame(ax)
+    last = all_axes[-1]
+    if not numeric:
+        step = -(-len(names) // _NAMES) or 1
+        last.set_xticks(places[::step], [drawable(name) for name in names[::step]], rotation=45, ha="right")
+    else:
+        last.xaxis.get_major_locator().set_params(integer=True)
+    last.set_xlabel(drawable(result["by"] or ""))
+    if per is not None:
+        figure.supylabel(f"for each {per:,} tokens", fontsize="medium")
+    _explain(all_axes[0], f"expected, {100 * result['confidence']:g} % interval", "found")
+    figure.supxlabel(wrapped(_caption(result), width, _SMALL), fontsize="small", color=QUIET)
+    return figure
+
+
+def _title(one: Mapping[str, Any]) -> str:
+    """A name stands by itself; a query says what it counts in."""
+    return str(one["name"]) if one["name"] != one["query"] else f"{one['query']} ({several(one['unit'])})"
+
+
+def _caption(result: Mapping[str, Any]) -> str:
+    """What the band is."""
+    share = f"{100 * result['confidence']:g}"
+    if all(one.get("drawn", False) for one in result["queries"]):
+        return f"The band holds {share} of 100 draws of who is who; it knows no error of the parser."
+    often = f"The band holds the true number {share} times of 100"
+    if result["gold"] is not None:
+        return f"{often}, as {result['gold']:,} labelled documents correct it."
+    return f"{often} on texts like those of the fit; it knows what the pipeline mistakes, not what the texts leave out."
+
+
+def _explain(ax: Any, expected: str, found: str) -> None:
+    """What the two looks mean, in their colours, in the place of a legend."""
+    ax.annotate(f"— {expected}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(-52, 3),
+                textcoords="offset points", fontsize="small", color=CALIBRATED_COLOR)  # fmt: skip
+    ax.annotate(f"× {found}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(0, 3),
+                textcoords="offset points", fontsize="small", color=RAW_COLOR)  # fmt: skip
+
+
+def _stretches(places: Sequence[int], numeric: bool) -> list[list[int]]:
+    """The numbers of groups that follow one another without a gap; side by side there are none."""
+    found: list[list[int]] = []
+    for i, place in enumerate(places):
+        if found and (not numeric or place == places[i - 1] + 1):
+            found[-1].append(i)
+        else:
+            found.append([i])
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
+
+
+# Names of windows that an axis shows at most.
+_ALARM, _NONE = "alarm", "no alarm"
+
+
+def windows_of(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a picture or table. lines (Sequence): Of `Monitor.lines`.
+
+    RETURNS (list[dict]): "place" (from 0), "name", "expected", "low", "high" (None without scores), "alarm" ("alarm" or "no alarm"), "verdict",
+        "why" (what differs; "" where nothing does), "documents", "tokens".
+    """
+    parts = {line["part"] for line in lines}
+    return [
+        {
+            "place": place,
+            "name": f"{line['part']} {line['at']}" if len(parts) > 1 else str(line["at"]),
+            **{name: line[name] for name in ("expected", "low", "high", "verdict", "documents", "tokens")},
+            "alarm": _ALARM if line["alarm"] else _NONE,
+            "why": differs_in(line),
+        }
+        for place, line in enumerate(lines)
+    ]
+
+
+def section_of(found: Mapping[str, Any], name: str, fit: float) -> dict[str, Any]:
+    """What a page shows of windows. found (Mapping): Of `Monitor.snapshot`. name (str): Of what is watched. fit (float): Accuracy of the fit data."""
+    return {
+        "name": name,
+        "fit": fit,
+        "rate": round(found["rate"]),
+        "alarms": found["alarms"],
+        "windows": windows_of(found["windows"]),
+    }
+
+
+def plot_over_time(lines: Sequence[Mapping[str, Any]], fit: float, *, ax: Any = None, title: str = "") -> Any:
+    """Draw the accuracy to be expected in each window, with its interval; windows that give an alarm in another colour and shape.
+
+    lines (Sequence): Of `Monitor.lines`. fit (float): Accuracy of the fit data, a dotted line. ax: The matplotlib axes to draw on; None makes
+    a figure.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    """
+    rows = windows_of(lines)
+    entitle = entitle_for(ax)
+    ax = axes_for(ax, min(12.0, max(6.6, 1.5 + 0.3 * len(rows))), 3.6)
+    ax.axhline(100 * fit, color="0.6", linewidth=1, linestyle=":", zorder=0, label="accuracy of the fit data")
+    scored = [row for row in rows if row["expected"] is not None]
+    ax.plot([row["place"] for row in scored], [100 * row["expected"] for row in scored], color="0.75", linewidth=1, zorder=1)
+    looks = {_NONE: (CALIBRATED_COLOR, "s", "expected, 95 % interval"), _ALARM: (RAW_COLOR, "X", "alarm: do not trust it")}
+    for kind, (color, marker, label) in looks.items():
+        own = [row for row in scored if row["alarm"] == kind]
+        places, expected = [row["place"] for row in own], [100 * row["expected"] for row in own]
+        reach = [[100 * (row["expected"] - row["low"]) for row in own], [100 * (row["high"] - row["expected"]) for row in own]]
+        if own:
+            ax.errorbar(
+                places,
+                expected,
+                yerr=reach,
+                fmt=marker,
+                color=color,
+                markersize=6,
+                capsize=2,
+                linewidth=1.2,
+                label=label,
+                zorder=2,
+            )
+    for row in rows:
+        if row["expected"] is None:
+            ax.axvspan(row["place"] - 0.4, row["place"] + 0.4, color="0.93", zorder=0, linewidth=0)
+    step = -(-len(rows) // _NAMES) or 1
+    ax.set_xticks(
+        [row["place"] for row in rows[::step]], [drawable(row["name"]) for row in rows[::step]], rotation=45, ha="right"
+    )
+    ax.set_xlim(-0.6, max(0.6, len(rows) - 0.4))
+    ax.set_ylabel("expected accuracy, %")
+    entitle(ax, title)
+    quiet_frame(ax)
+    ax.figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    if not scored:
+        ax.text(0.5, 0.5, "no texts", ha="center", va="center", color=QUIET, transform=ax.transAxes)
+    return ax
+
+
+# Okabe and Ito's palette; lines differ in style too, for print in grey.
+_STYLES = {
+    "calibrated": ("#0072B2", "-", 2.2),
+    "raw": ("#D55E00", "--", 1.6),
+    "margin": ("#009E73", "-.", 1.4),
+    "entropy": ("#CC79A7", ":", 1.8),
+    "random": ("0.6", "-", 1.0),
+}
+
+
+def found_curves(shares: Sequence[float], found: Mapping[str, Sequence[float]], *, unit: str = "token", ax: Any = None) -> Any:
+    """Draw the share of errors found against the share of units reviewed.
+
+    shares (Sequence[float]): In [0, 1]. found (Mapping): Signal -> share of the errors at each of them. unit (str): What is reviewed.
+    ax: The matplotlib axes to draw on; None makes a figure.
+    RETURNS: The axes.
+    RAISES C061: matplotlib is not installed.
+    """
+    if ax is None:
+        ax = figure_class()(figsize=(5.2, 3.8), layout="constrained").subplots()
+    for name, curve in found.items():
+        color, style, width = _STYLES.get(name, ("0.3", "-", 1.0))
+        ax.plot(
+            [100 * share for share in shares],
+            [100 * share for share in curve],
+            color=color,
+            linestyle=style,
+            linewidth=width,
+            label=name,
+        )
+    ax.set(xlabel=f"% of {unit}s reviewed, most doubtful first", ylabel="% of errors found", xlim=(0, 100), ylim=(0, 101))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, title="order by", loc="lower right")
+    return ax
