@@ -7,36 +7,32 @@ spacy_calib.report(model, data, output)  the same explained, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
 spacy_calib.Monitor(nlp)                 whether a running service still reads texts like those of the fit
 spacy_calib.register(attr)               make the attributes of another prefix known in this process
-spacy_calib.TagCalibrator(...)           the calibration alone, of probabilities in arrays: a scikit-learn estimator, without spaCy
+spacy_calib.TagCalibrator(...)           the calibration alone, of probabilities in arrays: a scikit-learn estimator
 
 With a calibrated pipeline: `nlp = spacy.load(output)`, `doc = nlp(text)`, then `token._.calib_score`, `token._.calib_scores`,
 `ent._.calib_score` and `doc._.calib` (a DocCalib). On the command line: `python -m spacy calib --help`. Faults are CalibErrors.
 
-Importing this package creates its registries and the default attributes in spaCy; where nobody has imported spaCy yet, as soon as somebody does.
-So arrays can be calibrated (`from spacy_calib import TagCalibrator`) in a process that never imports it.
+Importing this package imports spaCy, and creates its registries and the default attributes there.
 """
 
-import sys
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from . import registry as _registry  # noqa: F401  (creates the registries)
 from .about import __version__
+from .doc.attributes import DocCalib, register
 from .errors import CalibError
 
 if TYPE_CHECKING:
-    from .doc.attributes import DocCalib, register
     from .doc.rendering import render
 
-# Imported when they are asked for: they need spaCy, the command line, or scikit-learn.
+# Imported when they are asked for: they need the command line, or scikit-learn.
 _LATER = {
-    "DocCalib": ".doc.attributes",
     "Monitor": ".pipe.monitor",
     "TagCalibrator": ".arrays",
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
     "fit": ".cli.api",
-    "register": ".doc.attributes",
     "render": ".doc.rendering",
     "report": ".cli.api",
 }
@@ -51,42 +47,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
-
-def _register_with_spacy() -> None:
-    """Create the registries and the default attributes."""
-    for name in (".registry", ".doc.attributes"):
-        import_module(name, __name__)
-
-
-class _WhenSpacyComes:
-    """Stands among the finders of imports until somebody imports spaCy, and then lets this package register there."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "spacy":
-            return None
-        sys.meta_path.remove(self)
-        found = find_spec(name)
-        loader: Any = found and found.loader
-        if loader is not None:
-            run = loader.exec_module
-
-            def exec_module(module: Any) -> None:
-                del loader.exec_module
-                try:
-                    run(module)
-                except BaseException:
-                    sys.meta_path.insert(0, self)
-                    raise
-                _register_with_spacy()
-
-            loader.exec_module = exec_module
-        return found
-
-
-if "spacy" in sys.modules:
-    _register_with_spacy()
-else:
-    sys.meta_path.insert(0, _WhenSpacyComes())
 
 __all__ = [
     "CalibError",

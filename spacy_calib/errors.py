@@ -68,7 +68,7 @@ _MESSAGES = {
     "calibrated), so nothing was written; {more}, let --method auto choose, or pass the raw scores through with --method identity.",
     "C131": "Sets that miss at most {alpha:g} of the {rows} are to be made of {n} {rows}, and {least} at least are wanted; give more data or ask for less with "
     "--sets, up from {reached:g}.",
-    "C120": "The pipe '{name}' does not fit the component '{component}' of this pipeline: {why} Fit it here with `python -m spacy calib fit`.",
+    "C120": "The pipe '{name}' cannot read this pipeline: {why}; or fit one here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold labels in the data ({unknown}) is known to component '{component}', which knows {known}; check that the data and the model use "

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 import spacy_calib
 
@@ -184,9 +181,13 @@ def test_entry_point_modules_import_nothing_heavy():
 
 
 def test_the_core_runs_without_spacy():
-    # The whole numerical core with two arrays in a process where spaCy cannot be imported.
-    code = """
-import sys
+    # The whole numerical core with two arrays in a process where spaCy cannot be imported: a bare module stands in for the package, which imports it.
+    code = f"""
+import sys, types
+sys.modules["spacy_calib"] = package = types.ModuleType("spacy_calib")
+package.__path__ = [{str(PACKAGE)!r}]
+"""
+    code += """
 class Refuse:
     def find_spec(self, name, *_):
         if name.split(".")[0] in ("spacy", "thinc", "torch"):
@@ -219,28 +220,8 @@ found_spans = nouns.Spans(rows, rows + 1, ones, rows / 40, rows / 40, yes)
 scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(found_spans, found_spans.own)
 found = thresholds.find_threshold(scores, rows > 3, rows, 0.5, 0.5)
 assert cutoffs.Cutoffs(0.5, 0.5, "all", {"all": found.cutoff}).accepts(scores, ones, ["O", "A"], groups).sum() == found.kept > 0
-from spacy_calib import TagCalibrator
+from spacy_calib.arrays import TagCalibrator
 calibrator = TagCalibrator("isotonic", sets=0.1).fit(np.eye(40)[:, :20] * 0.9, np.arange(40) % 20)
 assert TagCalibrator.from_bytes(calibrator.to_bytes()).predict(np.eye(20)).tolist() == list(range(20))
 """
     assert "spacy_calib.calibration.grouped" in modules_after(code)[0]
-
-
-def test_it_registers_with_spacy_as_soon_as_somebody_imports_that(monkeypatch, tmp_path):
-    # Another module of this name stands in for spaCy, which fails at first.
-    module = tmp_path / "spacy.py"
-    module.write_text("raise ImportError('not now')")
-    done: list[str] = []
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "spacy")
-    monkeypatch.setattr(spacy_calib, "_register_with_spacy", lambda: done.append(sys.modules["spacy"].__file__))
-    monkeypatch.setattr(sys, "meta_path", [spacy_calib._WhenSpacyComes(), *sys.meta_path])
-    for _ in range(2):
-        with pytest.raises(ImportError, match="not now"):
-            importlib.import_module("spacy")
-    assert not done
-    module.write_text("value = 1  # longer than before")
-    importlib.invalidate_caches()
-    assert importlib.import_module("spacy").value == 1
-    assert done == [str(module)]
-    assert not [one for one in sys.meta_path if isinstance(one, spacy_calib._WhenSpacyComes)]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import gc
 import zlib
 from abc import ABC
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import brief
@@ -116,18 +114,8 @@ def unpack(data: bytes, format: str, version: int) -> Any:
 def _read(data: bytes) -> Any:
     import srsly
 
-    with collector_kept():
-        return srsly.msgpack_loads(data)
-
-
-@contextlib.contextmanager
-def collector_kept() -> Iterator[None]:
-    """Leave the garbage collector as it was: srsly turns it off while it reads, and leaves it off where that fails."""
-    enabled = gc.isenabled()
-    try:
-        yield
-    finally:
-        (gc.enable if enabled else gc.disable)()
+    # Not `srsly.msgpack_loads`: it turns the garbage collector off, and leaves it off where it fails.
+    return srsly.msgpack.loads(data, raw=False, use_list=True)
 
 
 def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., Any] | None]) -> Any:

@@ -99,7 +99,7 @@ def adapt(options: AdaptOptions) -> Calibrator:
 def pipe_to_adapt(nlp: Language, attr: str | None, component: str | None) -> Calibrator:
     """The fitted calib pipe with this prefix, of this component; the first of those.
 
-    RAISES C027: there is no fitted pipe. C068: none with this prefix. C217: none of this component. C021, C069, C120: see `check_readable`.
+    RAISES C027: there is no fitted pipe. C068: none with this prefix. C217: none of this component. C021, C069: see `check_readable`.
     """
     from ..errors import calib_error
     from ..pipe.fitted import pipes_named

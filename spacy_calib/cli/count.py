@@ -184,7 +184,7 @@ def count(run: CountOptions) -> dict[str, Any]:
 def ask(run: CountOptions, nlp: Language) -> tuple[list[Calibrator], list[Query]]:
     """The calib pipes, and the queries that they can answer; none are needed for what entities do.
 
-    RAISES C027, C068: there is no such pipe. C021, C069, C120: see `check_readable`. C392 to C395, C398: see `make_query`.
+    RAISES C027, C068: there is no such pipe. C021, C069: see `check_readable`. C392 to C395, C398: see `make_query`.
     """
     from ..doc.queries.reading import make_query, split_query
     from ..pipe.counting import asked_of

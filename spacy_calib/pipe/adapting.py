@@ -120,10 +120,10 @@ def adapt_calibrator(
         info=info,
     )
     say(pipe, made)
-    if gathered.nlp is not None and state.record is not None and judged is not None:
-        set_performance(gathered.nlp, pipe.attr, figures(gathered, judged, pipe.groups, spans, learned.spans.groups))
-    elif gathered.nlp is not None:
-        drop_performance(gathered.nlp, pipe.attr)
+    if gathered.component is not None and state.record is not None and judged is not None:
+        set_performance(pipe.lookup.nlp, pipe.attr, figures(gathered, judged, pipe.groups, spans, learned.spans.groups))
+    elif gathered.component is not None:
+        drop_performance(pipe.lookup.nlp, pipe.attr)
     return state, judged
 
 

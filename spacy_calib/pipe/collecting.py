@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.plan import lowest_taken
@@ -77,7 +76,7 @@ def _collected(
     """See `collect_statistics`; a source that learns its labels has those of the shard now."""
     first, examples = with_first(examples)
     examples = learn_labels(pipe, examples)
-    nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
+    component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     annotation = pipe.source.annotation(component)
     reader = Reader(pipe.source, component, lowest_of_all(pipe, annotation), pipe.event, read_words(pipe, annotation))
     content = hasher(key)
@@ -87,7 +86,7 @@ def _collected(
 
     def add_up() -> None:
         texts = watch.take().digests
-        identity = identity_of(pipe, nlp, component, sample, reading, key)
+        identity = identity_of(pipe, component, sample, reading, key)
         known = SeenTexts.of(texts[:0] if key is None else texts, "" if key is None else key.salt)
         made = FitStatistics.of(identity, Readings.joined(held).hidden(key, shard), known.digests)
         parts[:] = [FitStatistics.merged([*parts, made])]
@@ -107,7 +106,6 @@ def _collected(
 
 def identity_of(
     pipe: Calibrator,
-    nlp: Language | None,
     component: Any,
     sample: int = MOST_PAIRS,
     reading: str = WHOLE,
@@ -117,7 +115,7 @@ def identity_of(
     source = pipe.source
     annotation = source.annotation(component)
     return Identity(
-        weights="" if nlp is None else fingerprint(nlp, component),
+        weights=fingerprint(pipe.lookup.nlp, component),
         component=source.component,
         kind=source.kind(component),
         layer=annotation.name,

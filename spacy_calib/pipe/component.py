@@ -64,9 +64,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         self.warn = WarnOnce(self)
         self.name = name
         PipeSettings.__init__(self, **settings)
-        for other, pipe in nlp.components:
-            if isinstance(pipe, Calibrator) and pipe.attr == self.attr and other != self.name:
-                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
+        self._check_prefix(nlp)
         register(self.attr)
 
     @property
@@ -80,9 +78,24 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     @name.setter
     def name(self, name: str) -> None:
         self._name = check_pipe_name(name)
-        nlp = self.lookup.home.named_by_caller()
-        if nlp is not None:
-            note_meta(nlp, name, self)
+        note_meta(self.lookup.nlp, name, self)
+
+    def attach(self, nlp: Language) -> Calibrator:
+        """Read this pipeline from now on, which took the pipe from another one by `add_pipe(source=...)`; itself.
+
+        RAISES C120: the pipe does not stand there, or its component is missing or has other weights than at the fit. C020, C022: its labels are others,
+            or it cannot be calibrated. C025: another pipe there uses the attribute prefix.
+        """
+        self._check_prefix(nlp)
+        self.lookup.attach(nlp)
+        note_meta(nlp, self.lookup.name, self)
+        return self
+
+    def _check_prefix(self, nlp: Language) -> None:
+        """RAISES C025: another pipe of this pipeline uses the attribute prefix."""
+        for other, pipe in nlp.components:
+            if isinstance(pipe, Calibrator) and pipe.attr == self.attr and pipe is not self and other != self.name:
+                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
 
     def __repr__(self) -> str:
         return one_line(self)
@@ -145,12 +158,12 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         if not docs:
             return Reading()
         found = self.lookup.find(docs[0].vocab)
-        if found.why or found.nlp is None:
+        if found.why:
             self.warn("CW02", why=found.why)
             return Reading()
         source, component, learned = self.source, found.component, self.learned
         annotation = source.annotation(component)
-        open_docs = readable(source, found, self.lookup.home.name_in(found.nlp), annotation, docs)
+        open_docs = readable(self.lookup, component, annotation, docs)
         for why in open_docs.reasons:
             self.warn("CW02", why=why)
         if not open_docs.places:
@@ -158,7 +171,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         read = [docs[i] for i in open_docs.places]
         scores = source.read(component, read)
         labels = source.labels(component)
-        changes = self.lookup.changes(found.nlp, component, labels)
+        changes = self.lookup.changes(component, labels)
         if changes:
             self.warn(changes[0], **changes[1])
         words = None
@@ -256,7 +269,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
 
     def _dump(self) -> bytes:
         kept = with_map(self.source, None).kept_labels()
-        return saved.dump(replace(self.learned, fault=self.lookup.fault(), kept_labels=kept).state())
+        return saved.dump(replace(self.learned, kept_labels=kept).state())
 
     def _take(self, data: bytes, path: str) -> None:
         load = partial(saved.load_part, name=self.name)
@@ -266,10 +279,10 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         added = 0
         with labels_unless_it_fails(inner):
             restored = inner.restore_labels(held.kept_labels or held.labels)
-            if not held.fault and held.tokens.maps is not None:
-                added = check_loaded(self.lookup.home, source, held.component)
+            if held.tokens.maps is not None:
+                added = check_loaded(self.lookup.nlp, source, held.component, self.name)
         if restored:
-            self.lookup.home.restore_setting("source", "labels", list(inner.kept_labels()))
+            self.lookup.restore_setting("source", "labels", list(inner.kept_labels()))
         self.source, self.learned = source, held
         if added:
             self.warn("CW03", n=added, component=source.component)

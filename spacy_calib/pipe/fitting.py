@@ -76,12 +76,12 @@ def fit_gathered(pipe: Calibrator, gathered: Gathered) -> tuple[PipeState, Judge
         record=record(gathered, learned),
         seen=gathered.seen,
         info=describe(gathered, plan, learned),
-        weights="" if gathered.nlp is None else fingerprint(gathered.nlp, gathered.component),
+        weights=fingerprint(pipe.lookup.nlp, gathered.component),
     )
-    if gathered.nlp is not None and state.record is not None:  # else nothing was held out
+    if gathered.component is not None and state.record is not None:  # else nothing was held out
         groups = None if learned.spans is None else learned.spans.chosen.groups
         shown = figures(gathered, learned.judged, learned.tokens.maps.groups, learned.spans, groups)
-        set_performance(gathered.nlp, pipe.attr, shown)
+        set_performance(pipe.lookup.nlp, pipe.attr, shown)
     return state, learned.judged
 
 

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from spacy.language import Language
 from spacy.training import Example
 
 from ..calibration.grouped import Countable
@@ -65,7 +64,7 @@ class Gathered:
     """What a fit learns from.
 
     settings (PipeSettings), arguments (FitArguments): Of the pipe, and of this fit.
-    nlp (Language | None), component (Any): The pipeline, and what the source reads in it; None for a source that reads the Doc alone.
+    component (Any): What the source reads; None for a source that reads the Doc alone.
     annotation (Annotation), labels (tuple[str, ...]): What the source gives probabilities of.
     data (FitData): What the examples gave; of statistics, what their sample holds. tokens (TokenData): The tokens of data.
     texts (TextUnits | None), seen (SeenTexts | None): Digests of the examples, and those that are kept; of statistics the latter alone, with their key.
@@ -74,7 +73,6 @@ class Gathered:
 
     settings: PipeSettings
     arguments: FitArguments
-    nlp: Language | None
     component: Any
     annotation: Annotation
     labels: tuple[str, ...]
@@ -108,7 +106,7 @@ def gather(
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164, C548, C549: the gold. C003, C005: too few pairs.
     """
     first, examples = with_first(examples)
-    nlp, component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
+    component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
     annotation = pipe.source.annotation(component)
     watch = TextWatch(annotation)
     check_context(pipe, annotation)
@@ -118,7 +116,7 @@ def gather(
     numbers = GoldSources(pipe.name, sources)
     data = collect_fit_data(pipe.source, component, watch.over(examples), lowest, pipe.event, read_words, numbers)
     texts, salt = watch.units(), draw_salt() if arguments.key is None else arguments.key.salt
-    return _gathered(pipe, arguments, nlp, component, data, texts=texts, seen=SeenTexts.of(texts.digests, salt))
+    return _gathered(pipe, arguments, component, data, texts=texts, seen=SeenTexts.of(texts.digests, salt))
 
 
 def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: FitArguments) -> Gathered:
@@ -132,10 +130,10 @@ def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: Fi
     identity, key = statistics.identity, arguments.key
     statistics.check_key(key)
     restore_source(pipe.source, identity)
-    nlp, component = pipe.lookup.to_fit()
+    component = pipe.lookup.to_fit()
     annotation = pipe.source.annotation(component)
     check_context(pipe, annotation)
-    own = identity_of(pipe, nlp, component, identity.sample, reading=identity.reading)
+    own = identity_of(pipe, component, identity.sample, reading=identity.reading)
     own = replace(own, features=identity.features, key=identity.key)
     identity.check_same(own, statistics.name, "the pipeline")
     readings = statistics.sample.readings.above(_lowest(pipe, annotation))
@@ -148,11 +146,11 @@ def gather_statistics(pipe: Calibrator, statistics: FitStatistics, arguments: Fi
         readings = replace(readings, words=readings.words.shown(key))
     data = FitData.of(pipe.source, component, readings, statistics.totals)
     seen = None if key is None else SeenTexts(statistics.texts, key.salt)
-    return _gathered(pipe, arguments, nlp, component, data, seen=seen, collected=statistics)
+    return _gathered(pipe, arguments, component, data, seen=seen, collected=statistics)
 
 
 def _gathered(
-    pipe: Calibrator, arguments: FitArguments, nlp: Language | None, component: Any, data: FitData, *,
+    pipe: Calibrator, arguments: FitArguments, component: Any, data: FitData, *,
     texts: TextUnits | None = None, seen: SeenTexts | None, collected: FitStatistics | None = None,
 ) -> Gathered:  # fmt: skip
     """Checked, with what follows from the data."""
@@ -162,7 +160,6 @@ def _gathered(
     return Gathered(
         settings=pipe,
         arguments=arguments,
-        nlp=nlp,
         component=component,
         annotation=annotation,
         labels=labels,

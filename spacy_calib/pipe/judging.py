@@ -91,7 +91,7 @@ def raw_statistics(pipe: Calibrator, gathered: Gathered, examples: Sequence[Exam
     """
     data, annotation = gathered.data, gathered.annotation
     own = JudgedPairs(gathered.tokens.kept_pairs, gathered.tokens.kept_pairs.scores, gathered.tokens.kept_documents, data.unit)
-    identity = identity_of(pipe, gathered.nlp, gathered.component, sample=1)
+    identity = identity_of(pipe, gathered.component, sample=1)
     groups = gathered.groups(informed(pipe.grouping, own.pairs, identity.labels))
     spans = span_groups = None
     if data.spans is not None:
@@ -174,11 +174,10 @@ def _identity(
     key: str,
 ) -> Identity:
     """That of the pipe's statistics of a fit, with what a judgement is of: the fitted labels and maps, and no sample."""
-    found = pipe.lookup.find()
     fitted = b"".join(one.to_bytes() for one in (pipe, *events))
     learned = blake2b(fitted + repr(sorted(about.items())).encode(), digest_size=16)
     return replace(
-        identity_of(pipe, None if found.component is None else found.nlp, found.component, sample=1, reading=reading),
+        identity_of(pipe, pipe.lookup.component(), sample=1, reading=reading),
         layer=pipe.fit_info.layer,
         labels=labels,
         span_labels=span_labels,

@@ -87,10 +87,8 @@ def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C120: it is not the one that
-    the pipe was fitted on."""
+    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled."""
     component = pipe.source.component
-    pipe.lookup.check()
     source = pipe.lookup.component()
     if component and source is None:
         raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
@@ -102,7 +100,7 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
 def pipe_of(nlp: Language, attr: str | None) -> Calibrator:
     """The fitted calib pipe with this prefix, the first one where none is named.
 
-    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069, C120: see `check_readable`.
+    RAISES C027: there is no fitted pipe. C068: none with this prefix. C021, C069: see `check_readable`.
     """
     from .fitted import pipes_named
 

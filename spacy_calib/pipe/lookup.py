@@ -1,4 +1,4 @@
-"""What a pipe reads: the component of its source, in the pipeline that runs the pipe."""
+"""What a pipe reads: the component of its source, in the pipeline that the pipe belongs to."""
 
 from __future__ import annotations
 
@@ -8,29 +8,58 @@ from spacy.language import Language
 from spacy.vocab import Vocab
 
 from ..errors import calib_error
-from ..sources.find import Found, find_component, look_for_fault, look_up
+from ..sources.find import Found, find_component, look_up
 from ..sources.fingerprint import WeightWatch, fingerprint
-from ..sources.home import Home
 
 if TYPE_CHECKING:
     from .component import Calibrator
 
 
 class SourceLookup:
-    """Asks the pipelines that hold a pipe for the component that its source reads.
+    """Asks a pipe's pipeline for the component that its source reads.
 
-    pipe (Calibrator): Whose source, and whose component at the fit. home (Home): The pipelines that hold it.
+    pipe (Calibrator): Whose source, and whose component at the fit. nlp (Language): The pipeline that its factory was given, or that it was attached
+    to: `add_pipe(source=...)` lets another one run the pipe and tells it nothing.
     """
 
-    def __init__(self, pipe: Calibrator, nlp: Language | None):
+    def __init__(self, pipe: Calibrator, nlp: Language):
         self.pipe = pipe
-        self.home = Home(pipe, nlp)
+        self.nlp = nlp
         self._watch = WeightWatch()
 
+    @property
+    def name(self) -> str:
+        """The pipe's name in its pipeline: another pipeline that took the pipe may have given it a name since."""
+        return next((name for name, own in self.nlp.components if own is self.pipe), self.pipe.name)
+
     def find(self, vocab: Vocab | None = None) -> Found:
-        """See `look_up`."""
-        learned = self.pipe.learned
-        return look_up(self.home, self.pipe.source, learned.component, vocab, bool(learned.fault))
+        """See `look_up`; nothing where the vocab, which is that of Docs, is another pipeline's."""
+        if self._is_foreign(vocab):
+            return Found(None, self._foreign())
+        return look_up(self.nlp, self.pipe.source, self.pipe.learned.component, self.pipe.name)
+
+    def _is_foreign(self, vocab: Vocab | None) -> bool:
+        return bool(self.pipe.source.component) and vocab is not None and vocab is not self.nlp.vocab
+
+    def _foreign(self) -> str:
+        return (
+            f"the Docs are of another pipeline than the pipe; after add_pipe(source=...) call nlp.get_pipe('{self.pipe.name}').attach(nlp), or save "
+            "the pipeline and load it"
+        )
+
+    def attach(self, nlp: Language) -> None:
+        """See `Calibrator.attach`."""
+        pipe = self.pipe
+        attached = SourceLookup(pipe, nlp)
+        found, component = attached.find(), pipe.source.component
+        why = found.why
+        if all(own is not pipe for _, own in nlp.components):
+            why = "it does not stand there; call add_pipe(source=...) first"
+        elif not why and attached.weights_changed():
+            why = f"the component '{component}' has other weights there than at the fit"
+        if why:
+            raise calib_error("C120", name=pipe.name, why=why)
+        pipe.lookup = attached
 
     def component(self) -> Any:
         """The component that the source reads, or None where the pipeline has it no more (or the source needs none).
@@ -53,32 +82,22 @@ class SourceLookup:
             return () if spans is None else tuple(spans.labels)
         return self.pipe.source.span_labels(component)
 
-    def check(self) -> None:
-        """RAISES C120: the pipe comes from another pipeline and cannot read this one. C020, C022: see `component`."""
-        found, name = self.find(), self.pipe.source.component
-        if found.why and found.nlp is not None and name in found.nlp.component_names:
-            raise calib_error("C120", name=self.pipe.name, component=name, why=found.why)
+    def to_fit(self, vocab: Vocab | None = None) -> Any:
+        """The component that a fit would read; None where its source needs none.
 
-    def fault(self) -> str:
-        """See `look_for_fault`."""
-        learned = self.pipe.learned
-        return look_for_fault(self.home, self.pipe.source, learned.component, bool(learned.fault))
-
-    def to_fit(self, vocab: Vocab | None = None) -> tuple[Language | None, Any]:
-        """The pipeline and the component that a fit would read.
-
-        vocab (Vocab | None): Of the Docs. RAISES C021: the component is missing. C022, C023, C035: it cannot be calibrated. C028: it stands
-            behind this pipe. C034: what it reads is not what the component gave.
+        vocab (Vocab | None): Of the Docs. RAISES C120: it is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be
+            calibrated. C028: it stands behind this pipe. C034: what it reads is not what the component gave.
         """
-        source, component = self.pipe.source, self.pipe.source.component
+        nlp, source, component = self.nlp, self.pipe.source, self.pipe.source.component
+        if self._is_foreign(vocab):
+            raise calib_error("C120", name=self.pipe.name, why=self._foreign())
         if not component:
-            return None, None
-        nlp = self.home.language(vocab, lambda nlp: nlp)
+            return None
         fitted = self.pipe.learned.component
-        found = None if nlp is None else find_component(nlp, source, fitted.kind, fitted.labels)
-        if nlp is None or found is None:
-            raise calib_error("C021", component=component, available=", ".join(nlp.component_names if nlp else ()) or "none")
-        order, name = nlp.component_names, self.home.name_in(nlp)
+        found = find_component(nlp, source, fitted.kind, fitted.labels)
+        if found is None:
+            raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "none")
+        order, name = nlp.component_names, self.name
         if name in order and component in order and order.index(name) < order.index(component):
             raise calib_error("C028", name=name, component=component)
         if not source.is_trained(found):
@@ -88,15 +107,24 @@ class SourceLookup:
         obstacle = source.obstacle(nlp, name, found)
         if obstacle:
             raise calib_error("C034", component=component, why=obstacle)
-        return nlp, found
+        return found
 
-    def changes(self, nlp: Language, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
+    def restore_setting(self, block: str, setting: str, value: Any) -> None:
+        """Write a setting into the pipeline's config as it was given, where spaCy's config did not carry it unchanged, so that it is saved so.
+
+        block, setting (str): Its block in the config of the pipe, and its name there.
+        """
+        config = self.nlp.get_pipe_config(self.name)
+        if isinstance(config.get(block), dict):
+            config[block][setting] = value
+
+    def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
         """(code, values) of what to warn of: new labels, which bring new weights, or else other weights for the same labels."""
         source, learned = self.pipe.source, self.pipe.learned
         added = len(labels) - len(learned.labels)
         if source.component and learned.labels and added > 0:
             return "CW03", {"n": added, "component": source.component}
-        if learned.weights and self._watch.changed(learned.weights, nlp, component):
+        if learned.weights and self._watch.changed(learned.weights, self.nlp, component):
             return "CW04", {"component": source.component}
         return None
 
@@ -106,8 +134,8 @@ class SourceLookup:
         RETURNS: None where that is not known: fitted by an older version, labels added since, or no component.
         """
         found, learned = self.find(), self.pipe.learned
-        if not learned.weights or found.nlp is None or found.component is None:
+        if not learned.weights or found.component is None:
             return None
         if len(self.pipe.source.labels(found.component)) > len(learned.labels):
             return None
-        return fingerprint(found.nlp, found.component) != learned.weights
+        return fingerprint(self.nlp, found.component) != learned.weights

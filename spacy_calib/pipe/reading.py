@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -14,8 +14,10 @@ from ..doc.annotations import Annotation, Hashes
 from ..doc.likeliest import Likeliest
 from ..doc.write import CalibratedBatch, CalibratedSpans
 from ..sources.base import Source
-from ..sources.find import Found
 from ..types import Spans
+
+if TYPE_CHECKING:
+    from .lookup import SourceLookup
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,11 @@ class Readable:
     reasons: list[str]
 
 
-def readable(source: Source, found: Found, name: str, annotation: Annotation, docs: Sequence[Doc]) -> Readable:
-    """Which Docs the source can read. name (str): Of the calib pipe, in the pipeline that was found."""
-    readable = Readable([], [], [])
-    assert found.nlp is not None
-    blocker = source.obstacle(found.nlp, name, found.component)
-    reasons = [blocker] * len(docs) if blocker else source.missing(found.component, docs)
+def readable(lookup: SourceLookup, component: Any, annotation: Annotation, docs: Sequence[Doc]) -> Readable:
+    """Which Docs the source can read. component: What it reads in its pipeline."""
+    readable, source = Readable([], [], []), lookup.pipe.source
+    blocker = source.obstacle(lookup.nlp, lookup.name, component)
+    reasons = [blocker] * len(docs) if blocker else source.missing(component, docs)
     for i, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
         if annotation.n_units(doc) <= annotation.first:
             continue

@@ -23,7 +23,7 @@ def learn_labels(pipe: Calibrator, examples: Iterable[Example]) -> Iterable[Exam
     if not isinstance(source, LeftScoresSource):
         return examples
     held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)[1]
+    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
     unknown = source.learn_labels(component, [example.predicted for example in held])
     if unknown:
         pipe.warn("CW19", labels=", ".join(unknown))
@@ -38,7 +38,7 @@ def settle(
     if not source.unsettled:
         return examples
     held = list(examples)
-    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)[1]
+    component = pipe.lookup.to_fit(held[0].predicted.vocab if held else None)
     for setting, value in source.settle(component, held, lambda steps: progress(steps, "Choosing settings")).items():
-        pipe.lookup.home.restore_setting("source", setting, value)
+        pipe.lookup.restore_setting("source", setting, value)
     return progress(held, "Reading scores")

@@ -53,7 +53,6 @@ STATE = record(
         "span_context": optional(maybe(SpanContext.read)),
         "record": optional(maybe(FitRecord.read)),
         "seen": optional(maybe(SeenTexts.read)),
-        "fault": optional(text, ""),
         "kept_labels": optional(listed(text), ()),
         "weights": optional(text, ""),
         "judged_by": optional(maybe(Groups.read)),
@@ -71,7 +70,6 @@ class PipeState:
     record (FitRecord | None): What `spacy calib expect` compares new documents with; None for pipes that were fitted without.
     seen (SeenTexts | None): Digests of the fit documents, to tell when they are judged again; likewise.
     info (FitInfo): What it was fitted on, with which steps, and the errors. weights (str): See `fingerprint`, "" where none was taken.
-    fault (str): Why the pipe could not read its component where it was saved, "" if it could: see `look_for_fault`.
     kept_labels (tuple[str, ...]): See `Source.kept_labels`.
     """
 
@@ -83,7 +81,6 @@ class PipeState:
     seen: SeenTexts | None = None
     info: FitInfo = field(default_factory=FitInfo)
     weights: str = ""
-    fault: str = ""
     kept_labels: tuple[str, ...] = ()
 
     @property
@@ -101,7 +98,6 @@ class PipeState:
             **self.spans.state(),
             "record": self.record and self.record.state(),
             "seen": self.seen and self.seen.state(),
-            "fault": self.fault,
             "kept_labels": list(self.kept_labels),
             "weights": self.weights,
             "judged_by": None if self.judged_by is None else self.judged_by.state(),
@@ -125,6 +121,5 @@ class PipeState:
             seen=held["seen"],
             info=held["fit_info"] or FitInfo(),
             weights=held["weights"],
-            fault=held["fault"],
             kept_labels=tuple(held["kept_labels"]),
         )

@@ -62,7 +62,7 @@ def html_table(pipe: Any) -> str:
 
 def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     """Tell a pipeline what this pipe reads, writes and scores, where its factory knows only what the default settings do."""
-    if name not in nlp.component_names:
+    if all(own is not pipe for held, own in nlp.components if held == name):
         return
     meta = nlp.get_pipe_meta(name)
     layer = _layer_of(nlp, pipe)

@@ -22,7 +22,7 @@ def pipes_to_read(nlp: Language, calib: Calibrator) -> tuple[list[str], bool]:
     RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`.
     """
     order = nlp.pipe_names
-    pipe = calib.lookup.to_fit()[1]
+    pipe = calib.lookup.to_fit()
     enabled = calib.source.component in order
     stop = calib.source.component if enabled else calib.name
     reads_output = bool(enabled and pipe is not None and calib.source.reads_output(pipe))
@@ -31,7 +31,7 @@ def pipes_to_read(nlp: Language, calib: Calibrator) -> tuple[list[str], bool]:
 
 def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
     """The examples, each one looked at. RAISES C034: a second pass would be made where a component before the recognizer sets entities."""
-    pipe = calib.lookup.to_fit()[1]
+    pipe = calib.lookup.to_fit()
     for example in examples:
         if calib.source.holds_preset(pipe, example.predicted):
             why = (

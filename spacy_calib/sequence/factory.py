@@ -47,7 +47,7 @@ def make_calib_crf(
     """Build a conditional random field. See ConditionalRandomField."""
     from .crf import ConditionalRandomField
 
-    return ConditionalRandomField(
+    made = ConditionalRandomField(
         nlp.vocab,
         model,
         name,
@@ -59,6 +59,8 @@ def make_calib_crf(
         neg_prefix=neg_prefix,
         overwrite=overwrite,
     )
+    made.taken_by = nlp
+    return made
 
 
 _HMM_CONFIG: dict[str, Any] = {
@@ -80,7 +82,7 @@ def make_calib_hmm(
     """Build a hidden Markov model. See HiddenMarkovModel."""
     from .hmm import HiddenMarkovModel
 
-    return HiddenMarkovModel(
+    made = HiddenMarkovModel(
         nlp.vocab,
         name,
         target=target,
@@ -90,6 +92,8 @@ def make_calib_hmm(
         rare=rare,
         overwrite=overwrite,
     )
+    made.taken_by = nlp
+    return made
 
 
 _FEATURES_CONFIG: dict[str, Any] = {
@@ -113,7 +117,7 @@ def make_calib_online(
     """Build a labeller that learns online. See OnlineLabeller."""
     from .online.component import OnlineLabeller
 
-    return OnlineLabeller(
+    made = OnlineLabeller(
         nlp.vocab,
         name,
         target=target,
@@ -125,6 +129,8 @@ def make_calib_online(
         least=least,
         overwrite=overwrite,
     )
+    made.taken_by = nlp
+    return made
 
 
 @Language.factory("calib_crfsuite", default_config={**_FEATURES_CONFIG, "c2": 1.0, "max_iterations": 100}, **_CHAIN_META)
@@ -143,7 +149,7 @@ def make_calib_crfsuite(
     """Build a conditional random field of CRFsuite. See CrfsuiteLabeller."""
     from .crfsuite import CrfsuiteLabeller
 
-    return CrfsuiteLabeller(
+    made = CrfsuiteLabeller(
         nlp.vocab,
         name,
         target=target,
@@ -155,3 +161,5 @@ def make_calib_crfsuite(
         least=least,
         overwrite=overwrite,
     )
+    made.taken_by = nlp
+    return made

@@ -16,7 +16,6 @@ from thinc.util import get_array_module
 
 from ..errors import calib_error
 from ..sources.base import to_numpy
-from ..sources.home import language_above
 from ..types import Ints
 from .inference.best import viterbi
 from .inference.chains import Chains, Potentials
@@ -36,18 +35,20 @@ class ChainLabeller(ABC):
 
     cfg: dict[str, Any]
     requires: tuple[str, ...] = ()
+    taken_by: Language | None = None
 
     @property
     def name(self) -> str:
-        """Set by the pipeline that takes the component, which then knows what it writes and is scored by."""
+        """Set by a pipeline that has taken the component: the one that its factory was given (`taken_by`) is told what it writes and is scored by."""
         return _NAME.__get__(self)
 
     @name.setter
     def name(self, name: str) -> None:
         _NAME.__set__(self, name)
-        nlp = language_above(2)
-        if nlp is not None and name in nlp.component_names:
+        nlp = self.taken_by
+        if nlp is not None and (name, self) in nlp.components:
             self._note_meta(nlp, name)
+            self.taken_by = None
 
     def _note_meta(self, nlp: Language, name: str) -> None:
         target = get_target(self.cfg["target"])

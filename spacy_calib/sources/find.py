@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from spacy.language import Language
-from spacy.vocab import Vocab
 
 from ..calibration.registered import prototypes
 from ..errors import CalibError, calib_error
 from .base import Source
-from .home import Home
 
 # Reads what no source claims: `supports` then says that it cannot.
 _FALLBACK = "spacy-calib.Softmax.v1"
@@ -27,71 +25,32 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Found:
-    """nlp (Language | None): The pipeline that runs the pipe. component: What its source reads there, None where why (str) says what is amiss."""
+    """component: What a source reads, None where it needs none or why (str) says what is amiss."""
 
-    nlp: Language | None
     component: Any
     why: str = ""
 
 
-def look_up(home: Home, source: Source, fitted: Fitted, vocab: Vocab | None = None, sourced: bool = False) -> Found:
-    """The component that a pipe reads in the pipeline that runs it.
-
-    vocab (Vocab | None): Of the Docs, see `Home.language`. sourced (bool): Whether the pipe is known to come from another pipeline.
-    RAISES C020, C022: the component of the pipeline that the pipe was fitted or loaded in cannot be read. In one that took the pipe from
-        another, that is a reason to give no scores.
-    """
-
-    def component_or_none(nlp: Language) -> Any:
-        try:
-            return find_component(nlp, source, fitted.kind, fitted.labels)
-        except CalibError:
-            return None
-
-    nlp = home.language(vocab, component_or_none)
-    if nlp is None:
-        return Found(
-            None,
-            None,
-            "it stands in no pipeline, or in several with one vocab and different components; load the pipeline anew",
-        )
+def look_up(nlp: Language, source: Source, fitted: Fitted, name: str) -> Found:
+    """The component that the pipe `name` reads. RAISES C020, C022: it cannot be read."""
     if not source.component:
-        return Found(nlp, None)
-    try:
-        component = find_component(nlp, source, fitted.kind, fitted.labels)
-        if component is None:
-            return Found(nlp, None, f"the pipeline has no component '{source.component}'")
-        check_labels(source, component, fitted.labels, home.pipe.name)
-        return Found(nlp, component)
-    except CalibError as error:
-        if home.is_own(nlp) and not sourced:
-            raise
-        return Found(nlp, None, f"it was fitted in another pipeline: {error.message}")
+        return Found(None)
+    component = find_component(nlp, source, fitted.kind, fitted.labels)
+    if component is None:
+        return Found(None, f"the pipeline has no component '{source.component}'")
+    check_labels(source, component, fitted.labels, name)
+    return Found(component)
 
 
-def check_loaded(home: Home, source: Source, fitted: Fitted) -> int:
-    """One behind the pipe, or excluded, is not loaded yet: it is looked at when it is read.
+def check_loaded(nlp: Language, source: Source, fitted: Fitted, name: str) -> int:
+    """One behind the pipe `name`, or excluded, is not loaded yet: it is looked at when it is read.
 
     RETURNS (int): Labels that the component has got since the fit. RAISES C020, C022: it cannot be read.
     """
-    nlp = home.language(None, lambda nlp: nlp)
-    component = find_component(nlp, source, fitted.kind, fitted.labels) if nlp is not None and source.component else None
+    component = find_component(nlp, source, fitted.kind, fitted.labels) if source.component else None
     if component is None or not source.is_trained(component):
         return 0
-    return len(check_labels(source, component, fitted.labels, home.pipe.name)) - len(fitted.labels)
-
-
-def look_for_fault(home: Home, source: Source, fitted: Fitted, sourced: bool) -> str:
-    """Why the pipe cannot read a pipeline that took it from another one, "" if there is none: what is saved then is to be loaded all the same."""
-    for nlp in home.holders():
-        try:
-            component = find_component(nlp, source, fitted.kind, fitted.labels) if source.component else None
-            if component is not None:
-                check_labels(source, component, fitted.labels, home.pipe.name)
-        except CalibError as error:
-            if sourced or not home.is_own(nlp):
-                return error.message
-    return ""
+    return len(check_labels(source, component, fitted.labels, name)) - len(fitted.labels)
 
 
 def check_labels(source: Source, component: Any, fitted: tuple[str, ...], name: str) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ class Model:
         """The pipeline, and its fitted calib pipes: those with this prefix, or all.
 
         RAISES C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C027, C068: it has no such fitted pipe.
-            C021, C069, C120: see `check_readable`.
+            C021, C069: see `check_readable`.
         """
         return _with_fitted(self, attr, self._written())
 

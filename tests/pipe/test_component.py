@@ -246,6 +246,7 @@ def test_sourced_into_another_pipeline(fitted):
     other = spacy.blank("xx")
     for name in ("tok2vec", "tagger", "calib"):
         other.add_pipe(name, source=fitted)
+    other.get_pipe("calib").attach(other)
     assert values(other(TEXT)) == expected
 
 

@@ -32,7 +32,7 @@ def judge(
 
     also (Sequence[str]): Names of other pipes that are to run.
     shard (str | None), key (Key | None): See `judged_statistics`. what (str): Beside the progress bar.
-    RAISES C021, C069, C120: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
+    RAISES C021, C069: see `check_readable`. C030, C075: there is no gold, or no score; and see `Run.annotate`.
     """
     from ...doc.annotations import plain_name
     from ...pipe.event import event_pipes

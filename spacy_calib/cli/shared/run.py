@@ -94,7 +94,7 @@ class Run(Options):
     def open(self) -> tuple[Language, Calibrator]:
         """The pipeline and the calib pipe that was asked for.
 
-        RAISES C027, C068: there is none. C021, C069, C120: see `check_readable`; and see `begin`.
+        RAISES C027, C068: there is none. C021, C069: see `check_readable`; and see `begin`.
         """
         nlp = self.begin()
         return nlp, pipe_of(nlp, self.attr)
