@@ -95,8 +95,9 @@ def test_the_reader_of_imports_sees_them():
     assert ("sklearn", True) in imports_of("calibration/recalibrators/isotonic")
     assert ("spacy", False) in imports_of("factory")
     # Under TYPE_CHECKING only, and inside the function.
-    assert (".pipe/component", True) in imports_of("factory")
-    assert (".pipe/component", False) not in imports_of("factory")
+    assert (".doc/events", True) in imports_of("pipe/settings")
+    assert (".doc/events", False) not in imports_of("pipe/settings")
+    assert ".calibration/auto" not in {name for name, _ in imports_of("pipe/settings")}
 
 
 def test_every_module_stands_in_a_room():
@@ -181,7 +182,8 @@ def test_entry_point_modules_import_nothing_heavy():
 
 
 def test_the_core_runs_without_spacy():
-    # The whole numerical core with two arrays in a process where spaCy cannot be imported: a bare module stands in for the package, which imports it.
+    # The whole numerical core with two arrays in a process where spaCy cannot be imported.
+    # A bare module stands in for the package, which imports it.
     code = f"""
 import sys, types
 sys.modules["spacy_calib"] = package = types.ModuleType("spacy_calib")

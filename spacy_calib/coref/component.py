@@ -10,9 +10,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
 
-from ..calibration.recalibrators.base import Recalibrator
 from ..errors import calib_error
 from ..pairs.build import check_threshold
 from ..pipe import saved
@@ -21,6 +19,7 @@ from ..schema import digests, floats, lengths, maybe, number, record
 from ..sequence.features.templates import FeatureIndex
 from ..types import Floats, Ints
 from .attribute import register_coref
+from .factory import CorefSettings
 from .features import MentionWords, candidates_of, option_rows
 from .inference.antecedents import Antecedents, Candidates, first_mentions
 from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
@@ -61,54 +60,27 @@ class _Document:
     clusters: Ints
 
 
-class CoreferenceResolver(AnnotatingPipe):
+class CoreferenceResolver(AnnotatingPipe, CorefSettings):
     """P(a_j = k) is proportional to exp(weights · features of mention j and its antecedent k), k an earlier mention or NEW.
 
-    mentions (str): Key of `doc.spans` whose spans are the mentions; a Doc without it has its entities, noun chunks and pronouns.
-    prefix (str): Clusters of two or more mentions stand in `doc.spans` under prefix_1 and so on, in gold Docs and in those that passed.
-    speakers (str): Key of `doc.spans` whose spans' labels name who says them, where somebody is known to.
-    window (int): A mention may choose among so many before it, and as many further back whose head is the same word.
-    least (int): Features of fewer documents are left out. penalty (float | None): Of the squared weights; None lets cross-validation choose.
-    learn_on (str): The mentions to learn from: those of the "gold", or those that are "found", of which some are none in the gold.
-    clusters (str): "best" takes the likeliest antecedent of each mention, "sample" of 100 clusterings the one nearest to the pair probabilities.
-    threshold (float): Pairs of lower probability are not kept. recalibrator (Recalibrator | None): Makes pair probabilities true, by kind of pair, from
-        the documents that cross-validation held out; None leaves them. context (bool): With ten documents or more a logistic regression on kinds, distance and
-        expected sizes of clusters does so in its place.
+    settings: See CorefSettings, each an attribute of the resolver.
     RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
     """
 
-    def __init__(
-        self,
-        vocab: Vocab,
-        name: str = "calib_coref",
-        *,
-        mentions: str = "coref_mentions",
-        prefix: str = "coref_clusters",
-        speakers: str = "speakers",
-        window: int = 50,
-        least: int = 2,
-        penalty: float | None = None,
-        learn_on: str = "gold",
-        clusters: str = "best",
-        threshold: float = 0.01,
-        recalibrator: Recalibrator | None = None,
-        context: bool = True,
-    ):
-        for setting, value, known in (("learn_on", learn_on, LEARN_ON), ("clusters", clusters, CLUSTERS)):
-            if value not in known:
-                raise calib_error("C001", name=setting, wanted=f"one of {', '.join(known)}", given=repr(value))
-        for setting, least_of_it in (("window", window), ("least", least)):
-            if least_of_it < 1:
-                raise calib_error("C001", name=setting, wanted="1 or more", given=least_of_it)
-        if penalty is not None and not penalty > 0:
-            raise calib_error("C001", name="penalty", wanted="greater than 0", given=penalty)
+    def __init__(self, nlp: Language, name: str = "calib_coref", **settings: Any):
+        CorefSettings.__init__(self, **settings)
+        for setting, known in (("learn_on", LEARN_ON), ("clusters", CLUSTERS)):
+            if getattr(self, setting) not in known:
+                wanted = f"one of {', '.join(known)}"
+                raise calib_error("C001", name=setting, wanted=wanted, given=repr(getattr(self, setting)))
+        for setting in ("window", "least"):
+            if getattr(self, setting) < 1:
+                raise calib_error("C001", name=setting, wanted="1 or more", given=getattr(self, setting))
+        if self.penalty is not None and not self.penalty > 0:
+            raise calib_error("C001", name="penalty", wanted="greater than 0", given=self.penalty)
+        self.threshold = check_threshold(self.threshold)
         register_coref(name)
-        self.vocab, self.name = vocab, name
-        self.mentions, self.prefix, self.speakers = mentions, prefix, speakers
-        self.window, self.least = window, least
-        self.penalty, self.learn_on, self.clusters = penalty, learn_on, clusters
-        self.threshold, self.recalibrator = check_threshold(threshold), recalibrator
-        self.context = context
+        self.vocab, self.name = nlp.vocab, name
         self._learned: _Learned | None = None
         # The documents of the last `initialize`, each by weights that did not see it; not saved.
         self.held_out: list[JudgedMentions] = []

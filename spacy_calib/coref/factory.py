@@ -1,76 +1,59 @@
-"""The factory of `calib_coref`: light, since every `Language()` imports it."""
+"""The factory of `calib_coref` and its settings: light, since every `Language()` imports it."""
 
 # No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
 # and cannot resolve strings.
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-from spacy.language import Language
-
+from ..pipe.settings import block_or_none, component_factory
 from .attribute import register_quietly
 
-if TYPE_CHECKING:
-    from .component import CoreferenceResolver
 
-_CONFIG: dict[str, Any] = {
-    "mentions": "coref_mentions",
-    "prefix": "coref_clusters",
-    "speakers": "speakers",
-    "window": 50,
-    "least": 2,
-    "penalty": None,
-    "learn_on": "gold",
-    "clusters": "best",
-    "threshold": 0.01,
-    "recalibrator": {"@calib_recalibrators": "spacy-calib.Beta.v1"},
-    "context": True,
-}
+@dataclass(eq=False, repr=False, kw_only=True)
+class CorefSettings:
+    """What a config says of a resolver of coreference.
+
+    mentions (str): Key of `doc.spans` whose spans are the mentions; a Doc without it has its entities, noun chunks and
+        pronouns.
+    prefix (str): Clusters of two or more mentions stand in `doc.spans` under prefix_1 and so on, in gold Docs and in
+        those that passed.
+    speakers (str): Key of `doc.spans` whose spans' labels name who says them, where somebody is known to.
+    window (int): A mention may choose among so many before it, and as many further back whose head is the same word.
+    least (int): Features of fewer documents are left out.
+    penalty (float | None): Of the squared weights; None lets cross-validation choose.
+    learn_on (str): The mentions to learn from: those of the "gold", or those that are "found", of which some are none
+        in the gold.
+    clusters (str): "best" takes the likeliest antecedent of each mention, "sample" of 100 clusterings the one nearest
+        to the pair probabilities.
+    threshold (float): Pairs of lower probability are not kept.
+    recalibrator (Recalibrator | None): Makes pair probabilities true, by kind of pair, from the documents that
+        cross-validation held out; None leaves them.
+    context (bool): With ten documents or more a logistic regression on kinds, distance and expected sizes of clusters
+        does so in its place.
+    """
+
+    mentions: str = "coref_mentions"
+    prefix: str = "coref_clusters"
+    speakers: str = "speakers"
+    window: int = 50
+    least: int = 2
+    penalty: float | None = None
+    learn_on: str = "gold"
+    clusters: str = "best"
+    threshold: float = 0.01
+    recalibrator: Any = block_or_none("@calib_recalibrators", "spacy-calib.Beta.v1")
+    context: bool = True
 
 
-SCORE_WEIGHTS = {
-    "coref_lea": 1.0,
-    "coref_muc": None,
-    "coref_b3": None,
-    "coref_ceaf": None,
-    "coref_smce": None,
-    "coref_smce_raw": None,
-}
+_OTHERS = ("coref_muc", "coref_b3", "coref_ceaf", "coref_smce", "coref_smce_raw")
+SCORE_WEIGHTS = {"coref_lea": 1.0, **dict.fromkeys(_OTHERS)}
 
 register_quietly()
 
-
-@Language.factory(
-    "calib_coref", assigns=["doc.spans", "doc._.coref"], default_config=_CONFIG, default_score_weights=SCORE_WEIGHTS
+make_calib_coref = component_factory(
+    "calib_coref",
+    ".coref.component:CoreferenceResolver",
+    CorefSettings,
+    assigns=["doc.spans", "doc._.coref"],
+    default_score_weights=SCORE_WEIGHTS,
 )
-def make_calib_coref(
-    nlp: Language,
-    name: str,
-    mentions: str,
-    prefix: str,
-    speakers: str,
-    window: int,
-    least: int,
-    penalty: float | None,
-    learn_on: str,
-    clusters: str,
-    threshold: float,
-    recalibrator: Any,
-    context: bool,
-) -> "CoreferenceResolver":
-    """Build a resolver of coreference. See CoreferenceResolver."""
-    from .component import CoreferenceResolver
-
-    return CoreferenceResolver(
-        nlp.vocab,
-        name,
-        mentions=mentions,
-        prefix=prefix,
-        speakers=speakers,
-        window=window,
-        least=least,
-        penalty=penalty,
-        learn_on=learn_on,
-        clusters=clusters,
-        threshold=threshold,
-        recalibrator=recalibrator,
-        context=context,
-    )

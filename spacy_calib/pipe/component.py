@@ -83,8 +83,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     def attach(self, nlp: Language) -> Calibrator:
         """Read this pipeline from now on, which took the pipe from another one by `add_pipe(source=...)`; itself.
 
-        RAISES C120: the pipe does not stand there, or its component is missing or has other weights than at the fit. C020, C022: its labels are others,
-            or it cannot be calibrated. C025: another pipe there uses the attribute prefix.
+        RAISES C120: the pipe does not stand there, or its component is missing or has other weights than at the fit.
+            C020, C022: its labels are others, or it cannot be calibrated. C025: another pipe there has its prefix.
         """
         self._check_prefix(nlp)
         self.lookup.attach(nlp)

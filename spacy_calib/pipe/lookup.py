@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class SourceLookup:
     """Asks a pipe's pipeline for the component that its source reads.
 
-    pipe (Calibrator): Whose source, and whose component at the fit. nlp (Language): The pipeline that its factory was given, or that it was attached
-    to: `add_pipe(source=...)` lets another one run the pipe and tells it nothing.
+    pipe (Calibrator): Whose source, and whose component at the fit.
+    nlp (Language): The pipeline that its factory was given, or that it was attached to: `add_pipe(source=...)` lets
+        another one run the pipe and tells it nothing.
     """
 
     def __init__(self, pipe: Calibrator, nlp: Language):
@@ -43,8 +44,8 @@ class SourceLookup:
 
     def _foreign(self) -> str:
         return (
-            f"the Docs are of another pipeline than the pipe; after add_pipe(source=...) call nlp.get_pipe('{self.pipe.name}').attach(nlp), or save "
-            "the pipeline and load it"
+            "the Docs are of another pipeline than the pipe; after add_pipe(source=...) call "
+            f"nlp.get_pipe('{self.pipe.name}').attach(nlp), or save the pipeline and load it"
         )
 
     def attach(self, nlp: Language) -> None:
@@ -85,7 +86,8 @@ class SourceLookup:
     def to_fit(self, vocab: Vocab | None = None) -> Any:
         """The component that a fit would read; None where its source needs none.
 
-        vocab (Vocab | None): Of the Docs. RAISES C120: it is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be
+        vocab (Vocab | None): Of the Docs.
+        RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be
             calibrated. C028: it stands behind this pipe. C034: what it reads is not what the component gave.
         """
         nlp, source, component = self.nlp, self.pipe.source, self.pipe.source.component
@@ -110,7 +112,7 @@ class SourceLookup:
         return found
 
     def restore_setting(self, block: str, setting: str, value: Any) -> None:
-        """Write a setting into the pipeline's config as it was given, where spaCy's config did not carry it unchanged, so that it is saved so.
+        """Write a setting into the pipeline's config, so that it is saved as it was given.
 
         block, setting (str): Its block in the config of the pipe, and its name there.
         """

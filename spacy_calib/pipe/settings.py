@@ -1,10 +1,13 @@
-"""The settings of a calib pipe, each with its default: the one place where a setting is written."""
+"""The settings of a calib pipe, the one place where each is written; and the factories that are made of settings."""
 
 # No `from __future__ import annotations` here: confection reads the types of the fields, and before spaCy 3.8.12 it cannot resolve strings.
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
+from importlib import import_module
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from spacy.language import Language
 
 from ..doc.attributes import DEFAULT_ATTR
 from ..doc.names import check_attr
@@ -24,15 +27,14 @@ else:  # what a registered function made: importing these classes would make eve
 
 # The choices of the setting `map_for`, beside None.
 MAPS_FOR = (HOME, ANYWHERE)
-Made = TypeVar("Made", bound=Callable[..., Any])
 
 
-def _block(registry: str, registered: str, **settings: Any) -> Any:
+def block(registry: str, registered: str, **settings: Any) -> Any:
     """A setting that a function of this registry makes, by default this one; outside of configs it must be given."""
     return field(metadata={"registry": registry, "default": {registry: registered, **settings}})
 
 
-def _block_or_none(registry: str, registered: str | None = None) -> Any:
+def block_or_none(registry: str, registered: str | None = None) -> Any:
     """One that may be None, as it is outside of configs."""
     return field(default=None, metadata={"registry": registry, "default": registered and {registry: registered}})
 
@@ -65,17 +67,17 @@ class PipeSettings:
     threshold: float = 0.01
     normalize: bool | str = False
     event: str = "exact"
-    source: Source = _block("@calib_sources", "spacy-calib.Softmax.v1", component="tagger")
-    grouping: Callable[..., Any] = _block("@calib_groupings", "spacy-calib.TFG.v1", n_groups=5)
-    scaling: Scaling | None = _block_or_none("@calib_scalings")
-    recalibrator: Recalibrator = _block("@calib_recalibrators", "spacy-calib.Isotonic.v1")
-    pooling: TagOffsets | None = _block_or_none("@calib_poolings")
-    selection: Selector | None = _block_or_none("@calib_selections")
-    context: TokenContext | None = _block_or_none("@calib_contexts")
+    source: Source = block("@calib_sources", "spacy-calib.Softmax.v1", component="tagger")
+    grouping: Callable[..., Any] = block("@calib_groupings", "spacy-calib.TFG.v1", n_groups=5)
+    scaling: Scaling | None = block_or_none("@calib_scalings")
+    recalibrator: Recalibrator = block("@calib_recalibrators", "spacy-calib.Isotonic.v1")
+    pooling: TagOffsets | None = block_or_none("@calib_poolings")
+    selection: Selector | None = block_or_none("@calib_selections")
+    context: TokenContext | None = block_or_none("@calib_contexts")
     intervals: bool = False
-    sets: ConformalSets | None = _block_or_none("@calib_sets")
+    sets: ConformalSets | None = block_or_none("@calib_sets")
     map_for: str | None = None
-    scorer: Callable[..., dict[str, Any]] | None = _block_or_none("@scorers", "spacy-calib.Scorer.v1")
+    scorer: Callable[..., dict[str, Any]] | None = block_or_none("@scorers", "spacy-calib.Scorer.v1")
 
     def __post_init__(self) -> None:
         from ..doc.events import check_event
@@ -92,17 +94,27 @@ class PipeSettings:
 BLOCKS: dict[str, str] = {one.name: one.metadata["registry"] for one in fields(PipeSettings) if "registry" in one.metadata}
 
 
-def default_config() -> dict[str, Any]:
-    """The settings as a config has them where it does not say otherwise."""
-    return {one.name: one.metadata.get("default", one.default) for one in fields(PipeSettings)}
+def default_config(settings: type) -> dict[str, Any]:
+    """The fields of a dataclass as a config has them where it does not say otherwise, but those without a default."""
+    found = {one.name: one.metadata.get("default", one.default) for one in fields(settings)}
+    return {name: value for name, value in found.items() if value is not MISSING}
 
 
-def takes_settings(factory: Made) -> Made:
-    """Let a factory `(nlp, name, **settings)` show each setting in its signature, which is what configs are checked against."""
-    given = {one.name: one.type for one in fields(PipeSettings)}
-    own = [one for one in Signature.from_callable(factory).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in given.items()]
-    factory.__signature__ = Signature([*own, *shown])  # type: ignore[attr-defined]
-    factory.__annotations__ = {**factory.__annotations__, **given}
-    factory.__annotations__.pop("settings", None)
-    return factory
+def component_factory(name: str, where: str, settings: type, **meta: Any) -> Callable[..., Any]:
+    """Register a factory with spaCy. Its signature is the settings, which configs are checked against.
+
+    where (str): "module:class" of this package, to be called with (nlp, name, **settings). It is imported when the
+        first component is built: every `Language()` imports the factories, and never what they build.
+    settings (type): A dataclass. meta: Of `Language.factory`.
+    """
+    module, _, made_by = where.partition(":")
+
+    def make(nlp: Language, name: str, **settings: Any) -> Any:
+        return getattr(import_module(module, __package__.partition(".")[0]), made_by)(nlp, name, **settings)
+
+    types = {one.name: one.type for one in fields(settings)}
+    shown = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in types.items()]
+    own = list(Signature.from_callable(make).parameters.values())[:2]
+    make.__signature__ = Signature([*own, *shown])  # type: ignore[attr-defined]
+    make.__annotations__ = {"nlp": Language, "name": str, **types}
+    return Language.factory(name, default_config=default_config(settings), **meta)(make)

@@ -13,10 +13,11 @@ from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Model, set_dropout_rate
+from thinc.api import set_dropout_rate
 
 from ..pipe.saved import refused_whole
 from ..schema import Misfit, number, text
+from .factory import CrfSettings
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
 from .layers import add_gradient, fault_of_weights, potentials_of
@@ -46,26 +47,14 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
 
     def __init__(
         self,
-        vocab: Vocab,
-        model: Model[Any, Any],
+        nlp: Language,
         name: str = "calib_crf",
-        *,
-        target: str = "tag",
-        loss: str = "likelihood",
-        by_sentence: bool = False,
-        constraints: Sequence[Sequence[str]] | None = None,
-        label_smoothing: float = 0.0,
-        neg_prefix: str = "!",
-        overwrite: bool = False,
+        **settings: Any,
     ):
-        self.cfg = check_settings(
-            _CFG,
-            {
-                "labels": [], "target": target, "loss": loss, "by_sentence": by_sentence, "label_smoothing": label_smoothing,
-                "neg_prefix": neg_prefix, "overwrite": overwrite, "constraints": constraints,
-            },
-        )  # fmt: skip
-        self.vocab, self.model, self.name = vocab, model, name
+        given = CrfSettings(**settings)
+        self.cfg = check_settings(_CFG, given)
+        self.model = given.model
+        self.take(nlp, name)
 
     def weights(self) -> Potentials:
         return potentials_of(self.model)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from spacy.language import Language
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
 
 from ..errors import calib_error
 from ..schema import floats
 from ..types import Floats, Ints
+from .factory import CrfsuiteSettings
 from .features.labeller import FeatureLabeller
 from .features.templates import Sparse
 
@@ -22,21 +22,20 @@ class CrfsuiteLabeller(FeatureLabeller):
     """Learned in `initialize`, at once, by L-BFGS; `update` has nothing to do.
 
     c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS.
-    others: See FeatureLabeller. RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
+    Others: See FeatureLabeller. RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
     """
 
     kind = "calib_crfsuite"
     learned: ClassVar = {"weights": floats()}
 
-    def __init__(
-        self, vocab: Vocab, name: str = "calib_crfsuite", *, c2: float = 1.0, max_iterations: int = 100, **others: Any
-    ):
-        for setting, value in (("c2", c2), ("max_iterations", max_iterations)):
-            if not value > 0:
-                raise calib_error("C001", name=setting, wanted="greater than 0", given=value)
-        self.c2, self.max_iterations = c2, max_iterations
+    def __init__(self, nlp: Language, name: str = "calib_crfsuite", **settings: Any):
+        given = CrfsuiteSettings(**settings)
+        self.c2, self.max_iterations = given.c2, given.max_iterations
+        for setting in ("c2", "max_iterations"):
+            if not getattr(given, setting) > 0:
+                raise calib_error("C001", name=setting, wanted="greater than 0", given=getattr(given, setting))
         self._weights = np.zeros(0)
-        super().__init__(vocab, name, **others)
+        super().__init__(nlp, name, given)
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None

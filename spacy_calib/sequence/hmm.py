@@ -9,12 +9,12 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
 
 from ..errors import calib_error
 from ..pipe.annotating import AnnotatingPipe
 from ..schema import above_zero, floats, lengths, listed, record, text, whole
 from . import saved
+from .factory import HmmSettings
 from .inference.chains import Potentials
 from .labeller import ChainLabeller
 
@@ -53,24 +53,12 @@ class HiddenMarkovModel(ChainLabeller, AnnotatingPipe):
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "calib_hmm",
-        *,
-        target: str = "tag",
-        by_sentence: bool = True,
-        constraints: Sequence[Sequence[str]] | None = None,
-        pseudocount: float = 1.0,
-        rare: int = 1,
-        overwrite: bool = False,
+        **settings: Any,
     ):
-        self.cfg = saved.check_settings(
-            _SETTINGS,
-            {
-                "labels": [], "target": target, "by_sentence": by_sentence, "pseudocount": pseudocount, "rare": rare,
-                "overwrite": overwrite, "constraints": constraints,
-            },
-        )  # fmt: skip
-        self.vocab, self.name = vocab, name
+        self.cfg = saved.check_settings(_SETTINGS, HmmSettings(**settings))
+        self.take(nlp, name)
         self._follow = np.zeros((0, 0))
         self._first = self._last = np.zeros(0)
         self._words: dict[str, int] = {}

@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
 from thinc.util import get_array_module
 
 from ..errors import calib_error
@@ -35,11 +36,17 @@ class ChainLabeller(ABC):
 
     cfg: dict[str, Any]
     requires: tuple[str, ...] = ()
+    vocab: Vocab
     taken_by: Language | None = None
+
+    def take(self, nlp: Language, name: str) -> None:
+        """Be a component of this pipeline by this name."""
+        self.vocab, self.taken_by = nlp.vocab, nlp
+        self.name = name
 
     @property
     def name(self) -> str:
-        """Set by a pipeline that has taken the component: the one that its factory was given (`taken_by`) is told what it writes and is scored by."""
+        """Set by a pipeline that has taken the component: `taken_by` is told then what it writes and is scored by."""
         return _NAME.__get__(self)
 
     @name.setter

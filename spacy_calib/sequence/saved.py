@@ -11,6 +11,7 @@ from ..pipe.saved import Kept
 from ..pipe.saved import dump as dump_kept
 from ..pipe.saved import read as read_kept
 from ..schema import Form, Misfit, Optional, flag, listed, maybe, record, text
+from .factory import ChainSettings
 from .targets import get_target
 
 LABELLER = Kept("spacy-calib-labeller", 1, "C335", "C336")
@@ -53,8 +54,12 @@ def chain_settings(more: Mapping[str, Form | Optional]) -> Form:
     return record({**_CHAIN, **more}, _labels_agree)
 
 
-def check_settings(form: Form, given: dict[str, Any]) -> dict[str, Any]:
-    """The settings that a labeller is built with, of the form in which they are saved. RAISES C001: one is not of its form. C324: see `get_target`."""
+def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
+    """What a labeller keeps of the settings that it is built with, of the form in which they are saved.
+
+    RAISES C001: one is not of its form. C324: see `get_target`.
+    """
+    given = {"labels": [], **vars(settings)}
     try:
         held: dict[str, Any] = form(given, "settings")
     except Misfit as error:

@@ -1,4 +1,4 @@
-"""A calib pipe reads the pipeline that it was made for, or attached to; Docs of another one get None, never the first one's scores."""
+"""A calib pipe reads the pipeline that it was made for, or attached to; Docs of another one get None."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_pipeline_in_a_pipeline(fitted, trained_bytes):
 
 
 def test_a_pipe_keeps_the_pipeline_that_it_was_made_for(trained_bytes, fitted, tmp_path):
-    """What was loaded only to take its pipes goes on living in the pipe: nothing depends on when garbage is collected."""
+    """What was loaded only to take its pipes lives on in the pipe: nothing depends on when garbage is collected."""
     fitted.to_disk(tmp_path / "calibrated")
     made = assembled(tmp_path / "calibrated", tmp_path / "calibrated")
     assert raw(made(TEXT)) == of_tagger(made)
@@ -164,13 +164,15 @@ def test_a_pipe_keeps_the_pipeline_that_it_was_made_for(trained_bytes, fitted, t
 
 def assembled(calibrated: Path, tagger: Path) -> Language:
     """As `spacy assemble` makes it: all pipes are sourced, and share the new pipeline's vocab."""
-    components = {"tok2vec": {"source": str(tagger)}, "tagger": {"source": str(tagger)}, "calib": {"source": str(calibrated)}}
-    return spacy.blank("xx").from_config({"nlp": {"lang": "xx", "pipeline": list(components)}, "components": components})
+    sources = {"tok2vec": tagger, "tagger": tagger, "calib": calibrated}
+    components = {name: {"source": str(path)} for name, path in sources.items()}
+    config = {"nlp": {"lang": "xx", "pipeline": list(sources)}, "components": components}
+    return spacy.blank("xx").from_config(config)
 
 
 @pytest.mark.filterwarnings("ignore:.*CW04")
 def test_an_assembled_pipeline_with_another_tagger_is_not_attached_and_says_so_once_loaded(fitted, other, tmp_path):
-    """The vocab is that of the pipeline which the pipe was loaded with, so that the two cannot be told apart: see docs/limits.md."""
+    """Both pipelines have one vocab, by which they cannot be told apart: see docs/limits.md."""
     fitted.to_disk(tmp_path / "calibrated")
     tempered(other).to_disk(tmp_path / "other")
     made = assembled(tmp_path / "calibrated", tmp_path / "other")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...doc.events import EVENTS
 from ...errors import brief, calib_error
 from ...pipe.loading import reason
-from ...pipe.settings import BLOCKS, default_config
+from ...pipe.settings import BLOCKS, PipeSettings, default_config
 from ..shared.checks import check_option, check_registered, registered_name
 from .labels import labels_from
 from .overrides import override, override_path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ...sources.base import Source
 
-_OF_PIPE = default_config()
+_OF_PIPE = default_config(PipeSettings)
 _CONTEXT = "spacy-calib.Context.v1"
 # What counts where neither an option, nor a config, nor a pipe in the pipeline says otherwise.
 DEFAULTS: dict[str, Any] = {

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from ...errors import calib_error
 from ...pipe.annotating import AnnotatingPipe
 from ...schema import Form, digests, lengths, listed, record, text, whole
 from ...types import Floats, Ints
 from .. import saved
+from ..factory import FeatureSettings
 from ..inference.chains import Potentials
 from ..labeller import ChainLabeller
 from .templates import FeatureIndex, Sparse, attributes_of, batch_hashes, cut, feature_hashes, read_templates, row_sums
@@ -38,26 +39,14 @@ class FeatureLabeller(ChainLabeller, AnnotatingPipe):
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str,
-        *,
-        target: str,
-        by_sentence: bool,
-        constraints: Sequence[Sequence[str]] | None,
-        features: str | Sequence[str],
-        least: int,
-        overwrite: bool,
+        given: FeatureSettings,
     ):
-        self.cfg = saved.check_settings(
-            _CFG,
-            {
-                "labels": [], "target": target, "by_sentence": by_sentence, "constraints": constraints, "overwrite": overwrite,
-                "least": least, "features": features,
-            },
-        )  # fmt: skip
-        self.templates = read_templates(features)
+        self.cfg = saved.check_settings(_CFG, given)
+        self.templates = read_templates(given.features)
         self.requires = tuple(dict.fromkeys(_READ[name] for name in attributes_of(self.templates) if name in _READ))
-        self.vocab, self.name = vocab, name
+        self.take(nlp, name)
         self.index = FeatureIndex(np.zeros(0, dtype=np.uint64))
 
     @abstractmethod

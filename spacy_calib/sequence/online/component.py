@@ -1,15 +1,15 @@
 """The component `calib_online`: a sequence labeller that learns online from sparse features (Mejer & Crammer 2010, Algorithm 1)."""
 
 # No `from __future__ import annotations` here: spaCy reads the types of what `initialize` takes, and cannot resolve strings.
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from spacy.language import Language
 from spacy.training import Example, validate_examples, validate_get_examples
-from spacy.vocab import Vocab
 
 from ...schema import floats, whole
 from ...types import Floats, Ints
+from ..factory import OnlineSettings
 from ..features.labeller import FeatureLabeller
 from .learner import OnlineLearner, make_rule
 
@@ -20,7 +20,7 @@ class OnlineLabeller(FeatureLabeller):
     """Predicts with the average of its weights over all updates.
 
     rule (str): How it learns: perceptron, pa, cw, arow. settings (Mapping): Of the rule, see `rules`; {"phi": 1.0} for cw.
-    others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    Others: See FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
     """
 
     kind = "calib_online"
@@ -28,16 +28,14 @@ class OnlineLabeller(FeatureLabeller):
 
     def __init__(
         self,
-        vocab: Vocab,
+        nlp: Language,
         name: str = "calib_online",
-        *,
-        rule: str = "cw",
-        settings: Mapping[str, float] | None = None,
-        **others: Any,
+        **settings: Any,
     ):
-        self.rule = make_rule(rule, **(settings or {}))
+        given = OnlineSettings(**settings)
+        self.rule = make_rule(given.rule, **(given.settings or {}))
         self.learner = OnlineLearner(0, 0, self.rule)
-        super().__init__(vocab, name, **others)
+        super().__init__(nlp, name, given)
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None

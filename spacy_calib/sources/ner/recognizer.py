@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
 from thinc.api import set_dropout_rate
@@ -96,3 +97,8 @@ def _replay(state: Any, reading: EntityReading) -> None:
     for _ in range(reading.n_tokens - at):
         state.push()
         state.pop()
+
+
+def make_recognizer(nlp: Language, name: str, **settings: Any) -> CalibEntityRecognizer:
+    """One of a pipeline. settings: Those of spaCy's own."""
+    return CalibEntityRecognizer(nlp.vocab, name=name, **settings)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from spacy.language import Language
 from spacy.pipeline import DependencyParser
 from spacy.tokens import Doc
 
@@ -53,3 +54,8 @@ class CalibDependencyParser(DependencyParser):
         for doc, decided, n in zip(docs, getattr(states, "decided", ()), n_tokens, strict=False):
             if len(doc) == n:  # else its tokens were joined by their arcs
                 _READINGS[doc] = (self.name, ArcReading.of(decided, doc))
+
+
+def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyParser:
+    """One of a pipeline. settings: Those of spaCy's own."""
+    return CalibDependencyParser(nlp.vocab, name=name, **settings)
