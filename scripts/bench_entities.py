@@ -13,17 +13,12 @@ entities, three in ten taken away at random: as much work as with gold, other nu
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
-import time
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import spacy
-from bench_overhead import Clock, ewt_texts, package_texts
-from frame import MODEL, default_cache
+from clocks import bench_parser, clocked_run, in_turns, quartile_head, quartiles, ratio, texts_of, walls
+from frame import MODEL
 from spacy.language import Language
 from spacy.training import Example
 
@@ -46,77 +41,34 @@ def calibrated_pipeline(texts: list[str], factory: str, **source: Any) -> Langua
     return nlp
 
 
-def clocked_run(nlp: Language, texts: list[str]) -> dict[str, float]:
-    """Seconds inside each pipe while the texts stream through all of them, as in nlp.pipe, and in all together under "whole"."""
-    clocks = {name: Clock(pipe) for name, pipe in nlp.pipeline}
-    begin = time.perf_counter()
-    stream: Any = (nlp.make_doc(text) for text in texts)
-    for clock in clocks.values():
-        stream = clock(stream, batch_size=nlp.batch_size)
-    for _ in stream:
-        pass
-    return {**{name: clock.seconds for name, clock in clocks.items()}, "whole": time.perf_counter() - begin}
-
-
-def quartiles(name: str, values: Any, target: float | None) -> bool:
-    """Print a row. RETURNS: whether the median is within the target."""
-    low, median, high = np.percentile(values, [25, 50, 75])
-    reached = target is None or bool(median <= target)
-    verdict = "" if target is None else f"{target:.1f} | {'reached' if reached else 'MISSED'}"
-    print(f"| {name} | {median:.3f} | {low:.3f} to {high:.3f} | {verdict or ' | '} |", flush=True)
-    return reached
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=15, help="Runs of each pipeline, in turns")
-    parser.add_argument("--beam-runs", type=int, default=2, help="Runs with a beam")
+    parser = bench_parser(__doc__, 15)
+    parser.add_argument("--beam-runs", type=int, default=2, help="runs with a beam")
     parser.add_argument("--beam-width", type=int, default=16)
-    parser.add_argument("--unit", choices=("document", "chunk", "sentence"), default="document", help="What a Doc of EWT holds")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for converted data, outside the repository")
     options = parser.parse_args()
-    has_data = bool(os.environ.get("SPACY_CALIB_DATA"))
-    texts = ewt_texts(options.cache, options.unit) if has_data else package_texts()
-    where = f"EWT test by {options.unit}" if has_data else "Python's documentation (SPACY_CALIB_DATA is not set)"
+    texts, where = texts_of(options)
     pipelines = {
         "stock": spacy.load(MODEL),
         "inline": calibrated_pipeline(texts, "calib_ner"),
         "second pass": calibrated_pipeline(texts, "ner"),
     }
-    for nlp in pipelines.values():
-        clocked_run(nlp, texts[:50])
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name in pipelines}
-    for _ in range(options.runs):
-        for name, nlp in pipelines.items():
-            runs[name].append(clocked_run(nlp, texts))
-
-    def entities(name: str) -> Any:
-        """Seconds in the entity pipes as a share of the rest of the same run."""
-        both = np.array([run["ner"] + run.get("calib", 0.0) for run in runs[name]])
-        return both / (np.array([run["whole"] for run in runs[name]]) - both)
-
-    def over_ner(timed: list[dict[str, float]]) -> Any:
-        return np.array([run["calib"] / run["ner"] for run in timed])
-
-    print(
-        f"{where}: {len(texts):,} texts, {sum(map(len, map(pipelines['stock'].make_doc, texts))):,} tokens, {options.runs} runs\n"
-    )
-    print("| what | median | quartiles | target | |")
-    print("| --- | --- | --- | --- | --- |")
-    quartiles("stock: ner / rest", entities("stock"), None)
-    quartiles("calibrated: (calib_ner + calib) / rest", entities("inline"), None)
-    quartiles("calib_ner + calib / stock ner, each over its own rest", entities("inline") / entities("stock"), None)
-    quartiles("calib / calib_ner", over_ner(runs["inline"]), None)
-    reached = quartiles("whole pipeline, calibrated / stock", (1 + entities("inline")) / (1 + entities("stock")), TARGET_WHOLE)
-    walls = np.array([run["whole"] for run in runs["inline"]]) / np.array([run["whole"] for run in runs["stock"]])
-    quartiles("the same by wall time, run after run", walls, None)
-    reached = quartiles("second pass, greedy: calib / ner", over_ner(runs["second pass"]), TARGET_SECOND_PASS) and reached
-    if options.beam_runs:
-        settings = {"beam_width": options.beam_width}
-        for name, factory in (("inline", "calib_ner"), ("second pass", "ner")):
-            beam = calibrated_pipeline(texts, factory, **settings)
-            timed = [clocked_run(beam, texts) for _ in range(options.beam_runs)]
-            quartiles(f"{name}, beam of {options.beam_width}: calib / {factory}", over_ner(timed), None)
+    runs = in_turns(pipelines, texts, options.runs)
+    stock, ours = (ratio(runs[name], ("ner", "calib")) for name in ("stock", "inline"))
+    tokens = sum(len(pipelines["stock"].make_doc(text)) for text in texts)
+    print(f"{where}: {len(texts):,} texts, {tokens:,} tokens, {options.runs} runs\n")
+    quartile_head()
+    quartiles("stock: ner / rest", stock)
+    quartiles("calibrated: (calib_ner + calib) / rest", ours)
+    quartiles("calib_ner + calib / stock ner, each over its own rest", ours / stock)
+    quartiles("calib / calib_ner", ratio(runs["inline"], ("calib",), ("ner",)))
+    reached = quartiles("whole pipeline, calibrated / stock", (1 + ours) / (1 + stock), TARGET_WHOLE)
+    quartiles("the same by wall time, run after run", walls(runs, "inline", "stock"))
+    second = ratio(runs["second pass"], ("calib",), ("ner",))
+    reached = quartiles("second pass, greedy: calib / ner", second, TARGET_SECOND_PASS) and reached
+    for name, factory in (("inline", "calib_ner"), ("second pass", "ner")) if options.beam_runs else ():
+        beam = calibrated_pipeline(texts, factory, beam_width=options.beam_width)
+        timed = [clocked_run(beam, texts) for _ in range(options.beam_runs)]
+        quartiles(f"{name}, beam of {options.beam_width}: calib / {factory}", ratio(timed, ("calib",), ("ner",)))
     return 0 if reached else 1
 
 

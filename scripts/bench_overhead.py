@@ -12,20 +12,18 @@ much work, other numbers.
 
 from __future__ import annotations
 
-import argparse
 import cProfile
 import os
 import pstats
 import time
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
-from frame import MODEL, default_cache, ewt_file
+from clocks import Clock, bench_parser, median_seconds, said, texts_of
+from frame import MODEL, bare, docs_in, ewt_file, head, row
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 
 # Percent of the rest, for isotonic maps.
@@ -41,64 +39,10 @@ METHODS: dict[str, dict[str, Any]] = {
 RATIOS = (("auto", "isotonic", None), ("context", "auto", 1.5))
 
 
-class Clock:
-    """Takes the place of a pipe's `pipe` and adds up the time spent in it.
-
-    seconds (float): Inside the pipe, without what it waited for the stream that it reads.
-    """
-
-    def __init__(self, pipe: Any):
-        self.run = pipe.pipe
-        self.seconds = 0.0
-
-    def __call__(self, stream: Iterable[Doc], **settings: Any) -> Iterator[Doc]:
-        annotated = self.run(self._waiting(stream), **settings)
-        while True:
-            begin = time.process_time()
-            doc = next(annotated, None)
-            self.seconds += time.process_time() - begin
-            if doc is None:
-                return
-            yield doc
-
-    def _waiting(self, stream: Iterable[Doc]) -> Iterator[Doc]:
-        docs = iter(stream)
-        while True:
-            begin = time.process_time()
-            doc = next(docs, None)
-            self.seconds -= time.process_time() - begin
-            if doc is None:
-                return
-            yield doc
-
-
-def ewt_texts(cache: Path, unit: str) -> list[str]:
-    """The text of EWT test, by document, by ten sentences, or by sentence."""
-    file = ewt_file("test", cache)
-    if unit == "chunk":
-        return [doc.text for doc in DocBin().from_disk(file).get_docs(spacy.blank("en").vocab)]
-    units: list[list[str]] = []
-    for line in file.with_suffix(".conllu").read_text(encoding="utf8").splitlines():
-        if line.startswith("# newdoc") or (unit == "sentence" and line.startswith("# text =")):
-            units.append([])
-        if line.startswith("# text ="):
-            units[-1].append(line.partition("=")[2].strip())
-    return [" ".join(sentences) for sentences in units if sentences]
-
-
-def package_texts() -> list[str]:
-    """Prose of the Python documentation that comes with Python, of about EWT test's size."""
-    from pydoc_data.topics import topics
-
-    paragraphs = [" ".join(part.split()) for topic in sorted(topics) for part in topics[topic].split("\n\n")]
-    return [paragraph for paragraph in paragraphs if len(paragraph.split()) >= 60][:250]
-
-
 def fit(nlp: Language, calib: Any, references: list[Doc]) -> None:
     """Fit on gold Docs, with their words and spaces."""
-    bare = [Doc(nlp.vocab, words=[w.text for w in gold], spaces=[bool(w.whitespace_) for w in gold]) for gold in references]
     with nlp.select_pipes(enable=["tok2vec"]):
-        predicted = list(nlp.pipe(bare))
+        predicted = list(nlp.pipe(bare(gold, nlp.vocab) for gold in references))
     calib.fit(Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
 
 
@@ -132,20 +76,19 @@ def measure(name: str, nlp: Language, texts: list[str], runs: int) -> bool:
         shares = 100 * table[:, 0] / table[:, 1]
         low, median, high = np.percentile(shares, [25, 50, 75])
         per_token = 1e6 * np.median(table, axis=0) / tokens
-        verdict = "" if method != "isotonic" else "reached" if median <= TARGETS[name] else "MISSED"
-        reached = reached and verdict != "MISSED"
-        print(
-            f"| {name} | {method} | {median:.2f} | {low:.2f} to {high:.2f} | {shares.min():.2f} to {shares.max():.2f} "
-            f"| {per_token[0]:.2f} | {per_token[1]:.1f} | {TARGETS[name]:.1f} | {verdict} |",
-            flush=True,
-        )
+        target = TARGETS[name] if method == "isotonic" else None
+        fine = target is None or bool(median <= target)
+        reached = reached and fine
+        spread = f"{low:.2f} to {high:.2f}", f"{shares.min():.2f} to {shares.max():.2f}"
+        costs = f"{per_token[0]:.2f}", f"{per_token[1]:.1f}"
+        row(name, method, f"{median:.2f}", *spread, *costs, TARGETS[name], said(fine, target))
     inside = {method: np.array(found)[:, 0] for method, found in times.items()}
     for over, under, most in RATIOS:
         ratio = np.median(inside[over] / inside[under])
-        verdict = "" if most is None else "reached" if ratio <= most else "MISSED"
-        reached = reached and verdict != "MISSED"
+        fine = most is None or bool(ratio <= most)
+        reached = reached and fine
         wanted = "" if most is None else f"{most:.1f} times"
-        print(f"| {name} | {over} / {under}, run by run | {ratio:.2f} times | | | | | {wanted} | {verdict} |", flush=True)
+        row(name, f"{over} / {under}, run by run", f"{ratio:.2f} times", "", "", "", "", wanted, said(fine, most))
     return reached
 
 
@@ -168,9 +111,7 @@ def count_calls(nlp: Language, text: str) -> None:
         calib = nlp.get_pipe(method)
         calib(doc)
         made, read = calls_of(lambda calib=calib: calib(doc)), calls_of(lambda method=method: doc[1]._.get(f"{method}_score"))
-        print(
-            f"{method}: {made[0]} calls in {made[1]} modules for a Doc, {read[0]} in {read[1]} for its first score that is read"
-        )
+        print(f"{method}: {made[0]} calls in {made[1]} modules for a Doc, {read[0]} in {read[1]} for the first score read")
 
 
 def time_reading(nlp: Language, texts: list[str], runs: int) -> None:
@@ -182,56 +123,26 @@ def time_reading(nlp: Language, texts: list[str], runs: int) -> None:
         "Token._.calib_score of every token": lambda: [token._.isotonic_score for doc in docs for token in doc],
     }
     for name, read in readers.items():
-        took = []
-        for _ in range(runs):
-            begin = time.process_time()
-            read()
-            took.append(time.process_time() - begin)
-        tokens = sum(map(len, docs))
-        print(f"{name}: {1e9 * np.median(took) / tokens:,.0f} ns a token, at least {1e9 * min(took) / tokens:,.0f}")
-
-
-def profile(nlp: Language, calib: Any, texts: list[str]) -> None:
-    """Print where the pipe's own time goes."""
-    with nlp.select_pipes(enable=["tok2vec", "tagger"]):
-        docs = list(nlp.pipe(texts))
-    profiler = cProfile.Profile()
-    profiler.enable()
-    for _ in calib.pipe(docs):
-        pass
-    profiler.disable()
-    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+        took = median_seconds(read, runs, time.process_time)
+        print(f"{name}: {1e9 * took / sum(map(len, docs)):,.0f} ns a token")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=25, help="Runs of each pipeline")
-    parser.add_argument("--unit", choices=("document", "chunk", "sentence"), default="document", help="What a Doc of EWT holds")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for converted data, outside the repository")
-    parser.add_argument("--profile", choices=METHODS, help="Show where this pipe's own time goes, instead")
-    options = parser.parse_args()
+    options = bench_parser(__doc__, 25).parse_args()
     nlp = spacy.load(MODEL)
     for name, config in METHODS.items():
         nlp.add_pipe("calib", name=name, after="tagger", config={"attr": name, **config})
+    texts, where = texts_of(options)
     if os.environ.get("SPACY_CALIB_DATA"):
-        texts = ewt_texts(options.cache, options.unit)
-        references = list(DocBin().from_disk(ewt_file("dev", options.cache)).get_docs(nlp.vocab))
-        where = f"EWT test by {options.unit}"
+        references = docs_in(ewt_file("dev", options.cache), nlp.vocab)
     else:
-        texts = package_texts()
         with nlp.select_pipes(enable=list(ALONE)):
             references = list(nlp.pipe(texts))
-        where = "Python's documentation (SPACY_CALIB_DATA is not set)"
     for name in METHODS:
         fit(nlp, nlp.get_pipe(name), references)
-    if options.profile:
-        profile(nlp, nlp.get_pipe(options.profile), texts)
-        return 0
     print(f"{where}: {len(texts):,} texts, {options.runs} runs\n")
-    print(
-        "| pipeline | calib pipe | % of the rest, median | quartiles | lowest to highest | us a token | the rest | target | |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    titles = "% of the rest, median | quartiles | lowest to highest | us a token | the rest | target | |"
+    head(f"| pipeline | calib pipe | {titles}", 2)
     reached = measure("whole", nlp, texts, options.runs)
     with nlp.select_pipes(enable=[*ALONE, *METHODS]):
         reached = measure("tok2vec+tagger", nlp, texts, options.runs) and reached

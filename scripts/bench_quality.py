@@ -21,9 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from frame import ROOT, default_cache, say
 from quality.data import DATA_SETS, DataSet, load, prepare
 from quality.judge import COVERAGE, LOSSES, MARGIN, against, figures, floors, never_worse

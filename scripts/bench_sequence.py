@@ -13,21 +13,17 @@ online: one pass of confidence-weighted learning over CoNLL-2000 train, and pred
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
 import random
-import statistics
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
-from bench_entities import clocked_run, quartiles
-from bench_overhead import ewt_texts, package_texts
-from frame import MODEL, default_cache
+from clocks import bench_parser, in_turns, median_seconds, quartile_head, quartiles, ratio, said, texts_of, walls
+from frame import MODEL, blocks, data_lines, head, row
 from spacy.language import Language
 from spacy.tokens import Doc, Token
 from spacy.training import Example
@@ -55,23 +51,11 @@ def batch(n_labels: int, seed: int = 0) -> tuple[list[Any], Potentials]:
     return [rng.normal(scale=3, size=(LENGTH, n_labels)).astype("f") for _ in range(SENTENCES)], potentials
 
 
-def median_seconds(function: Callable[[], object], runs: int) -> float:
-    """After a first run, which warms up."""
-    function()
-    took = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        function()
-        took.append(time.perf_counter() - begin)
-    return statistics.median(took)
-
-
 def speed(name: str, tokens: int, seconds: float) -> bool:
     """Print a row. RETURNS (bool): Whether a target is met."""
     wanted = TARGETS.get(name)
     reached = wanted is None or tokens / seconds >= wanted
-    verdict = " | " if wanted is None else f"{wanted:,} | {'reached' if reached else 'MISSED'}"
-    print(f"| {name} | {1e3 * seconds:,.1f} | {tokens / seconds:,.0f} | {verdict} |", flush=True)
+    row(name, f"{1e3 * seconds:,.1f}", f"{tokens / seconds:,.0f}", wanted and f"{wanted:,}" or "", said(reached, wanted))
     return reached
 
 
@@ -91,18 +75,17 @@ def ways(n_labels: int) -> dict[str, Callable[[], object]]:
 
 def engine(options: argparse.Namespace) -> bool:
     print(f"\n{SENTENCES} sentences of {LENGTH} tokens, {options.runs} runs\n")
-    print("| what | ms a batch | tokens a second | target | |\n| --- | ---: | ---: | ---: | --- |")
-    reached = True
-    for n_labels in options.labels:
-        for name, function in ways(n_labels).items():
-            reached = (
-                speed(f"{name} of {n_labels} labels", SENTENCES * LENGTH, median_seconds(function, options.runs)) and reached
-            )
-    return reached
+    head("| what | ms a batch | tokens a second | target | |")
+    return all([
+        speed(f"{name} of {n_labels} labels", SENTENCES * LENGTH, median_seconds(function, options.runs))
+        for n_labels in options.labels
+        for name, function in ways(n_labels).items()
+    ])  # fmt: skip
 
 
 def memory(options: argparse.Namespace) -> bool:
-    print("\n| batch | most at once, numbers of 8 bytes / (tokens * labels) | the same in MB |\n| --- | ---: | ---: |")
+    print()
+    head("| batch | most at once, numbers of 8 bytes / (tokens * labels) | the same in MB |")
     for n_labels in options.labels:
         for name, function in ways(n_labels).items():
             function()
@@ -110,7 +93,7 @@ def memory(options: argparse.Namespace) -> bool:
             function()
             most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            print(f"| {name} of {n_labels} labels | {most / 8 / (SENTENCES * LENGTH * n_labels):.2f} | {most / 2**20:.1f} |")
+            row(f"{name} of {n_labels} labels", f"{most / 8 / (SENTENCES * LENGTH * n_labels):.2f}", f"{most / 2**20:.1f}")
     return True
 
 
@@ -159,34 +142,20 @@ def put_chain(nlp: Language, predicted: list[Doc]) -> None:
 
 
 def pipe(options: argparse.Namespace) -> bool:
-    texts = ewt_texts(options.cache, options.unit) if os.environ.get("SPACY_CALIB_DATA") else package_texts()
-    texts = texts[: options.texts]
+    texts = texts_of(options)[0][: options.texts]
     pipelines = {"softmax": slim(False, texts), "chain": slim(True, texts)}
-    tokens = sum(len(pipelines["softmax"].make_doc(text)) for text in texts)
     heads = {"softmax": "tagger", "chain": "calib_crf"}
+    tokens = sum(len(pipelines["softmax"].make_doc(text)) for text in texts)
     print(f"\n{len(texts):,} texts, {tokens:,} tokens, {options.runs} runs of each pipeline, in turns\n")
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name in pipelines}
-    for run in range(options.runs + 1):
-        for name, nlp in pipelines.items():
-            took = clocked_run(nlp, texts)
-            if run:  # the first one warms up
-                runs[name].append(took)
-    print("| what | median | quartiles | target | |\n| --- | --- | --- | --- | --- |")
-    for name, head in heads.items():
-        for part in ("tok2vec", head, "calib", "whole"):
-            quartiles(f"{name}: {part}, us a token", [1e6 * run[part] / tokens for run in runs[name]], None)
-
-    def over(name: str, parts: tuple[str, ...]) -> Any:
-        """Seconds in these pipes as a share of the embedding of the same run."""
-        return np.array([sum(run[part] for part in parts) / run["tok2vec"] for run in runs[name]])
-
-    ratio = (1 + over("chain", ("calib_crf", "calib"))) / (1 + over("softmax", ("tagger", "calib")))
-    quartiles(
-        "head and calib, chain / softmax", over("chain", ("calib_crf", "calib")) / over("softmax", ("tagger", "calib")), None
-    )
-    reached = quartiles("tok2vec, head and calib, chain / softmax", ratio, PIPE_RATIO)
-    walls = np.array([run["whole"] for run in runs["chain"]]) / np.array([run["whole"] for run in runs["softmax"]])
-    return quartiles("the whole run by wall time, run after run", walls, PIPE_RATIO) and reached
+    runs = in_turns(pipelines, texts, options.runs)
+    quartile_head()
+    for name, own in heads.items():
+        for part in ("tok2vec", own, "calib", "whole"):
+            quartiles(f"{name}: {part}, us a token", [1e6 * run[part] / tokens for run in runs[name]])
+    chain, softmax = (ratio(runs[name], (heads[name], "calib"), ("tok2vec",)) for name in ("chain", "softmax"))
+    quartiles("head and calib, chain / softmax", chain / softmax)
+    reached = quartiles("tok2vec, head and calib, chain / softmax", (1 + chain) / (1 + softmax), PIPE_RATIO)
+    return quartiles("the whole run by wall time, run after run", walls(runs, "chain", "softmax"), PIPE_RATIO) and reached
 
 
 # Online learning
@@ -194,20 +163,14 @@ def pipe(options: argparse.Namespace) -> bool:
 
 def chunk_rows(split: str) -> Iterator[list[list[str]]]:
     """The sentences of CoNLL-2000, of words, tags and chunks; made up where there is no data."""
-    if "SPACY_CALIB_DATA" not in os.environ:
-        rng = random.Random(split)
-        kinds = (("DT", "B-NP"), ("NN", "I-NP"), ("VBD", "B-VP"), ("IN", "B-PP"), (".", "O"))
-        for _ in range(9000 if split == "train" else 2000):
-            yield [[f"w{rng.randint(0, 9000)}", *rng.choice(kinds)] for _ in range(rng.randint(5, 40))]
+    if "SPACY_CALIB_DATA" in os.environ:
+        for sentence in blocks(data_lines("conll2000", f"{split}.txt")):
+            yield [line.split() for line in sentence]
         return
-    sentence: list[list[str]] = []
-    with gzip.open(Path(os.environ["SPACY_CALIB_DATA"]) / "conll2000" / f"{split}.txt.gz", "rt", encoding="utf-8") as lines:
-        for line in (*lines, ""):
-            if line.strip():
-                sentence.append(line.split())
-            elif sentence:
-                yield sentence
-                sentence = []
+    rng = random.Random(split)
+    kinds = (("DT", "B-NP"), ("NN", "I-NP"), ("VBD", "B-VP"), ("IN", "B-PP"), (".", "O"))
+    for _ in range(9000 if split == "train" else 2000):
+        yield [[f"w{rng.randint(0, 9000)}", *rng.choice(kinds)] for _ in range(rng.randint(5, 40))]
 
 
 def online(options: argparse.Namespace) -> bool:
@@ -233,36 +196,28 @@ def online(options: argparse.Namespace) -> bool:
     learner.update(train)
     learned = time.perf_counter()
     print(f"\n{n_train:,} tokens, {len(learner.labels)} labels, {len(learner.index):,} features, rule {options.rule}\n")
-    print("| what | seconds | tokens a second | target | |\n| --- | ---: | ---: | ---: | --- |")
-    reached = options.rule != "cw" or learned - found < PASS_SECONDS
-    print(f"| labels and features | {found - begin:.1f} | {n_train / (found - begin):,.0f} |  |  |")
-    verdict = f"{PASS_SECONDS} s | {'reached' if reached else 'MISSED'}"
-    print(f"| one pass | {learned - found:.1f} | {n_train / (learned - found):,.0f} | {verdict} |")
+    head("| what | seconds | tokens a second | target | |")
+    fast = options.rule != "cw" or learned - found < PASS_SECONDS
+    row("labels and features", f"{found - begin:.1f}", f"{n_train / (found - begin):,.0f}", "", "")
+    row("one pass", f"{learned - found:.1f}", f"{n_train / (learned - found):,.0f}", f"{PASS_SECONDS} s", said(fast))
     took = median_seconds(lambda: [None for _ in learner.pipe([eg.predicted for eg in test], batch_size=64)], options.runs)
-    speeds = n_test / took
-    reached = reached and speeds >= TARGETS["prediction"]
-    verdict = f"{TARGETS['prediction']:,} | {'reached' if speeds >= TARGETS['prediction'] else 'MISSED'}"
-    print(f"| prediction, batches of 64 Docs | {took:.2f} | {speeds:,.0f} | {verdict} |")
+    wanted = TARGETS["prediction"]
+    reached = n_test / took >= wanted
+    row("prediction, batches of 64 Docs", f"{took:.2f}", f"{n_test / took:,.0f}", f"{wanted:,}", said(reached))
     print(f"\n{learner.score(test)}")
-    return reached
+    return fast and reached
 
 
 PARTS = {"engine": engine, "memory": memory, "pipe": pipe, "online": online}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"Of {', '.join(PARTS)}; all where none is named")
-    parser.add_argument("--runs", type=int, default=15)
+    parser = bench_parser(__doc__, 15)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all where none is named")
     parser.add_argument("--labels", type=int, nargs="+", default=[50, 600])
-    parser.add_argument("--texts", type=int, default=None, help="No more texts of the pipe")
-    parser.add_argument("--unit", choices=("document", "chunk", "sentence"), default="document", help="What a Doc of EWT holds")
-    parser.add_argument("--rule", default="cw", help="Of the online learner")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for converted data, outside the repository")
+    parser.add_argument("--texts", type=int, help="no more texts of the pipe")
+    parser.add_argument("--rule", default="cw", help="of the online learner")
     options = parser.parse_args()
-    unknown = [part for part in options.parts if part not in PARTS]
-    if unknown:
-        parser.error(f"there is no part {unknown[0]}")
     print(f"{os.cpu_count()} cores, OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS', 'not set')}")
     found = [PARTS[part](options) for part in options.parts or PARTS]
     return 0 if all(found) else 1

@@ -19,13 +19,13 @@ import shutil
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import spacy
-from spacy.tokens import DocBin
+from bench_fit import clocked
+from frame import docs_in, head, make_parser, row
 
 from spacy_calib import CalibError
 
@@ -34,18 +34,12 @@ WANTED_SPEEDUP, WANTED_OVERHEAD = 1.6, 0.15
 
 def read_texts(path: Path, n: int, vocab: Any) -> list[str]:
     """n texts of a corpus, from the beginning again where it has fewer; a text that comes again has its round behind it, so that none is the same."""
-    texts = [doc.text for doc in DocBin().from_disk(path).get_docs(vocab)]
+    texts = [doc.text for doc in docs_in(path, vocab)]
     return [f"{text} {number // len(texts)}" for number, text in zip(range(n), itertools.cycle(texts), strict=False)]
 
 
-def seconds(run: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("model", help="Pipeline with a fitted calib pipe")
     parser.add_argument("data", type=Path, help="Texts: a .spacy file")
     parser.add_argument("--documents", type=int, default=20_000)
@@ -96,16 +90,16 @@ def compare(session: Any, model: str, options: argparse.Namespace) -> int:
         order = list(runs)
         for name in order if number % 2 else order[::-1]:
             wake()
-            took = seconds(runs[name])
+            took, _ = clocked(runs[name])
             if number:
                 times[name].append(took)
     speedups = [one / two for one, two in zip(times["one worker"], times["two workers"], strict=True)]
     overheads = [one / plain - 1 for one, plain in zip(times["one worker"], times["nlp.pipe"], strict=True)]
     print(f"{len(texts):,} documents, unit {options.unit}, {options.rounds} rounds after one to warm up")
-    print("| | documents per second, median | least | largest |\n| --- | ---: | ---: | ---: |")
+    head("| | documents per second, median | least | largest |")
     for name, taken in times.items():
         speeds = [len(texts) / took for took in taken]
-        print(f"| {name} | {statistics.median(speeds):,.0f} | {min(speeds):,.0f} | {max(speeds):,.0f} |")
+        row(name, *(f"{one:,.0f}" for one in (statistics.median(speeds), min(speeds), max(speeds))))
     speedup, overhead = statistics.median(speedups), statistics.median(overheads)
     print(f"Two workers against one: {speedup:.2f} times ({min(speedups):.2f} to {max(speedups):.2f}), wanted {WANTED_SPEEDUP}")
     print(

@@ -17,6 +17,7 @@ maps must be equal bit for bit. The program ends with 1 where a target is missed
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -27,9 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_fit import resident_peak
+from frame import ewt, head, make_parser, peak_mib, row
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
+from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import (
     Beta,
     HistogramBinning,
@@ -83,7 +85,7 @@ def collect(source: Arrays, n: int, kind: str, n_tags: int) -> tuple[PairCells, 
         table = PairCells.merged([table, own])
         spent["counting"] += counted - begin
         spent["merging"] += time.process_time() - counted
-    return table, {**spent, "rows": int(np.count_nonzero(table.pairs)), "bytes": table.nbytes, "peak": resident_peak()}
+    return table, {**spent, "rows": int(np.count_nonzero(table.pairs)), "bytes": table.nbytes, "peak": peak_mib()}
 
 
 def as_pairs(tags: Any, scores: Any, hits: Any) -> Pairs:
@@ -167,10 +169,6 @@ def unequal_shards(source: Arrays, groups: Groups) -> list[str]:
 
 def save_source(folder: Path, cache: Path) -> tuple[Arrays, Groups]:
     """Write what the children read. RETURNS (tuple): Arrays of EWT's dev pairs, five tag frequency groups."""
-    from frame import ewt
-
-    from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-
     data = ewt(cache)
     for name, pairs in (("fit", data.fit), ("test", data.test)):
         np.savez(folder / f"{name}.npz", rows=pairs.rows, tags=pairs.tags, scores=pairs.scores, hits=pairs.hits)
@@ -179,54 +177,50 @@ def save_source(folder: Path, cache: Path) -> tuple[Arrays, Groups]:
     return dict(np.load(folder / "fit.npz")), groups
 
 
+def tables(options: argparse.Namespace, folder: Path) -> list[str]:
+    """Print all tables. RETURNS: Targets that are missed."""
+    missed: list[str] = []
+    judged: list[tuple[str, ...]] = []
+    source, groups = save_source(folder, options.cache)
+    head("| pairs | scores | counting s | merging s | s per million | rows | table MB | peak MB |", 2)
+    for n, kind in itertools.product(options.pairs, options.kinds):
+        found = run_child(folder, n, kind, n <= options.fit_most)
+        spent = found["counting"], found["merging"]
+        sizes = f"{found['rows']:,}", f"{found['bytes'] / 2**20:.1f}", f"{found['peak']:,.0f}"
+        row(f"{n:,}", kind, *(f"{one:.2f}" for one in spent), f"{sum(spent) / n * 1e6:.3f}", *sizes)
+        missed += [f"memory, {n:,}"] * (found["bytes"] > MOST_BYTES)
+        for one in found["losses"]:
+            judged.append((f"{n:,}", kind, one["method"], f"{one['exact']:.6f}", f"{one['difference']:+.1e}"))
+            missed += [f"log loss, {one['method']}, {n:,} {kind}"] * (one["difference"] > TARGET_LOSS)
+    print()
+    head("| pairs | scores | method | log loss on others, exact | cells less exact |", 3)
+    for cells in judged:
+        row(*cells)
+    print()
+    head("| cells | training Brier of isotonic less exact | largest share of a cell with several scores | bound |", 0)
+    for n_cells in (1024, 16384):
+        found = excess(source, n_cells)
+        bound = 11 / 6 * found["share"]
+        row(f"{n_cells:,}", *(f"{one:.2e}" for one in (found["excess"], found["share"], bound)))
+        missed += [f"bound, {n_cells:,} cells"] * bool(found["excess"] > bound)
+    unequal = unequal_shards(source, groups)
+    print(f"\nTables and maps of EWT from 1, 2, 7 and 100 shards in random trees: {', '.join(unequal) or 'all equal'}.")
+    return missed + unequal
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, nargs="+", default=[1_000_000, 10_000_000, 100_000_000], help="How many pairs")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="Kinds of scores")
-    parser.add_argument("--fit-most", type=int, default=10_000_000, help="Fit and compare maps up to so many pairs")
-    parser.add_argument("--cache", type=Path, help="Folder for converted data, outside the repository")
+    parser = make_parser(__doc__, cache=True)
+    parser.add_argument("--pairs", type=int, nargs="+", default=[1_000_000, 10_000_000, 100_000_000], help="how many pairs")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="kinds of scores")
+    parser.add_argument("--fit-most", type=int, default=10_000_000, help="fit and compare maps up to so many pairs")
     parser.add_argument("--child", nargs=4, metavar=("FOLDER", "N", "KIND", "FIT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         folder, n, kind, fit = options.child
         print(json.dumps(child(Path(folder), int(n), kind, fit == "1")))
         return 0
-
-    from frame import default_cache
-
-    missed: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        source, groups = save_source(folder, options.cache or default_cache())
-        print("| pairs | scores | counting s | merging s | s per million | rows | table MB | peak MB |")
-        print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-        judged: list[str] = []
-        for n in options.pairs:
-            for kind in options.kinds:
-                found = run_child(folder, n, kind, n <= options.fit_most)
-                seconds = found["counting"] + found["merging"]
-                print(
-                    f"| {n:,} | {kind} | {found['counting']:.2f} | {found['merging']:.2f} | {seconds / n * 1e6:.3f} "
-                    f"| {found['rows']:,} | {found['bytes'] / 2**20:.1f} | {found['peak'] / 2**20:,.0f} |",
-                    flush=True,
-                )
-                missed += [f"memory, {n:,}"] * (found["bytes"] > MOST_BYTES)
-                for one in found["losses"]:
-                    judged.append(f"| {n:,} | {kind} | {one['method']} | {one['exact']:.6f} | {one['difference']:+.1e} |")
-                    missed += [f"log loss, {one['method']}, {n:,} {kind}"] * (one["difference"] > TARGET_LOSS)
-        print(
-            "\n| pairs | scores | method | log loss on others, exact | cells less exact |\n| ---: | --- | --- | ---: | ---: |"
-        )
-        print("\n".join(judged))
-        print("\n| cells | training Brier of isotonic less exact | largest share of a cell with several scores | bound |")
-        print("| ---: | ---: | ---: | ---: |")
-        for n_cells in (1024, 16384):
-            found = excess(source, n_cells)
-            print(f"| {n_cells:,} | {found['excess']:.2e} | {found['share']:.2e} | {11 / 6 * found['share']:.2e} |")
-            missed += [f"bound, {n_cells:,} cells"] * bool(found["excess"] > 11 / 6 * found["share"])
-        unequal = unequal_shards(source, groups)
-        print(f"\nTables and maps of EWT from 1, 2, 7 and 100 shards in random trees: {', '.join(unequal) or 'all equal'}.")
-        missed += unequal
+        missed = tables(options, Path(temporary))
     print(f"Targets {'MISSED: ' + ', '.join(missed) if missed else 'reached'}: at most 64 MiB, 1e-4; all equal.")
     return 1 if missed else 0
 

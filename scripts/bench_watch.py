@@ -9,22 +9,19 @@ meet the same machine. Then: what the verdict of a window costs, and what a wind
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
-from bench_overhead import ewt_texts, fit
-from frame import MODEL, default_cache, ewt_file
-from spacy.tokens import DocBin
+from bench_overhead import fit
+from clocks import ewt_texts, median_seconds, said
+from frame import MODEL, docs_in, ewt_file, head, make_parser, row
 
 from spacy_calib import Monitor
 
-# Percent of the pipeline.
-TARGET = 1.0
+TARGET = 1.0  # percent of the pipeline
 
 
 def one_run(nlp: Any, texts: list[str]) -> tuple[float, float, Monitor]:
@@ -46,16 +43,13 @@ def one_run(nlp: Any, texts: list[str]) -> tuple[float, float, Monitor]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=11, help="Runs over the texts")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for converted data, outside the repository")
+    parser = make_parser(__doc__, cache=True)
+    parser.add_argument("--runs", type=int, default=11, help="runs over the texts")
     options = parser.parse_args()
     nlp = spacy.load(MODEL)
     nlp.add_pipe("calib", after="tagger")
-    fit(nlp, nlp.get_pipe("calib"), list(DocBin().from_disk(ewt_file("dev", options.cache)).get_docs(nlp.vocab)))
-    print(
-        "| a Doc is a | Docs | % of the pipeline, median | lowest to highest | us a Doc | target | |\n| --- | --- | --- | --- | --- | --- | --- |"
-    )
+    fit(nlp, nlp.get_pipe("calib"), docs_in(ewt_file("dev", options.cache), nlp.vocab))
+    head("| a Doc is a | Docs | % of the pipeline, median | lowest to highest | us a Doc | target | |")
     reached = True
     for unit in ("document", "sentence"):
         texts = ewt_texts(options.cache, unit)
@@ -65,21 +59,16 @@ def main() -> int:
         each = 1e6 * float(np.median([inside for _, inside, _ in took])) / len(texts)
         fine = bool(np.median(shares) <= TARGET)
         reached = reached and fine
-        print(
-            f"| {unit} | {len(texts):,} | {np.median(shares):.2f} | {min(shares):.2f} to {max(shares):.2f} | {each:.0f} | {TARGET:.1f} "
-            f"| {'reached' if fine else 'MISSED'} |",
-            flush=True,
-        )
+        median, spread = f"{np.median(shares):.2f}", f"{min(shares):.2f} to {max(shares):.2f}"
+        row(unit, f"{len(texts):,}", median, spread, f"{each:.0f}", TARGET, said(fine))
     monitor = took[-1][2]
-    times = []
-    for _ in range(2):
-        begin = time.process_time()
-        lines = monitor.lines()
-        times.append(time.process_time() - begin)
-    size = len(json.dumps(lines[0]))
+    begin = time.process_time()
+    lines = monitor.lines()
+    first = time.process_time() - begin
+    then = median_seconds(monitor.lines, 1, time.process_time)
     print(
-        f"\n{len(lines)} windows judged in {times[0]:.1f} s at first (thresholds are simulated once for each size), {1000 * times[1]:.0f} ms then; "
-        f"a window is {size:,} bytes of JSON"
+        f"\n{len(lines)} windows judged in {first:.1f} s at first (thresholds are simulated once for each size), "
+        f"{1000 * then:.0f} ms then; a window is {len(json.dumps(lines[0])):,} bytes of JSON"
     )
     return 0 if reached else 1
 

@@ -11,8 +11,6 @@ the mentions that the pipeline finds itself: of pairs those whose two mentions a
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,8 +20,9 @@ from typing import Any
 
 import numpy as np
 import spacy
+from frame import bare, between, docs_in, estimated, head, make_parser, row, save_json
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Span
 from spacy.training import Example
 from tqdm import tqdm
 
@@ -34,8 +33,8 @@ from spacy_calib.coref.inference.pairs import pair_chances
 from spacy_calib.coref.mentions import clusters_in
 from spacy_calib.coref.scoring import clusters_of_several, found_clusters
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor
-from spacy_calib.metrics.error_interval import ResampledError, resample_error
-from spacy_calib.pairs.documents import contiguous_folds
+from spacy_calib.metrics.error_interval import resample_error
+from spacy_calib.pairs.folds import contiguous_folds
 from spacy_calib.types import Floats, Ints
 
 COMPONENT = "calib_coref"
@@ -69,9 +68,8 @@ class Judged:
 
 def examples_of(nlp: Language, file: Path, pipe: CoreferenceResolver, gold_mentions: bool = True) -> Iterator[Example]:
     """Gold documents, with the same words and speakers on the predicted Doc, the same mentions or none, and nothing else."""
-    for gold in DocBin().from_disk(file).get_docs(nlp.vocab):
-        words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
-        predicted = Doc(nlp.vocab, words=words, spaces=spaces)
+    for gold in docs_in(file, nlp.vocab):
+        predicted = bare(gold)
         for key in [pipe.speakers, *([pipe.mentions] if gold_mentions else [])]:
             predicted.spans[key] = [Span(predicted, span.start, span.end, span.label) for span in gold.spans.get(key, ())]
         yield Example(predicted, gold)
@@ -89,10 +87,9 @@ def train(nlp: Language, file: Path, penalty: float | None) -> None:
     examples = list(examples_of(nlp, file, pipe))
     began = time.process_time()
     pipe.initialize(lambda: tqdm(examples, desc="Reading", disable=None), nlp=nlp)
-    learned = pipe.learned
-    print(
-        f"Trained on {len(examples)} documents in {time.process_time() - began:.0f} s of CPU time: {len(learned.weights):,} weights, penalty {learned.penalty:g}."
-    )
+    took, learned = time.process_time() - began, pipe.learned
+    size = f"{len(learned.weights):,} weights, penalty {learned.penalty:g}"
+    print(f"Trained on {len(examples)} documents in {took:.0f} s of CPU time: {size}.")
 
 
 def judge_held_out(pipe: CoreferenceResolver) -> dict[str, Any]:
@@ -144,41 +141,34 @@ def judge(nlp: Language, pipe: CoreferenceResolver, file: Path, gold_mentions: b
     return found
 
 
-def resampled(scores: Floats, hits: Any, documents: Ints, **bins: int) -> ResampledError:
-    found = resample_error(scores, hits, documents, **bins)
-    assert found is not None
-    return found
-
-
 def errors_of(name: str, scores: dict[str, Floats], hits: Any, documents: Ints, **bins: int) -> dict[str, Any]:
     """The calibration error of raw and calibrated scores, each with interval and noise floor, and their difference."""
-    drawn = {kind: resampled(own, hits, documents, **bins) for kind, own in scores.items()}
+    print(f"\n**{name}**: {len(hits):,} pairs, {np.mean(hits):.2%} in one cluster\n")
+    head("| pairs | error | 95 % interval of the true error | noise floor, 95 % quantile | log loss | Brier |")
     result: dict[str, Any] = {"pairs": len(hits), "share": float(np.mean(hits))}
+    drawn: dict[str, Any] = {kind: resample_error(own, hits, documents, **bins) for kind, own in scores.items()}
     for kind, own in scores.items():
         interval, floor = drawn[kind].interval(), noise_floor(own, **bins)
+        assert floor is not None
+        losses = log_loss(own, hits) or 0.0, brier(own, hits) or 0.0
         result[kind] = {
-            "error": drawn[kind].estimate, "low": interval.low, "high": interval.high, "floor": floor and floor.mean, "floor_q95": floor and floor.q95,
-            "mean_score": float(np.mean(own)), "log_loss": log_loss(own, hits), "brier": brier(own, hits),
+            "error": drawn[kind].estimate, "low": interval.low, "high": interval.high, "floor": floor.mean, "floor_q95": floor.q95,
+            "mean_score": float(np.mean(own)), "log_loss": losses[0], "brier": losses[1],
         }  # fmt: skip
+        shown = f"{drawn[kind].estimate:.4f}", between((interval.low, interval.high)), f"{floor.mean:.4f}, {floor.q95:.4f}"
+        row(kind, *shown, *(f"{one:.5f}" for one in losses))
     less = drawn["calibrated"].difference(drawn["raw"])
     result["difference"] = {"error": less.estimate, "low": less.low, "high": less.high}
-    print(f"\n**{name}**: {len(hits):,} pairs, {np.mean(hits):.2%} in one cluster\n")
-    print("| pairs | error | 95 % interval of the true error | noise floor, 95 % quantile | log loss | Brier |")
-    print("| --- | ---: | --- | --- | ---: | ---: |")
-    for kind in scores:
-        one = result[kind]
-        print(
-            f"| {kind} | {one['error']:.4f} | {one['low']:.4f} to {one['high']:.4f} | {one['floor']:.4f}, {one['floor_q95']:.4f} | {one['log_loss']:.5f} | {one['brier']:.5f} |"
-        )
-    print(f"\ncalibrated less raw: {less.estimate:.4f} ({less.low:.4f} to {less.high:.4f})")
+    print(f"\ncalibrated less raw: {estimated(less, '.4f')}")
     return result
 
 
 def table(found: Judged) -> dict[str, Any]:
     """Print everything, and give it back as plain data."""
-    print("\n| clusters of two or more | precision | recall | F |\n| --- | ---: | ---: | ---: |")
+    print()
+    head("| clusters of two or more | precision | recall | F |")
     for name, shares in found.figures.items():
-        print(f"| {name.upper()} | {shares.p:.3f} | {shares.r:.3f} | {shares.f:.3f} |")
+        row(name.upper(), *(f"{one:.3f}" for one in (shares.p, shares.r, shares.f)))
     ours, both, gold = found.mentions.tolist()
     print(f"\n{ours:,} mentions, {both:,} of them among the {gold:,} of the gold.")
     raw, calibrated, hits, groups, documents = (
@@ -206,33 +196,32 @@ def table(found: Judged) -> dict[str, Any]:
 
 def parts(what: str, of_pair: Any, names: Sequence[str], scores: dict[str, Floats], hits: Any) -> dict[str, Any]:
     """The calibration error within each of these parts of the pairs."""
-    print(f"\n| {what} | pairs of .01 and more | in one cluster | raw | calibrated |\n| --- | ---: | ---: | ---: | ---: |")
+    print()
+    head(f"| {what} | pairs of .01 and more | in one cluster | raw | calibrated |")
     result: dict[str, Any] = {}
     for name in names:
         own = np.flatnonzero(of_pair == name)
         if len(own):
             errors = {kind: calibration_error(one[own], hits[own], n_bins=_BINS) for kind, one in scores.items()}
             result[name] = {"pairs": len(own), "share": float(np.mean(hits[own])), **errors}
-            print(f"| {name} | {len(own):,} | {np.mean(hits[own]):.3f} | {errors['raw']:.3f} | {errors['calibrated']:.3f} |")
+            row(name, f"{len(own):,}", *(f"{one:.3f}" for one in (np.mean(hits[own]), errors["raw"], errors["calibrated"])))
     return result
 
 
 def by_document(found: Judged) -> dict[str, Any]:
     """What was expected of each document, and how far documents spread: log(gold pairs / expected pairs)."""
-    print("\n| document | pairs | in one cluster | expected, raw | expected, calibrated |\n| --- | ---: | ---: | ---: | ---: |")
+    print()
+    head("| document | pairs | in one cluster | expected, raw | expected, calibrated |")
     ratios: dict[str, list[float]] = {"raw": [], "calibrated": []}
     for name, expected, better, gold in zip(found.names, found.raw, found.calibrated, found.hits, strict=True):
-        print(f"| {name} | {len(gold):,} | {gold.sum():,} | {expected.sum():,.0f} | {better.sum():,.0f} |")
+        row(name, f"{len(gold):,}", f"{gold.sum():,}", f"{expected.sum():,.0f}", f"{better.sum():,.0f}")
         for kind, own in (("raw", expected), ("calibrated", better)):
             ratios[kind].append(float(np.log((gold.sum() + 1) / (own.sum() + 1))))
-    spread = {
-        kind: {"mean": float(np.mean(own)), "sd": float(np.std(own, ddof=1))} for kind, own in ratios.items() if len(own) > 1
-    }
+    spread = {kind: {"mean": np.mean(own), "sd": np.std(own, ddof=1)} for kind, own in ratios.items() if len(own) > 1}
     for kind, off in spread.items():
-        print(
-            f"\n{kind}: log(pairs in one cluster / expected) of a document: mean {off['mean']:+.2f}, deviation {off['sd']:.2f}"
-        )
-    return spread
+        said = f"mean {off['mean']:+.2f}, deviation {off['sd']:.2f}"
+        print(f"\n{kind}: log(pairs in one cluster / expected) of a document: {said}")
+    return {kind: {name: float(one) for name, one in off.items()} for kind, off in spread.items()}
 
 
 def draw(found: Judged, file: Path) -> None:
@@ -257,14 +246,12 @@ def draw(found: Judged, file: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, output=True, plot=True)
     parser.add_argument("model")
     parser.add_argument("data", type=Path)
     parser.add_argument("--train", type=Path)
     parser.add_argument("--penalty", type=float, help="of the squared weights; left out, cross-validation chooses it")
     parser.add_argument("--save", type=Path)
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     nlp = spacy.load(given.model)
     if given.train is not None:
@@ -279,8 +266,7 @@ def main() -> None:
     result["found"] = table(judge(nlp, component_of(nlp), given.data, gold_mentions=False))
     if given.train is not None:
         result["held_out"] = judge_held_out(component_of(nlp))
-    if given.output is not None:
-        given.output.write_text(json.dumps(result, indent=2))
+    save_json(given.output, result)
     if given.plot is not None:
         draw(found, given.plot)
 

@@ -19,8 +19,6 @@ effects come from the fit data and the sources alone. The interval of a share of
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -30,17 +28,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
+from frame import bare, between, docs_in, head, make_parser, row, save_json
+from quality import readers
+from quality.readers import Documents
 from spacy.language import Language
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from quality import readers
-from quality.readers import Documents
-
-from spacy_calib.cli.fit import fit
+from spacy_calib import fit
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
 from spacy_calib.doc.queries.reading import make_query
@@ -108,15 +104,15 @@ def parts_of(arguments: argparse.Namespace, folder: Path) -> Iterator[Part]:
     if len(data) == 1 and data[0].is_dir():
         for file in sorted((data[0] / "genre").glob("*.spacy"))[: arguments.most]:
             fit(arguments.model, data[0] / "without" / file.name, folder / file.stem, **given)
-            yield Part(file.stem, folder / file.stem, docs_in(file))
+            yield Part(file.stem, folder / file.stem, read_docs(file))
         return
     pipeline = Path(arguments.model)
     if len(data) == 2:
         pipeline = folder / "fitted"
         named = [f"{path.stem}={path}" for path in others] if arguments.named else []
         fit(arguments.model, data[0], pipeline, gold=named, **given)
-    docs = docs_in(data[-1])
-    sources = [] if arguments.named else [docs_in(path) for path in ([data[0], *others] if others else [])]
+    docs = read_docs(data[-1])
+    sources = [] if arguments.named else [read_docs(path) for path in ([data[0], *others] if others else [])]
     for number, own in enumerate(np.array_split(np.arange(len(docs)), arguments.parts)[: arguments.most]):
         yield Part(f"part {number + 1}", pipeline, [docs[i] for i in own.tolist()], sources)
 
@@ -131,8 +127,8 @@ def file_of(given: str, folder: Path) -> Path:
     return folder / f"{given}.spacy"
 
 
-def docs_in(file: Path) -> list[Doc]:
-    return list(DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab))
+def read_docs(file: Path) -> list[Doc]:
+    return docs_in(file, spacy.blank("xx").vocab)
 
 
 def tallies_of(parts: Sequence[Part], unit: str | None) -> Iterator[Tally]:
@@ -201,17 +197,10 @@ def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
         if 2 * n <= len(tally.sizes):
             name = f"calibrated, {n} labelled documents"
             ways[name] = [with_gold(tally, n, seed) for seed in range(draws)]
-    looks = {
-        name: {key: [getattr(one, key) for one in made] for key in ("expected", "low", "high")} for name, made in ways.items()
-    }
-    return {
-        "part": tally.part,
-        "label": tally.label,
-        "gold": int(tally.gold.sum()),
-        "found": int(units.found.sum()),
-        "verdict": tally.verdict,
-        "looks": looks,
-    }
+    keys = ("expected", "low", "high")
+    looks = {name: {key: [getattr(one, key) for one in made] for key in keys} for name, made in ways.items()}
+    gold, found = int(tally.gold.sum()), int(units.found.sum())
+    return {"part": tally.part, "label": tally.label, "gold": gold, "found": found, "verdict": tally.verdict, "looks": looks}
 
 
 def with_gold(tally: Tally, n: int, seed: int) -> Estimate:
@@ -224,12 +213,9 @@ def with_gold(tally: Tally, n: int, seed: int) -> Estimate:
 
 def run(nlp: Language, docs: Sequence[Doc]) -> Iterator[Example]:
     """The gold, with what the pipeline says of its words."""
-    bare = (
-        Doc(nlp.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc]) for doc in docs
-    )
     last = max(nlp.pipe_names.index(pipe.name) for pipe in pipes_named(nlp, None))
     with nlp.select_pipes(enable=nlp.pipe_names[: last + 1]):
-        for doc, gold in zip(nlp.pipe(bare), docs, strict=True):
+        for doc, gold in zip(nlp.pipe(bare(doc, nlp.vocab) for doc in docs), docs, strict=True):
             yield Example(doc, gold)
 
 
@@ -267,43 +253,34 @@ def row_of(way: str, cells: Sequence[dict[str, Any]], expected: Any, bounds: Any
 
 def show(name: str, rows: Sequence[dict[str, Any]], verdicts: Sequence[str]) -> None:
     print(f"{name}: {rows[0]['cells']} cells of {rows[0]['parts']} parts; {', '.join(verdicts)}\n")
-    print(
+    head(
         "| way | cells | gold counts held | median width / gold | squared errors | less than what was found | nearer in cells |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for row in rows:
-        held = "-" if row["held"] is None else f"{100 * row['held']:.1f} % ({_two(row['held_interval'], 100, '.1f')})"
-        width = "-" if row["width"] is None else f"{row['width']:.2f}"
-        less = f"{row['less']:,.0f} ({_two(row['less_interval'], 1, ',.0f')})"
-        nearer = "-" if row["way"] == FOUND else f"{100 * row['nearer']:.0f} %"
-        print(f"| {row['way']} | {row['cells']} | {held} | {width} | {row['error']:,.0f} | {less} | {nearer} |")
-
-
-def _two(bounds: Sequence[float], times: float, form: str) -> str:
-    return " to ".join(format(times * bound, form) for bound in bounds)
+    for one in rows:
+        held = "-" if one["held"] is None else f"{100 * one['held']:.1f} % ({between(one['held_interval'], '.1f', 100)})"
+        width = "-" if one["width"] is None else f"{one['width']:.2f}"
+        less = f"{one['less']:,.0f} ({between(one['less_interval'], ',.0f')})"
+        nearer = "-" if one["way"] == FOUND else f"{100 * one['nearer']:.0f} %"
+        row(one["way"], one["cells"], held, width, f"{one['error']:,.0f}", less, nearer)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, output=True)
     parser.add_argument("model")
     parser.add_argument("data", nargs="+", help="a folder with genre/ and without/, or fit file and test file, or a test file")
     parser.add_argument("--component")
     parser.add_argument("--method", help="of the fit; else what the command takes")
     parser.add_argument("--map", help="as of calib fit")
     parser.add_argument("--unit", choices=("token", "entity", "document"), help="else that of the label")
-    parser.add_argument(
-        "--sources", nargs="*", default=[], help="gold of other sources, which tells how far counts are off there"
-    )
+    parser.add_argument("--sources", nargs="*", default=[], help="gold of others, which tells how far counts are off there")
     parser.add_argument("--named", action="store_true", help="the fit has these sources too, by name")
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--most", type=int, help="parts at most")
     parser.add_argument("--least", type=int, default=5, help="gold count of a cell")
-    parser.add_argument(
-        "--gold", type=int, nargs="*", default=[], help="so many documents of the part are labelled, where it has twice as many"
-    )
+    labelled = "so many documents of the part are labelled, where it has twice as many"
+    parser.add_argument("--gold", type=int, nargs="*", default=[], help=labelled)
     parser.add_argument("--draws", type=int, default=20, help="of these documents")
     parser.add_argument("--name", default="")
-    parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tallies = list(tallies_of(list(parts_of(arguments, Path(folder))), arguments.unit))
@@ -312,8 +289,7 @@ def main() -> None:
         raise SystemExit("no label has gold enough in any part")
     rows = summary(cells)
     show(arguments.name or Path(arguments.data[-1]).stem, rows, sorted({cell["verdict"] for cell in cells}))
-    if arguments.output is not None:
-        arguments.output.write_text(json.dumps({"rows": rows, "cells": cells}))
+    save_json(arguments.output, {"rows": rows, "cells": cells})
 
 
 if __name__ == "__main__":

@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from expect_table import EXPERIMENTS, MEASURES, inside, parser_of, write_experiment
+from frame import head, row
 from numpy.typing import NDArray
 from tqdm import tqdm
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from expect_table import EXPERIMENTS, inside, options_of, parser_of, write_experiment
 
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
@@ -43,7 +41,6 @@ from spacy_calib.pairs.judged import JudgedPairs
 from spacy_calib.pipe.gathering import FitArguments, gather
 from spacy_calib.types import Groups, Ints, Pairs
 
-MEASURES = ("accuracy", "precision", "recall", "f")
 Mask = NDArray[np.bool_]
 
 
@@ -150,46 +147,36 @@ def draws_of(pools: tuple[Ints, Ints], sizes: tuple[int, int], n: int, draws: in
         yield fit, test
 
 
-def row(material: Material, title: str, pools: tuple[Ints, Ints], sizes: tuple[int, int], draws: int) -> str:
-    """A row of the table."""
+def show(material: Material, title: str, pools: tuple[Ints, Ints], sizes: tuple[int, int], draws: int) -> None:
+    """Print a row of the table."""
     held: dict[str, list[bool]] = {}
     for fit, test in tqdm(draws_of(pools, sizes, material.n_docs, draws), desc=title, total=draws, leave=False):
         for name, one in held_of(material, fit, test).items():
             held.setdefault(name, []).append(one)
     cells = [f"{100 * np.mean(held[name]):.1f}" if name in held else "-" for name in MEASURES]
-    return f"| {title} | {sizes[0]:,} | {sizes[1]:,} | {' | '.join(cells)} |"
+    row(title, f"{sizes[0]:,}", f"{sizes[1]:,}", *cells)
 
 
 def main() -> int:
     parser = parser_of(__doc__)
-    parser.add_argument("--most", type=int, default=2000, help="Documents to fit on, and documents to judge on, at most")
-    options = options_of(parser)
-    print("| split anew | fit documents | test documents | accuracy | precision | recall | F |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    parser.add_argument("--most", type=int, default=2000, help="documents to fit on, and documents to judge on, at most")
+    options = parser.parse_args()
+    head("| split anew | fit documents | test documents | accuracy | precision | recall | F |")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.names:
-            nlp, pipe, files = write_experiment(name, options.cache, Path(folder))
+            nlp, pipe, files = write_experiment(name, options.cache.resolve(), Path(folder))
             n_fit = sum(1 for _ in stream_examples(nlp, files["fit"]))
             for title in EXPERIMENTS[name].tests:
                 material = Material.of(nlp, pipe, [files["fit"], files[title]], title)
                 every, half = np.arange(material.n_docs), min(options.most, (material.n_docs - n_fit) // 2)
                 first, second = every[:n_fit], every[n_fit:]
                 if EXPERIMENTS[name].one_kind and not title.endswith("*"):
-                    print(
-                        row(
-                            material,
-                            title,
-                            (every, every),
-                            (min(options.most, n_fit), min(options.most, len(second))),
-                            options.draws,
-                        ),
-                        flush=True,
-                    )
+                    sizes = min(options.most, n_fit), min(options.most, len(second))
+                    show(material, title, (every, every), sizes, options.draws)
                     continue
-                print(row(material, title, (second, second), (half, half), options.draws), flush=True)
+                show(material, title, (second, second), (half, half), options.draws)
                 if not title.endswith("*"):
-                    crossed = f"{title}: halves of both"
-                    print(row(material, crossed, (first, second), (n_fit // 2, half), options.draws), flush=True)
+                    show(material, f"{title}: halves of both", (first, second), (n_fit // 2, half), options.draws)
     return 0
 
 

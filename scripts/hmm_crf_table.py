@@ -17,34 +17,32 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import default_cache, say
+from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_json, say, verdict
 from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
-from study_common import add_outputs
 
 from spacy_calib import TagCalibrator
-from spacy_calib.cli.shared.atomic import write_file, write_folder
-from spacy_calib.cli.shared.results import write_json
+from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.metrics import calibration_error_interval, log_loss, noise_floor
 from spacy_calib.metrics.calibration_error import table_of
 from spacy_calib.metrics.error_interval import ResampledError, resample_error
 from spacy_calib.metrics.resampling import Interval, mean_interval, percentiles
 from spacy_calib.pages.plot_data import without_remnants
-from spacy_calib.pages.plots import CALIBRATED_COLOR, RAW_COLOR, figure_class, picture_bytes, quiet_frame
+from spacy_calib.pages.plots import CALIBRATED_COLOR, RAW_COLOR, quiet_frame
 from spacy_calib.pairs.bins import make_binner
 from spacy_calib.sequence.joints import each_joint
 from spacy_calib.types import Floats
 
 RAW, CALIBRATED = "raw", "calibrated"
-# CalibErr over all tags, accuracy; of how many tags the CRF is better; of 100 pairs of tags the HMM.
+# CalibErr over all tags, accuracy; of how many tags, and of how many pairs of tags, the CRF is better.
 PAPER = {HMM: (0.0153, 0.887), CRF: (0.0081, 0.887)}
-PAPER_COUNTS = {"tags": (39, 47), "pairs": (29, 100)}
+PAPER_TAGS, PAPER_PAIRS = "39 of 47", "71 of 100"
 N_PAIRS = 100
 
 
@@ -141,44 +139,34 @@ def judge(model: Model, dev: Split, test: Split, wanted: np.ndarray, size: int) 
 # Tables
 
 
-def cell(found: Interval) -> str:
-    assert found.low is not None
-    assert found.high is not None
-    return f"{found.estimate:+.4f} ({found.low:+.4f} to {found.high:+.4f})"
+TITLES = (
+    "CalibErr | by sampling | by bootstrap | floor 95 % | mean over tags | CalibErr of {} | too sure by | log loss of a token |"
+)
 
 
-def show_models(judged: dict[str, Judged], query: int, tag: str, size: int, rows: list[dict[str, Any]]) -> None:
-    heads = (
-        "CalibErr",
-        "by sampling",
-        "by bootstrap",
-        "floor 95 %",
-        "mean over tags",
-        f"CalibErr of {tag}",
-        "too sure by",
-        "log loss of a token",
-    )
-    print(f"| model | scores | accuracy | {' | '.join(heads)} |\n| --- | --- |" + " ---: |" * (len(heads) + 1))
+def show_models(judged: Mapping[str, Judged], query: int, tag: str, size: int) -> list[dict[str, Any]]:
+    """Print the table, and give it back as plain data. query (int): The column of the tag that is asked for by itself."""
+    head(f"| model | scores | accuracy | {TITLES.format(tag)}", 2)
     for model, (error, accuracy) in PAPER.items() if CRF_ALL not in judged else ():
-        print(f"| {model} | the paper, WSJ | {100 * accuracy:.1f} | {error:.4f} |" + " - |" * (len(heads) - 1))
+        row(model, "the paper, WSJ", f"{100 * accuracy:.1f}", f"{error:.4f}", *"-" * 7)
+    rows = []
     for name, one in judged.items():
         for kind, events in one.tags.items():
             flat, hits = events.scores.ravel(), events.hits.ravel()
-            interval, sampled = events.together.interval(), events.sampled()
+            interval, sampled, sure = events.together.interval(), events.sampled(), one.sureness(kind)
             floor = noise_floor(flat, bin_size=size, n_samples=100)
             assert floor is not None
-            row = {
+            found = {
                 "model": name, "scores": kind, "accuracy": one.accuracy, "error": interval.estimate, "sampled": sampled,
                 "low": interval.low, "high": interval.high, "floor": floor.q95, "mean": float(np.mean([e.estimate for e in events.each])),
-                "query": events.each[query].estimate, "sure": one.sureness(kind).to_dict(), "log_loss": len(hits) / len(events.hits) * (log_loss(flat, hits) or 0.0),
+                "query": events.each[query].estimate, "sure": sure.to_dict(), "log_loss": len(hits) / len(events.hits) * (log_loss(flat, hits) or 0.0),
             }  # fmt: skip
-            rows.append(row)
-            print(
-                f"| {name} | {kind} | {100 * one.accuracy:.1f} | {interval.estimate:.4f} | {sampled[0]:.4f} to {sampled[1]:.4f} "
-                f"| {interval.low:.4f} to {interval.high:.4f} | {floor.q95:.4f} | {row['mean']:.4f} | {row['query']:.4f} "
-                f"| {cell(one.sureness(kind))} | {row['log_loss']:.4f} |"
-            )
+            rows.append(found)
+            errors = (f"{found[figure]:.4f}" for figure in ("floor", "mean", "query"))
+            intervals = f"{interval.estimate:.4f}", between(sampled), between((interval.low, interval.high))
+            row(name, kind, f"{100 * one.accuracy:.1f}", *intervals, *errors, estimated(sure), f"{found['log_loss']:.4f}")
     print("\nChosen on dev: " + "; ".join(f"{name}, {one.model.chosen}" for name, one in judged.items()) + ".\n")
+    return rows
 
 
 def count_lower(one: Sequence[ResampledError], other: Sequence[ResampledError]) -> tuple[Interval, int, int]:
@@ -190,54 +178,41 @@ def count_lower(one: Sequence[ResampledError], other: Sequence[ResampledError]) 
     return found, sum((d.high or 0) < 0 for d in apart), sum((d.low or 0) > 0 for d in apart)
 
 
-def said(found: Interval, wanted: str = "below", limit: float = 0.0) -> str:
-    """ "held" where the whole interval lies below (or above) the limit, "not held" where all of it lies on the other side, else "not shown"."""
-    assert found.low is not None
-    assert found.high is not None
-    sides = {"below": found.high < limit, "above": found.low > limit}
-    return "held" if sides.pop(wanted) else "not held" if any(sides.values()) else "not shown"
-
-
-def show_claims(judged: dict[str, Judged], tags: Sequence[int], query: int, tag: str, rows: list[dict[str, Any]]) -> None:
-    """Print what the paper says beside what is found here. tags (Sequence[int]): The columns that test has."""
+def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, tag: str) -> list[dict[str, Any]]:
+    """Print what the paper says beside what is found here, and give it back as plain data. tags (Sequence[int]): The columns that test has."""
     hmm, crf, full = judged[HMM], judged[CRF], judged[SPELLING]
-    print("| claim | the paper | here | |\n| --- | --- | --- | --- |")
+    head("| claim | the paper | here | |", 4)
+    rows: list[dict[str, Any]] = []
 
     def line(claim: str, paper: str, found: Interval, here: str, verdict: str) -> None:
         rows.append({"claim": claim, "here": here, "verdict": verdict, **found.to_dict()})
-        print(f"| {claim} | {paper} | {here} | {verdict} |")
+        row(claim, paper, here, verdict)
 
-    def difference(claim: str, paper: str, one: ResampledError, other: ResampledError) -> None:
+    def difference(claim: str, paper: str, one: ResampledError, other: ResampledError, before: str = "") -> None:
         found = one.difference(other)
-        line(claim, paper, found, cell(found), said(found))
+        line(claim, paper, found, before + estimated(found), verdict(found))
 
     difference("CRF less HMM, CalibErr over all tags", "-.0072", crf.tags[RAW].together, hmm.tags[RAW].together)
-    for what, (ours, theirs) in {
-        "tags": ([crf.tags[RAW].each[i] for i in tags], [hmm.tags[RAW].each[i] for i in tags]),
-        "pairs": (crf.pairs.each, hmm.pairs.each),
-    }.items():
-        found, below, above = count_lower(ours, theirs)
-        number, of = PAPER_COUNTS[what]
-        paper = f"{number} of {of}" if what == "tags" else f"{of - number} of {of}"
-        here = f"{found.estimate:.0f} of {len(ours)} ({found.low:.0f} to {found.high:.0f}); intervals apart: {below} CRF, {above} HMM"
-        title = f"CRF better calibrated on most {'tags' if what == 'tags' else 'frequent pairs of tags'}"
-        line(title, paper, found, here, said(found, "above", len(ours) / 2))
-    for name, one, kind, side in ((HMM, hmm, "under", "below"), (CRF, crf, "over", "above")):
-        sure = one.sureness(RAW)
-        line(f"{name} is {kind}confident", "figure 3", sure, f"too sure by {cell(sure)}", said(sure, side))
+    ours, theirs = ([one.tags[RAW].each[i] for i in tags] for one in (crf, hmm))
+    for title, paper, one, other in (
+        ("tags", PAPER_TAGS, ours, theirs), ("frequent pairs of tags", PAPER_PAIRS, crf.pairs.each, hmm.pairs.each),
+    ):  # fmt: skip
+        found, below, above = count_lower(one, other)
+        here = f"{found.estimate:.0f} of {len(one)} ({found.low:.0f} to {found.high:.0f}); intervals apart: {below} CRF, {above} HMM"
+        line(f"CRF better calibrated on most {title}", paper, found, here, verdict(found, "above", len(one) / 2))
+    for name, of, kind, side in ((HMM, hmm, "under", "below"), (CRF, crf, "over", "above")):
+        sure = of.sureness(RAW)
+        line(f"{name} is {kind}confident", "figure 3", sure, f"too sure by {estimated(sure)}", verdict(sure, side))
     difference("CRF with full features less CRF, CalibErr", "thesis, 4.1.2", full.tags[RAW].together, crf.tags[RAW].together)
-    if CRF_ALL in judged:
-        for title, other in ((CRF_ALL, HMM), (SPELLING, CRF_ALL)):
-            a, b = judged[title].tags[RAW].each[query], judged[other].tags[RAW].each[query]
-            found = a.difference(b)
-            share = f"{a.estimate:.4f} is {a.estimate / b.estimate:.2f} of {b.estimate:.4f}; "
-            line(
-                f"{title} less {other}, CalibErr of {tag}", "thesis, 4.2.2: about half", found, share + cell(found), said(found)
-            )
+    for name, less in ((CRF_ALL, HMM), (SPELLING, CRF_ALL)) if CRF_ALL in judged else ():
+        a, b = (judged[which].tags[RAW].each[query] for which in (name, less))
+        share = f"{a.estimate:.4f} is {a.estimate / b.estimate:.2f} of {b.estimate:.4f}; "
+        difference(f"{name} less {less}, CalibErr of {tag}", "thesis, 4.2.2: about half", a, b, share)
     for name, own in judged.items():
         difference(f"calibration lowers CalibErr of {name}", "-", own.tags[CALIBRATED].together, own.tags[RAW].together)
     difference("calibrated, CRF less HMM", "-", crf.tags[CALIBRATED].together, hmm.tags[CALIBRATED].together)
     print()
+    return rows
 
 
 # Pictures
@@ -245,7 +220,7 @@ def show_claims(judged: dict[str, Judged], tags: Sequence[int], query: int, tag:
 
 def draw_curves(path: Path, judged: dict[str, Judged], size: int) -> None:
     """The paper's Figure 3: share of hits against probability in bins of equal size, with 95 % bands (section 3.3), raw and calibrated."""
-    figure = figure_class()(figsize=(9.6, 3.7), layout="constrained")
+    figure = new_figure(9.6, 3.7)
     names = (HMM, CRF, SPELLING)
     for ax, name in zip(figure.subplots(1, len(names), sharey=True), names, strict=True):
         ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
@@ -259,28 +234,24 @@ def draw_curves(path: Path, judged: dict[str, Judged], size: int) -> None:
             look = {"marker": "o", "linestyle": "--"} if kind == RAW else {"marker": "s", "linestyle": "-"}
             label = f"{kind} {own.together.estimate:.4f}"
             ax.plot(table.mean_score, table.mean_hit, color=color, markersize=3, linewidth=1, label=label, **look)
-        ax.set(
-            xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="P(tag)", title=f"{name}, {100 * judged[name].accuracy:.1f} % right"
-        )
+        title = f"{name}, {100 * judged[name].accuracy:.1f} % right"
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="P(tag)", title=title)
         ax.set_box_aspect(1)
         ax.legend(frameon=False, fontsize="small", loc="upper left", title="CalibErr", title_fontsize="small")
         quiet_frame(ax)
     figure.axes[0].set_ylabel("share that is right")
-    write_file(path, picture_bytes(figure, path.suffix, 110))
+    save_figure(path, figure)
 
 
 def draw_differences(
     path: Path, judged: dict[str, Judged], tags: Sequence[int], names: Sequence[str], pairs: Sequence[str]
 ) -> None:
     """The paper's Figure 4 as differences: CalibErr of the CRF less that of the HMM, by tag and by pair of tags, the most frequent on top."""
-    figure = figure_class()(figsize=(8.4, 8.2), layout="constrained")
+    figure = new_figure(8.4, 8.2)
     hmm, crf = judged[HMM], judged[CRF]
-    panels = {
-        "tags": [(names[i], crf.tags[RAW].each[i].difference(hmm.tags[RAW].each[i])) for i in tags],
-        "pairs of tags": [(pair, a.difference(b)) for pair, a, b in zip(pairs, crf.pairs.each, hmm.pairs.each, strict=True)][
-            : len(tags)
-        ],
-    }
+    of_pairs = [(pair, a.difference(b)) for pair, a, b in zip(pairs, crf.pairs.each, hmm.pairs.each, strict=True)]
+    of_tags = [(names[i], crf.tags[RAW].each[i].difference(hmm.tags[RAW].each[i])) for i in tags]
+    panels = {"tags": of_tags, "pairs of tags": of_pairs[: len(tags)]}
     for ax, (title, rows) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         ax.axvline(0, color="0.5", linewidth=0.8)
         for place, (_, found) in enumerate(rows):
@@ -294,7 +265,7 @@ def draw_differences(
         ax.tick_params(axis="y", labelsize="x-small", length=0)
         for x, side, word, color in ((0.02, "left", "CRF better", CALIBRATED_COLOR), (0.98, "right", "HMM better", RAW_COLOR)):
             ax.text(x, 1.0, word, color=color, fontsize="small", ha=side, va="top", transform=ax.transAxes)
-    write_file(path, picture_bytes(figure, path.suffix, 110))
+    save_figure(path, figure)
 
 
 def study(options: argparse.Namespace) -> dict[str, Any]:
@@ -318,11 +289,8 @@ def study(options: argparse.Namespace) -> dict[str, Any]:
             f"**{options.corpus}, {name}** ({corpus.about}): {len(test.gold):,} tokens, {len(np.unique(test.documents)):,} documents, "
             f"{len(names)} tags ({len(tags)} of them in {name}), bins of {size:,}\n"
         )
-        rows: list[dict[str, Any]] = []
-        claims: list[dict[str, Any]] = []
-        show_models(judged, query, corpus.query, size, rows)
-        show_claims(judged, tags, query, corpus.query, claims)
-        found[name] = {"models": rows, "claims": claims}
+        rows = show_models(judged, query, corpus.query, size)
+        found[name] = {"models": rows, "claims": show_claims(judged, tags, query, corpus.query)}
         if name == corpus.tests[0]:
             if options.plot is not None:
                 draw_curves(options.plot, judged, size)
@@ -333,18 +301,14 @@ def study(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("corpus", choices=sorted(CORPORA), help="Data set")
-    parser.add_argument("--bin-size", type=int, help="Pairs in a bin; else 5,000, of tweets 200")
-    parser.add_argument("--most", type=int, help="Read no more documents of a split")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for the trained models")
-    parser.add_argument("--models", type=Path, help="Folder for the pipelines that dev chose: hmm, crf and so on")
+    parser = make_parser(__doc__, cache=True, output=True, plot=True)
+    parser.add_argument("corpus", choices=sorted(CORPORA), help="data set")
+    parser.add_argument("--bin-size", type=int, help="pairs in a bin; else 5,000, of tweets 200")
+    parser.add_argument("--most", type=int, help="read no more documents of a split")
+    parser.add_argument("--models", type=Path, help="folder for the pipelines that dev chose: hmm, crf and so on")
     parser.add_argument("--plot-tags", type=Path, help="PNG or SVG file for the differences by tag")
-    add_outputs(parser)
     options = parser.parse_args(arguments)
-    found = study(options)
-    if options.output is not None:
-        write_json(options.output, found)
+    save_json(options.output, study(options))
     return 0
 
 

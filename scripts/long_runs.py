@@ -25,7 +25,6 @@ import io
 import json
 import multiprocessing
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -37,7 +36,7 @@ from typing import Any, NamedTuple
 
 import spacy
 import typer
-from bench_memory import resident_kib
+from frame import head, peak_mib, resident_mib, row
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -48,11 +47,8 @@ from spacy_calib.cli import calib_cli
 from spacy_calib.doc.zones import LEARNED_FROM, memory_zone
 
 WORDS = {
-    "DT": ["the", "a", "this"],
-    "JJ": ["old", "red", "light"],
-    "NN": ["dog", "duck", "run"],
-    "VB": ["sees", "eats", "light"],
-}
+    "DT": ["the", "a", "this"], "JJ": ["old", "red", "light"], "NN": ["dog", "duck", "run"], "VB": ["sees", "eats", "light"],
+}  # fmt: skip
 PATTERN = ("DT", "JJ", "NN", "VB", "DT", "NN")
 NEW = 0.5  # of the nouns: words that were never there before
 COMMANDS: dict[str, list[str]] = {
@@ -65,14 +61,10 @@ COMMANDS: dict[str, list[str]] = {
 }
 # Those that write a queue of all units grow with it; some others keep numbers of every document or unit, see docs/limits.md.
 VARIANTS = (
-    *(
-        "expect --gold {gold}",
-        "rank --by random --top 100",
-        "rank --top 100 --format label-studio --output {folder}/queue.json",
-    ),
-    *("rank --output {folder}/queue.jsonl", "select --by random", "select --max-words 1000", "select --per-doc 1"),
-    *("select --exclude {gold}", "select --for adapt", "count --query NN --query JJ"),
-)
+    "expect --gold {gold}", "rank --by random --top 100", "rank --top 100 --format label-studio --output {folder}/queue.json",
+    "rank --output {folder}/queue.jsonl", "select --by random", "select --max-words 1000", "select --per-doc 1",
+    "select --exclude {gold}", "select --for adapt", "count --query NN --query JJ",
+)  # fmt: skip
 _SAMPLES, _OF_A_ZONE = 200, 1000
 ALONE = "nlp.pipe"
 
@@ -83,17 +75,15 @@ class Seen:
     every (int): Documents between two looks. documents (int): Read so far. memory (list[float]): MiB at each look.
     """
 
-    def __init__(self) -> None:
-        self.begin(1)
-
     def begin(self, every: int) -> None:
         self.every, self.documents, self.memory = every, 0, list[float]()
 
 
 _SEEN = Seen()
+_SEEN.begin(1)
 
 
-class Row(NamedTuple):
+class Needed(NamedTuple):
     """What one command needed: seconds, and MiB in the first tenth, in the third, in the last, and at most."""
 
     command: str
@@ -116,7 +106,7 @@ class Row(NamedTuple):
 def look_at_memory(doc: Doc) -> Doc:
     """Notes the resident memory now and then."""
     if _SEEN.documents % _SEEN.every == 0:
-        _SEEN.memory.append(resident_kib() / 1024)
+        _SEEN.memory.append(resident_mib())
     _SEEN.documents += 1
     return doc
 
@@ -183,8 +173,7 @@ def one_run(run: Callable[[int], None], n: int) -> tuple[float, float, float, fl
     run(max(1, n // _SAMPLES))
     tenth = max(1, len(_SEEN.memory) // 10)
     first, third, last = (max(_SEEN.memory[place : place + tenth]) for place in (0, 2 * tenth, len(_SEEN.memory) - tenth))
-    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return first, third, last, highest / (2**20 if sys.platform == "darwin" else 1024)
+    return first, third, last, peak_mib()
 
 
 def in_child(call: Callable[[], Any]) -> Any:
@@ -202,7 +191,7 @@ def in_child(call: Callable[[], Any]) -> Any:
         process.join()
 
 
-def measure(asked: str, pipeline: Path, texts: Path, n: int) -> Row:
+def measure(asked: str, pipeline: Path, texts: Path, n: int) -> Needed:
     """asked (str): A command, and what options it has of its own. RAISES SystemExit: it failed."""
     start = time.perf_counter()
     command, *own = asked.split()
@@ -211,7 +200,7 @@ def measure(asked: str, pipeline: Path, texts: Path, n: int) -> Row:
         options = [part.format(folder=texts.parent, gold=texts.parent / "dev.spacy") for part in own or COMMANDS[command]]
         run = partial(calib, [command, str(pipeline), str(texts), *options])
     found = in_child(lambda: one_run(run, n))
-    return Row(asked, time.perf_counter() - start, *found)
+    return Needed(asked, time.perf_counter() - start, *found)
 
 
 def commands_of(given: Sequence[str]) -> list[str]:
@@ -230,20 +219,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--most", type=float, default=0.05, help="By how much the last tenth may be above the first")
     options = parser.parse_args(arguments)
     commands, n = commands_of(options.commands), options.documents
-    header = ("command", "seconds", "MiB, first tenth", "third", "last", "more", "bytes a document", "MiB, most")
-    print(f"| {' | '.join(header)} |\n|{' --- |' * len(header)}")
+    head("| command | seconds | MiB, first tenth | third | last | more | bytes a document | MiB, most |")
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pipeline, texts = in_child(lambda: make_pipeline(folder)), folder / "texts.jsonl"
         write_texts(texts, n)
         for command in commands:
-            row = measure(command, pipeline, texts, n)
-            rows.append(row)
-            memory = f"{row.first:.0f} | {row.third:.0f} | {row.last:.0f} | {row.more:+.1%} | {row.a_document(n):.0f} | {row.most:.0f}"
-            print(f"| {command} | {row.seconds:.0f} | {memory} |", flush=True)
+            one = measure(command, pipeline, texts, n)
+            rows.append(one)
+            memory = (f"{mib:.0f}" for mib in (one.first, one.third, one.last))
+            row(command, f"{one.seconds:.0f}", *memory, f"{one.more:+.1%}", f"{one.a_document(n):.0f}", f"{one.most:.0f}")
     print(f"{n:,} documents; spaCy {spacy.__version__}, spacy-calib {spacy_calib.__version__}")
-    return int(any(row.more > options.most for row in rows))
+    return int(any(one.more > options.most for one in rows))
 
 
 if __name__ == "__main__":

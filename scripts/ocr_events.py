@@ -16,35 +16,26 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import data_folder, say
+from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_json, say, verdict
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from sequences.answers import Answers, answer_features, best_answers, columns, position_features
+from sequences.answers import answer_features, best_answers, columns, position_features
 from sequences.curve import Point, Rows, size_curve
+from sequences.letters import Model, Script, alone_of, read_script, train_both
 
-from spacy_calib.cli.shared.atomic import write_file
-from spacy_calib.cli.shared.results import write_json
 from spacy_calib.expect.forecasters.base import Forecaster
 from spacy_calib.expect.forecasters.neighbours import Neighbours
 from spacy_calib.expect.forecasters.trees import Tree
 from spacy_calib.expect.forecasts import Parts, Tried, choose, split_loss, tune
 from spacy_calib.metrics.resampling import Interval, resample_mean
-from spacy_calib.pages.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, figure_class, picture_bytes, quiet_frame
+from spacy_calib.pages.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame
 from spacy_calib.pairs.bins import bin_table, fixed_edges
-from spacy_calib.sequence.inference.best import viterbi
-from spacy_calib.sequence.inference.chains import Chains, Potentials
 from spacy_calib.sequence.inference.sums import sum_chains
-from spacy_calib.sequence.losses import Question, hinge
 from spacy_calib.types import Floats, Ints
 
-LETTERS = 26
-RIDGES, COSTS = (0.3, 1.0, 3.0, 10.0), (0.003, 0.03, 0.3)
-_RATE = 0.05
 RAW = "uncalibrated"
 # Features of each row of Figure 3, and its number in the paper; those without one are ours.
 WORDS: dict[str, tuple[tuple[str, ...], float | None]] = {
@@ -66,37 +57,6 @@ SINGLE: dict[str, tuple[tuple[str, ...], float | None]] = {
 PAPER_RAW = {"words": 21.0, "letters": 30.2}
 BOX = (29.5, 13.6)  # Figure 2, the middle: raw, and k-NN with k = 100 on the gap
 FORECASTERS: tuple[Forecaster, ...] = (Neighbours(), Tree())
-
-
-@dataclass(frozen=True, eq=False)
-class Script:
-    """Words one after another. pixels (Floats): Of each letter, shape (N, 128). labels (Ints): Its column. lengths (Ints): Of each word."""
-
-    pixels: Floats
-    labels: Ints
-    lengths: Ints
-
-    def take(self, words: Ints) -> Script:
-        starts = np.cumsum(self.lengths) - self.lengths
-        places = np.concatenate([np.arange(starts[i], starts[i] + self.lengths[i]) for i in words.tolist()])
-        return Script(self.pixels[places], self.labels[places], self.lengths[words])
-
-    def split(self, of_letters: Any) -> list[Any]:
-        return np.split(of_letters, np.cumsum(self.lengths)[:-1])
-
-    def words(self) -> list[tuple[int, ...]]:
-        return [tuple(word.tolist()) for word in self.split(self.labels)]
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A chain conditional random field. weights (Floats): Of each pixel and letter, and a constant, shape (129, 26). potentials (Potentials)."""
-
-    weights: Floats
-    potentials: Potentials
-
-    def chains(self, script: Script) -> Chains:
-        return Chains.of(script.split(script.pixels @ self.weights[:-1] + self.weights[-1]), self.potentials)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,99 +83,7 @@ class Judged:
     chosen: str
 
 
-# The model
-
-
-def read_script() -> Script:
-    """RAISES SystemExit: see `data_folder`."""
-    held = np.load(data_folder() / "ocr_letters" / "letters.npz", allow_pickle=False)
-    pixels = np.unpackbits(held["pixels_packed"], axis=1).astype(np.float64)
-    return Script(pixels, held["labels"].astype(np.intp), np.diff(held["word_offsets"]).astype(np.intp))
-
-
-def train(script: Script, ridge: float, steps: int) -> Model:
-    """Minimize -log P(labels | pixels) + ridge / 2 times the squared weights, by L-BFGS."""
-    width, first = LETTERS, np.cumsum(script.lengths) - script.lengths
-    last, inner = first + script.lengths - 1, np.ones(len(script.labels), dtype=bool)
-    inner[first] = False
-    every = np.eye(width)
-    gold = every[script.labels]
-    pairs = gold[np.flatnonzero(inner) - 1].T @ gold[inner]
-    shapes = [(script.pixels.shape[1] + 1, width), (width, width), (width,), (width,)]
-    bounds = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
-
-    def model_of(values: Floats) -> Model:
-        parts = [values[a:b].reshape(shape) for a, b, shape in zip(bounds[:-1], bounds[1:], shapes, strict=True)]
-        return Model(parts[0], Potentials(*parts[1:]))
-
-    def loss(values: Floats) -> tuple[float, Floats]:
-        chains = model_of(values).chains(script)
-        sums = sum_chains(chains)
-        off = sums.marginals[chains.packing.packed] - gold
-        lost = float(sums.log_z.sum() - chains.scores_of(script.split(script.labels)).sum())
-        of_pixels = np.concatenate([script.pixels.T @ off, off.sum(axis=0, keepdims=True)])
-        gradient = [of_pixels, sums.expected_transitions - pairs, off[first].sum(axis=0), off[last].sum(axis=0)]
-        flat = np.concatenate([part.reshape(-1) for part in gradient])
-        return lost + ridge / 2 * float(values @ values), flat + ridge * values
-
-    found = minimize(loss, np.zeros(bounds[-1]), jac=True, method="L-BFGS-B", options={"maxiter": steps})
-    return model_of(found.x)
-
-
-def train_margin(script: Script, ridge: float, steps: int) -> Model:
-    """Minimize the structured hinge (max-margin, Taskar et al. 2003) with the same ridge, by averaged subgradients (Adagrad), a hundred words a step."""
-    pixels = np.column_stack([script.pixels, np.ones(len(script.pixels))])
-    words, rng = np.arange(len(script.lengths)), np.random.default_rng(0)
-    given, masks = script.split(pixels), script.split(np.eye(LETTERS, dtype=bool)[script.labels])
-    shapes = ((pixels.shape[1], LETTERS), (LETTERS, LETTERS), (LETTERS,), (LETTERS,))
-    weights, squares, total = ([np.zeros(shape) for shape in shapes] for _ in range(3))
-    for _ in range(steps):
-        some = rng.choice(words, min(100, len(words)), replace=False)
-        question = Question.of([given[i] @ weights[0] for i in some], Potentials(*weights[1:]), [masks[i] for i in some])
-        found = hinge(question)
-        of_pixels = np.concatenate([given[i] for i in some]).T @ np.concatenate(found.scores)
-        slopes = (of_pixels, found.potentials.transitions, found.potentials.starts, found.potentials.ends)
-        for held, squared, summed, slope in zip(weights, squares, total, slopes, strict=True):
-            whole = slope / len(some) + ridge / len(words) * held
-            squared += whole**2
-            held -= _RATE * whole / np.sqrt(squared + 1e-8)
-            summed += held
-    mean = [summed / steps for summed in total]
-    return Model(mean[0], Potentials(*mean[1:]))
-
-
-def lost(model: Model, script: Script, loss: str) -> float:
-    """What chooses the ridge: the mean log loss of a field trained by likelihood, the share of wrong words of another."""
-    chains, gold = model.chains(script), script.split(script.labels)
-    if loss == "likelihood":
-        return float((sum_chains(chains).log_z - chains.scores_of(gold)).mean())
-    return float(np.mean([(said != own).any() for said, own in zip(viterbi(chains), gold, strict=True)]))
-
-
-def train_both(script: Script, loss: str, steps: int) -> tuple[Model, Any, str]:
-    """(the field, the SVM, what the last fifth of the training words chose)."""
-    from sklearn.svm import LinearSVC
-
-    n = len(script.lengths) * 4 // 5
-    most, held = script.take(np.arange(n)), script.take(np.arange(n, len(script.lengths)))
-    learn = {"likelihood": train, "hinge": train_margin}[loss]
-    losses = {ridge: lost(learn(most, ridge, steps), held, loss) for ridge in RIDGES}
-    ridge = min(losses, key=losses.__getitem__)
-    make = partial(LinearSVC, dual=False, random_state=0)
-    right = {cost: make(C=cost).fit(most.pixels, most.labels).score(held.pixels, held.labels) for cost in COSTS}
-    cost = max(right, key=right.__getitem__)
-    return learn(script, ridge, steps), make(C=cost).fit(script.pixels, script.labels), f"ridge {ridge:g}, C {cost:g}"
-
-
-def alone_of(svm: Any, script: Script) -> Floats:
-    """The SVM's score of each letter; of those that it never saw less than of any other. Shape (N, 26)."""
-    scores = svm.decision_function(script.pixels)
-    wide = np.full((len(scores), LETTERS), scores.min() - 1)
-    wide[:, svm.classes_] = scores
-    return wide
-
-
-def events_of(model: Model, svm: Any, script: Script, dictionary: set[tuple[int, ...]]) -> tuple[Answers, dict[str, Events]]:
+def events_of(model: Model, svm: Any, script: Script, dictionary: set[tuple[int, ...]]) -> dict[str, Events]:
     """Whether each word is right throughout, and each letter."""
     answers = best_answers(sum_chains(model.chains(script)), alone_of(svm, script))
     right = answers.labels == script.labels
@@ -224,7 +92,7 @@ def events_of(model: Model, svm: Any, script: Script, dictionary: set[tuple[int,
     words = np.array([part.all() for part in script.split(right)])
     numbers = np.arange(len(script.lengths))
     own = answers.marginals[np.arange(len(right)), answers.labels]
-    return answers, {
+    return {
         "words": Events(answer_features(answers, dictionary), words, np.exp(answers.log_chances), numbers),
         "letters": Events(position_features(answers), right, own, answers.of_position),
     }
@@ -300,59 +168,48 @@ def mean_points(points: Sequence[Point], part: str) -> dict[int, tuple[float, fl
 
 def show(rows: dict[str, list[Judged]], others: dict[str, dict[str, list[float]]]) -> None:
     for kind, found in rows.items():
-        print(
-            f"\n| {kind}: features | paper | ours | range over the draws | calibration | sharpness | chosen |\n|" + " --- |" * 7
-        )
-        for row in found:
-            paper = "-" if row.paper is None else f"{row.paper:.1f}"
-            own = others[kind][row.name]
-            print(
-                f"| {row.name} | {paper} | {100 * row.parts.loss:.1f} | {100 * min(own):.1f} to {100 * max(own):.1f} | "
-                f"{row.parts.calibration:.4f} | {row.parts.sharpness:.4f} | {row.chosen or '-'} |"
-            )
+        print()
+        head(f"| {kind}: features | paper | ours | range over the draws | calibration | sharpness | chosen |")
+        for one in found:
+            paper, own = "-" if one.paper is None else f"{one.paper:.1f}", others[kind][one.name]
+            spread = between((min(own), max(own)), ".1f", 100)
+            parts = f"{one.parts.calibration:.4f}", f"{one.parts.sharpness:.4f}"
+            row(one.name, paper, f"{100 * one.parts.loss:.1f}", spread, *parts, one.chosen or "-")
 
 
 def show_claims(found: list[tuple[str, Interval]]) -> None:
-    print("\n| claim | difference in squared loss x 100, 95 % interval | |\n| --- | --- | --- |")
+    print()
+    head("| claim | difference in squared loss x 100, 95 % interval | |")
     for name, one in found:
-        assert one.low is not None
-        assert one.high is not None
-        verdict = "held" if one.high < 0 else "not held" if one.low > 0 else "not shown"
-        print(f"| {name} | {100 * one.estimate:+.3f} ({100 * one.low:+.3f} to {100 * one.high:+.3f}) | {verdict} |")
+        row(name, estimated(one, "+.3f", 100), verdict(one))
 
 
 def show_curves(found: dict[str, list[Point]]) -> None:
-    print("\n| forecaster | words | calibration | sharpness | sizes chosen |\n| --- | --- | --- | --- | --- |")
+    print()
+    head("| forecaster | words | calibration | sharpness | sizes chosen |")
     for name, points in found.items():
         error, sharp = (mean_points(points, part) for part in ("calibration", "sharpness"))
         for n in error:
             sizes = sorted(point.size for point in points if point.units == n and point.size is not None)
-            print(f"| {name} | {n:,} | {error[n][0]:.5f} | {sharp[n][0]:.4f} | {sizes[0]} to {sizes[-1]} |")
+            row(name, f"{n:,}", f"{error[n][0]:.5f}", f"{sharp[n][0]:.4f}", f"{sizes[0]} to {sizes[-1]}")
 
 
 def draw_rows(path: Path, rows: dict[str, list[Judged]], test: dict[str, Events]) -> None:
     """Figure 3: calibration curves over ten bins of equal width; a dot's area is its share of the events."""
     wide = max(map(len, rows.values()))
-    figure = figure_class()(figsize=(1.75 * wide, 4.4), layout="constrained")
+    figure = new_figure(1.75 * wide, 4.4)
     axes = figure.subplots(len(rows), wide, sharex=True, sharey=True)
     for line, (kind, found) in zip(axes, rows.items(), strict=True):
-        for ax, row in zip(line, found, strict=True):
-            table = bin_table(row.said, test[kind].hits.astype(np.float64), fixed_edges(10))
-            colour = RAW_COLOR if row.name == RAW else CALIBRATED_COLOR
+        for ax, one in zip(line, found, strict=True):
+            table = bin_table(one.said, test[kind].hits.astype(np.float64), fixed_edges(10))
+            colour = RAW_COLOR if one.name == RAW else CALIBRATED_COLOR
             ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
             ax.plot(table.mean_score, table.mean_hit, color=colour, linewidth=1)
             ax.scatter(table.mean_score, table.mean_hit, s=6 + 140 * table.counts / table.counts.sum(), color=colour, zorder=3)
-            ax.set_title(f"{row.name}\n", fontsize="small")
-            said = "" if row.paper is None else f" (paper {row.paper:.1f})"
-            ax.text(
-                0.5,
-                1.03,
-                f"{100 * row.parts.loss:.1f}{said}",
-                transform=ax.transAxes,
-                ha="center",
-                fontsize="small",
-                color=QUIET,
-            )
+            ax.set_title(f"{one.name}\n", fontsize="small")
+            said = "" if one.paper is None else f" (paper {one.paper:.1f})"
+            loss, at = f"{100 * one.parts.loss:.1f}{said}", {"transform": ax.transAxes, "ha": "center"}
+            ax.text(0.5, 1.03, loss, **at, fontsize="small", color=QUIET)
             ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
             ax.set_box_aspect(1)
             quiet_frame(ax)
@@ -360,12 +217,12 @@ def draw_rows(path: Path, rows: dict[str, list[Judged]], test: dict[str, Events]
     for ax in axes[-1]:
         ax.set_xlabel("forecast", fontsize="small")
     figure.suptitle("Squared loss x 100 over each panel", fontsize="small", color=QUIET)
-    write_file(path, picture_bytes(figure, path.suffix))
+    save_figure(path, figure, 150)
 
 
 def draw_curves(path: Path, found: dict[str, list[Point]]) -> None:
     """Figure 4: the two parts over the number of words, mean and range of the draws."""
-    figure = figure_class()(figsize=(7.2, 3.0), layout="constrained")
+    figure = new_figure(7.2, 3.0)
     for ax, (name, points) in zip(figure.subplots(1, len(found), sharey=True), found.items(), strict=True):
         for part, colour, marker in (("sharpness", CALIBRATED_COLOR, "s"), ("calibration", RAW_COLOR, "o")):
             means = mean_points(points, part)
@@ -373,19 +230,12 @@ def draw_curves(path: Path, found: dict[str, list[Point]]) -> None:
             ax.fill_between(n, values[:, 1], values[:, 2], color=colour, alpha=0.2, linewidth=0)
             ax.plot(n, values[:, 0], color=colour, marker=marker, markersize=4)
             shown = "calibration error" if part == "calibration" else part
-            ax.annotate(
-                shown,
-                (n[-1], values[-1, 0]),
-                xytext=(0, 7),
-                textcoords="offset points",
-                ha="right",
-                color=colour,
-                fontsize="small",
-            )
+            look = {"xytext": (0, 7), "textcoords": "offset points", "ha": "right", "color": colour, "fontsize": "small"}
+            ax.annotate(shown, (n[-1], values[-1, 0]), **look)
         ax.set(yscale="log", title=name, xlabel="words in the recalibration set", ylim=(1e-4, 0.3))
         quiet_frame(ax)
     figure.axes[0].set_ylabel("part of the squared loss")
-    write_file(path, picture_bytes(figure, path.suffix))
+    save_figure(path, figure, 150)
 
 
 def draw_of(
@@ -398,71 +248,56 @@ def draw_of(
     model, svm, chosen = train_both(trained, loss, steps)
     dictionary = set(trained.words())
     parts = (order[n_train + n_test :][:n_fit], order[n_train : n_train + n_test], order[n_train + n_test :])
-    fit, test, rest = (events_of(model, svm, script.take(part), dictionary)[1] for part in parts)
+    fit, test, rest = (events_of(model, svm, script.take(part), dictionary) for part in parts)
     right = {kind: 100 * events.hits.mean() for kind, events in test.items()}
-    say(
-        f"draw {seed}: {chosen}, {len(dictionary)} words known, {right['words']:.1f} % of words and {right['letters']:.1f} % of letters right"
-    )
+    shares = f"{right['words']:.1f} % of words and {right['letters']:.1f} % of letters right"
+    say(f"draw {seed}: {chosen}, {len(dictionary)} words known, {shares}")
     return fit, test, rest
 
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def make_options() -> argparse.ArgumentParser:
+    parser = make_parser(__doc__, output=True, plot=True)
     parser.add_argument("--words", type=int, nargs=3, default=[2000, 2000, 1000], help="to train, to test, to calibrate")
     parser.add_argument("--loss", choices=["likelihood", "hinge"], default="likelihood", help="that the field is trained by")
-    parser.add_argument(
-        "--draws", type=int, default=5, help="splits of the words; the first is shown, of the others the losses"
-    )
+    splits = "splits of the words; the first is shown, of the others the losses"
+    parser.add_argument("--draws", type=int, default=5, help=splits)
     parser.add_argument("--sizes", type=int, nargs="+", default=[50, 100, 200, 500, 1000, 2000], help="words of Figure 4")
     parser.add_argument("--sets", type=int, default=5, help="recalibration sets drawn for each size")
     parser.add_argument("--steps", type=int, default=300, help="of L-BFGS at most, or subgradient steps")
-    parser.add_argument("--output", type=Path, help="JSON file for all figures")
-    parser.add_argument("--plot", type=Path, help="PNG or SVG file for Figure 3")
-    parser.add_argument("--curve", type=Path, help="PNG or SVG file for Figure 4")
+    parser.add_argument("--curve", type=Path, help="PNG or SVG file for Figure 4; --plot is Figure 3")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = make_parser().parse_args(arguments)
+    options = make_options().parse_args(arguments)
     script = read_script()
     fit, test, rest = draw_of(script, 0, options.words, options.loss, options.steps)
     rows = {kind: feature_rows(kind, fit[kind], test[kind]) for kind in test}
     gap = ("gap",)
     own, asked = fit["words"].rows(gap), test["words"].rows(gap)
     box = judged_row("k-NN, k = 100", BOX[1], Neighbours().fit(own.features, own.hits).predict(asked.features), test["words"])
-    others: dict[str, dict[str, list[float]]] = {
-        kind: {row.name: [row.parts.loss] for row in found} for kind, found in rows.items()
-    }
+    others = {kind: {one.name: [one.parts.loss] for one in found} for kind, found in rows.items()}
     for seed in range(1, options.draws):
         fit_again, test_again, _ = draw_of(script, seed, options.words, options.loss, options.steps)
         for kind in test:
-            for row in feature_rows(kind, fit_again[kind], test_again[kind]):
-                others[kind][row.name].append(row.parts.loss)
-    raw = rows["words"][0]
-    right = {kind: float(events.hits.mean()) for kind, events in test.items()}
-    print(
-        f"Right: {100 * right['words']:.1f} % of the words (paper 45), {100 * right['letters']:.1f} % of the letters (paper 84)"
-    )
-    print(
-        f"\nOut of the box: raw {100 * raw.parts.loss:.1f} (paper {BOX[0]}), k-NN (k = 100) on the gap {100 * box.parts.loss:.1f} (paper {BOX[1]})"
-    )
+            for one in feature_rows(kind, fit_again[kind], test_again[kind]):
+                others[kind][one.name].append(one.parts.loss)
+    raw, right = rows["words"][0], {kind: float(events.hits.mean()) for kind, events in test.items()}
+    words, letters = (f"{100 * right[kind]:.1f} % of the {kind}" for kind in ("words", "letters"))
+    print(f"Right: {words} (paper 45), {letters} (paper 84)")
+    losses = f"raw {100 * raw.parts.loss:.1f} (paper {BOX[0]}), k-NN (k = 100) on the gap {100 * box.parts.loss:.1f} (paper {BOX[1]})"
+    print(f"\nOut of the box: {losses}")
     show(rows, others)
     claimed = claims(box, rows, test)
     show_claims(claimed)
     found = curves(rest["letters"], test["letters"], options.sizes, options.sets, 0)
     show_curves(found)
-    if options.output is not None:
-        table = {
-            kind: [{"name": row.name, "chosen": row.chosen, **asdict(row.parts)} for row in own] for kind, own in rows.items()
-        }
-        sized = {name: [asdict(point) for point in points] for name, points in found.items()}
-        write_json(
-            options.output,
-            {
-                "right": right, "rows": table, "losses_of_draws": others, "box": asdict(box.parts),
-                "claims": {name: one.to_dict() for name, one in claimed}, "curve": sized,
-            },
-        )  # fmt: skip
+    plain = {
+        "right": right, "losses_of_draws": others, "box": asdict(box.parts), "claims": {name: one.to_dict() for name, one in claimed},
+        "rows": {kind: [{"name": one.name, "chosen": one.chosen, **asdict(one.parts)} for one in own] for kind, own in rows.items()},
+        "curve": {name: [asdict(point) for point in points] for name, points in found.items()},
+    }  # fmt: skip
+    save_json(options.output, plain)
     if options.plot is not None:
         draw_rows(options.plot, rows, test)
     if options.curve is not None:

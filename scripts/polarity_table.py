@@ -17,36 +17,32 @@ regression, and their intervals lie apart.
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from frame import data_folder, default_cache, say
+import spacy
+from frame import between, data_lines, head, make_parser, new_figure, one_sentence, row, save_figure, save_json, say
 from numpy.typing import NDArray
-from study_common import add_outputs
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import fix_random_seed, minibatch
 
+import spacy_calib
 from spacy_calib import TagCalibrator
-from spacy_calib.cli.fit import fit
-from spacy_calib.cli.shared.atomic import write_file, write_folder
-from spacy_calib.cli.shared.results import write_json
-from spacy_calib.errors import CalibError
+from spacy_calib.cli.shared.atomic import write_folder
 from spacy_calib.metrics import brier, calibration_error, calibration_error_interval, log_loss, noise_floor
 from spacy_calib.metrics.calibration_error import error_of_table, table_of
 from spacy_calib.metrics.error_interval import error_interval
 from spacy_calib.pages.plot_data import Curve, share_interval
-from spacy_calib.pages.plots import LOOKS, draw_curve, figure_class, picture_bytes, quiet_frame
+from spacy_calib.pages.plots import LOOKS, draw_curve, quiet_frame
 from spacy_calib.pairs.bins import make_binner
 from spacy_calib.types import Floats
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-    from spacy.tokens import Doc
 
 SPLITS = ("train", "dev", "test")
 NB, LR, TEXTCAT = "Naive Bayes", "logistic regression", "spaCy textcat"
@@ -96,8 +92,7 @@ class Row:
 
 
 def read(split: str) -> Snippets:
-    with gzip.open(data_folder() / "sentence_polarity" / f"{split}.tsv.gz", "rt", encoding="utf8") as lines:
-        rows = [line.rstrip("\n").split("\t", 1) for line in lines]
+    rows = [line.split("\t", 1) for line in data_lines("sentence_polarity", f"{split}.tsv")]
     return Snippets([text for _, text in rows], np.array([label == "pos" for label, _ in rows]))
 
 
@@ -141,13 +136,12 @@ def both_classifiers(data: dict[str, Snippets]) -> dict[str, Judged]:
 # spaCy
 
 
-def docs_of(nlp: Language, snippets: Snippets) -> Iterator[Doc]:
-    """Docs with their gold categories."""
-    from spacy.tokens import Doc
-
+def docs_of(nlp: Language, snippets: Snippets, gold: bool) -> Iterator[Doc]:
+    """Docs, with their gold categories where these are wanted."""
     for text, positive in zip(snippets.texts, snippets.positive.tolist(), strict=True):
         doc = Doc(nlp.vocab, words=text.split())
-        doc.cats = {"neg": float(not positive), "pos": float(positive)}
+        if gold:
+            doc.cats = {"neg": float(not positive), "pos": float(positive)}
         yield doc
 
 
@@ -155,24 +149,13 @@ def p_positive(docs: Sequence[Doc]) -> Floats:
     return np.array([doc.cats["pos"] for doc in docs])
 
 
-def bare(nlp: Language, snippets: Snippets) -> list[Doc]:
-    """Docs without categories."""
-    from spacy.tokens import Doc
-
-    return [Doc(nlp.vocab, words=text.split()) for text in snippets.texts]
-
-
 def train_textcat(data: dict[str, Snippets], epochs: int, seed: int = 0) -> tuple[Language, int]:
     """A pipeline with a textcat, and the epoch after which its F1 on dev was best."""
-    import spacy
-    from spacy.training import Example
-    from spacy.util import fix_random_seed, minibatch
-
     fix_random_seed(seed)
     nlp = spacy.blank("en")
     nlp.add_pipe("textcat", config={"model": BAG_OF_WORDS})
-    golds = docs_of(nlp, data["train"])
-    examples = [Example(doc, gold) for doc, gold in zip(bare(nlp, data["train"]), golds, strict=True)]
+    both = (docs_of(nlp, data["train"], gold) for gold in (False, True))
+    examples = [Example(*pair) for pair in zip(*both, strict=True)]
     optimizer = nlp.initialize(lambda: examples[:200])
     rng = random.Random(seed)
     best, weights, chosen = -1.0, b"", 0
@@ -180,7 +163,7 @@ def train_textcat(data: dict[str, Snippets], epochs: int, seed: int = 0) -> tupl
         rng.shuffle(examples)
         for batch in minibatch(examples, 64):
             nlp.update(batch, sgd=optimizer, drop=0.2)
-        reached = f1(p_positive(list(nlp.pipe(bare(nlp, data["dev"])))) >= 0.5, data["dev"].positive)
+        reached = f1(p_positive(list(nlp.pipe(docs_of(nlp, data["dev"], False)))) >= 0.5, data["dev"].positive)
         say(f"textcat, epoch {epoch}: F1 on dev {100 * reached:.1f}")
         if reached > best:
             best, weights, chosen = reached, nlp.to_bytes(), epoch
@@ -189,9 +172,6 @@ def train_textcat(data: dict[str, Snippets], epochs: int, seed: int = 0) -> tupl
 
 def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
     """spaCy's textcat, calibrated on dev as a user would: by `calib fit --component textcat`."""
-    import spacy
-    from spacy.tokens import DocBin
-
     folder = cache / "polarity"
     model = folder / f"textcat-{epochs}"
     if not model.exists():
@@ -199,9 +179,9 @@ def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
         nlp.meta["notes"] = f"epoch {chosen}"
         write_folder(model, nlp.to_disk)
     nlp = spacy.load(model)
-    DocBin(docs=docs_of(nlp, data["dev"])).to_disk(folder / "dev.spacy")
-    fit(str(model), folder / "dev.spacy", folder / "calibrated", component="textcat", threshold=0.0, force=True)
-    docs = list(spacy.load(folder / "calibrated").pipe(bare(nlp, data["test"])))
+    DocBin(docs=docs_of(nlp, data["dev"], True)).to_disk(folder / "dev.spacy")
+    spacy_calib.fit(model, folder / "dev.spacy", folder / "calibrated", component="textcat", threshold=0.0, force=True)
+    docs = list(spacy.load(folder / "calibrated").pipe(docs_of(nlp, data["test"], False)))
     return Judged(nlp.meta["notes"], p_positive(docs), np.array([doc._.calib_cats["pos"] for doc in docs]))
 
 
@@ -223,17 +203,14 @@ def judge(model: str, kind: str, scores: Floats, positive: Hits, sizes: Sequence
 def show(rows: Sequence[Row], judged: dict[str, Judged]) -> None:
     """Print the Markdown table, and what dev chose."""
     sizes = list(rows[0].errors)
-    heads = [f"CalibErr, bins of {size}" for size in sizes]
-    print(f"| model | scores | F | {' | '.join(heads)} | by sampling | by bootstrap | floor 95 % | Brier | log loss |")
-    print("| --- | --- |" + " ---: |" * (len(heads) + 6))
+    errors = " | ".join(f"CalibErr, bins of {size}" for size in sizes)
+    head(f"| model | scores | F | {errors} | by sampling | by bootstrap | floor 95 % | Brier | log loss |", 2)
     for model, (f, error) in PAPER.items():
-        print(f"| {model} | the paper, tweets | {100 * f:.1f} | {error:.4f} |" + " - |" * (len(heads) + 4))
-    for row in rows:
-        errors = " | ".join(f"{row.errors[size]:.4f}" for size in sizes)
-        print(
-            f"| {row.model} | {row.scores} | {100 * row.f:.1f} | {errors} | {row.sampled[0]:.4f} to {row.sampled[1]:.4f} "
-            f"| {row.low:.4f} to {row.high:.4f} | {row.floor:.4f} | {row.brier:.4f} | {row.log_loss:.4f} |"
-        )
+        row(model, "the paper, tweets", f"{100 * f:.1f}", f"{error:.4f}", *"-" * (len(sizes) + 4))
+    for one in rows:
+        intervals = between(one.sampled), between((one.low, one.high))
+        figures = (f"{figure:.4f}" for figure in (one.floor, one.brier, one.log_loss))
+        row(one.model, one.scores, f"{100 * one.f:.1f}", *(f"{one.errors[size]:.4f}" for size in sizes), *intervals, *figures)
     print("\nChosen by F1 on dev: " + "; ".join(f"{model}, {one.chosen}" for model, one in judged.items()) + ".")
 
 
@@ -258,45 +235,35 @@ def curve(scores: Floats, positive: Hits, size: int) -> Curve:
 
 def draw(path: Path, judged: dict[str, Judged], positive: Hits, size: int) -> None:
     """The paper's Figure 2, with the calibrated curve beside the raw one. RAISES CalibError: matplotlib is not installed."""
-    figure = figure_class()(figsize=(3.3 * len(judged) + 0.3, 3.9), layout="constrained")
+    figure, title = new_figure(3.3 * len(judged) + 0.3, 3.9), f"CalibErr, bins of {size}"
     for ax, (model, one) in zip(figure.subplots(1, len(judged), sharey=True), judged.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
         for kind, look in LOOKS.items():
             draw_curve(ax, curve(getattr(one, kind), positive, size), kind, look)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="P(positive)", title=model)
         ax.set_box_aspect(1)
-        ax.legend(
-            edgecolor="none", fontsize="small", loc="upper left", title=f"CalibErr, bins of {size}", title_fontsize="small"
-        )
+        ax.legend(edgecolor="none", fontsize="small", loc="upper left", title=title, title_fontsize="small")
         quiet_frame(ax)
     figure.axes[0].set_ylabel("share that is positive")
-    write_file(path, picture_bytes(figure, path.suffix))
+    save_figure(path, figure, 150)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[200, 500], help="Pairs in a bin; intervals and picture: of the first"
-    )
-    parser.add_argument("--epochs", type=int, default=10, help="Of the textcat, at most")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for the trained textcat")
-    add_outputs(parser)
+    parser = make_parser(__doc__, cache=True, output=True, plot=True)
+    sizes = "pairs in a bin; intervals and picture: of the first"
+    parser.add_argument("--sizes", type=int, nargs="+", default=[200, 500], help=sizes)
+    parser.add_argument("--epochs", type=int, default=10, help="of the textcat, at most")
     options = parser.parse_args(arguments)
     data = {split: read(split) for split in SPLITS}
     positive = data["test"].positive
-    try:
+    with one_sentence():
         judged = both_classifiers(data) | {TEXTCAT: textcat(data, options.cache, options.epochs)}
         rows = [
             judge(model, kind, getattr(one, kind), positive, options.sizes) for model, one in judged.items() for kind in LOOKS
         ]
-        if options.output is not None:
-            write_json(options.output, [asdict(row) for row in rows])
+        save_json(options.output, [asdict(one) for one in rows])
         if options.plot is not None:
             draw(options.plot, judged, positive, options.sizes[0])
-    except CalibError as error:
-        raise SystemExit(error.message) from None
-    if options.silent:
-        return 0
     show(rows, judged)
     return 0 if verdict(rows) else 1
 

@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from frame import say
+from frame import head, make_parser, one_sentence, row, save_json, say
 from sequences.active import Setting
 from sequences.data import CORPORA, read_sentences
 from sequences.learning import SCALES, Tuning
@@ -24,33 +24,28 @@ from sequences.readings import compare_readings
 from sequences.runs import PARTS, Plan, jobs_of, run_job
 from sequences.tables import active_curves, numbers_of, read_found, show, show_active
 
-from spacy_calib.cli.shared.results import write_json
-from spacy_calib.errors import CalibError
-
 
 def check(corpora: Sequence[str]) -> int:
     """Print whether the corpora are those of the paper. RETURNS (int): 1 where one is not."""
     wrong = 0
-    print("| corpus | sentences | words | paper | features |\n| --- | ---: | ---: | --- | ---: |")
+    head("| corpus | sentences | words | paper | features |")
     for name in corpora:
         data, paper = read_sentences(name), CORPORA[name]
         wrong += (len(data), data.n_words) != (paper.sentences, paper.words)
-        print(f"| {name} | {len(data):,} | {data.n_words:,} | {paper.sentences:,}; {paper.words:,} | {data.n_features:,} |")
+        sizes = f"{paper.sentences:,}; {paper.words:,}"
+        row(name, f"{len(data):,}", f"{data.n_words:,}", sizes, f"{data.n_features:,}")
     return min(1, wrong)
 
 
 def readings(corpora: Sequence[str], plan: Plan, most: int | None) -> int:
     """Print both readings of Delta, of each corpus and quarter."""
-    print(
-        "| corpus | quarter | words | other gaps | average precision | within the labelling |\n| --- | ---: | ---: | ---: | ---: | ---: |"
-    )
+    head("| corpus | quarter | words | other gaps | average precision | within the labelling |")
     for name in corpora:
         data = read_sentences(name, most)
         for quarter in range(min(plan.quarters, plan.run or plan.quarters)):
             found = compare_readings(data, plan, quarter)
-            print(
-                f"| {name} | {quarter + 1} | {found.words:,} | {100 * found.differ:.1f} % | {found.best:.3f} | {found.alone:.3f} |"
-            )
+            precisions = f"{found.best:.3f}", f"{found.alone:.3f}"
+            row(name, quarter + 1, f"{found.words:,}", f"{100 * found.differ:.1f} %", *precisions)
     return 0
 
 
@@ -64,8 +59,8 @@ def plan_of(given: argparse.Namespace) -> Plan:
     )  # fmt: skip
 
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def make_options() -> argparse.ArgumentParser:
+    parser = make_parser(__doc__, output=True)
     parser.add_argument("command", choices=("check", "readings", "run", "tables"))
     parser.add_argument("--corpora", nargs="+", choices=list(CORPORA), default=list(CORPORA))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="What to run")
@@ -77,12 +72,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--samples", type=int, default=300, help="Of sentences, for intervals")
     parser.add_argument("--pictures", type=Path, help="Folder for the pictures")
-    parser.add_argument("--output", type=Path, help="JSON file for the numbers")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = make_parser().parse_args(arguments)
+    given = make_options().parse_args(arguments)
     if given.command == "check":
         return check(given.corpora)
     plan = plan_of(given)
@@ -98,13 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for one in found:
         show(one)
         show_active(given.folder, one.corpus)
-    try:
-        if given.output is not None:
-            write_json(given.output, numbers_of(found))
+    with one_sentence():
+        save_json(given.output, numbers_of(found))
         if given.pictures is not None:
             draw_all(given.pictures, found, {one.corpus: active_curves(given.folder, one.corpus) for one in found})
-    except CalibError as error:
-        raise SystemExit(error.message) from None
     return 0
 
 

@@ -13,7 +13,6 @@ The page goes to stdout, messages to stderr. Exit code 1 if a target is missed.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import tempfile
@@ -24,21 +23,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from demo import prepare, train_pipeline
-from frame import MODEL, default_cache, say
+from frame import MODEL, head, make_parser, row, run_over, say
 from quality import readers
 from quality.models import trained, write_docs
 from quality.readers import Documents, Sentence
 
+import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.calibration.adaptation.lines import OF_SPANS, OF_TOKENS, Prior
-from spacy_calib.cli.fit import fit
-from spacy_calib.cli.shared.examples import run_pipes
 from spacy_calib.cli.shared.loading import open_pipeline
-from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.scored import ScoredCorpus
 from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pairs.build import leading
@@ -119,9 +113,7 @@ def ewt(cache: Path, folder: Path) -> Iterator[Experiment]:
     every = parts["dev"] + parts["test"]
     for genre in sorted({genre_of(document) for document in every}):
         own, others = (
-            write(
-                [document for document in every if (genre_of(document) == genre) == is_own], folder / f"{genre}-{is_own}.spacy"
-            )
+            write([one for one in every if (genre_of(one) == genre) == is_own], folder / f"{genre}-{is_own}.spacy")
             for is_own in (True, False)
         )
         yield Experiment(MODEL, "tagger", others, abroad={f"EWT {genre}": own})
@@ -279,7 +271,8 @@ def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
     for number, (way, options) in enumerate(WAYS.items()):
         say(f"Fitting {way} on {given.fit.stem} ...")
         output, attr = folder / "calibrated", f"calib{number}"
-        fit(given.model, given.fit, output, component=given.component, attr=attr, force=True, **given.options, **options)
+        named = {"component": given.component, "attr": attr, "force": True, **given.options, **options}
+        spacy_calib.fit(given.model, given.fit, output, **named)
         fitted, pipe = open_pipeline(str(output))
         if nlp is None:
             nlp = fitted
@@ -291,7 +284,7 @@ def pipeline_of(given: Experiment, folder: Path) -> tuple[Any, dict[str, Any]]:
 
 def read(nlp: Any, pipes: dict[str, Any], file: Path) -> dict[str, dict[str, Scored]]:
     """Run the pipeline over a file once, and take what each pipe says: by level and way."""
-    examples = list(run_pipes(nlp, stream_examples(nlp, file), nlp.pipe_names, silent=True, what=""))
+    examples = run_over(nlp, nlp.pipe_names, file)
     found: dict[str, dict[str, Scored]] = {}
     for way, pipe in pipes.items():
         for level, scored in levels_of(pipe, corpus_of(examples, pipe.attr, pipe.lookup.labels())).items():
@@ -326,13 +319,8 @@ A document is ten sentences of Porttinari or PetroGold, one tweet of DANTEStocks
 Columns: log loss of "the likeliest label is right" (of an entity: it is right), log loss, Brier and SMCE over all pairs, mean score of the likeliest labels minus the share of them that is right (points of percent), and their ECE. Lower is better, and the gap better near 0.
 """
 COLUMNS = {
-    "log loss": "top_loss",
-    "of all pairs": "loss",
-    "Brier": "brier",
-    "SMCE": "smce",
-    "expected - true": "gap",
-    "ECE": "ece",
-}
+    "log loss": "top_loss", "of all pairs": "loss", "Brier": "brier", "SMCE": "smce", "expected - true": "gap", "ECE": "ece",
+}  # fmt: skip
 
 
 def cell(row: Row, name: str) -> str:
@@ -346,24 +334,16 @@ def cell(row: Row, name: str) -> str:
 def show(tested: Tested) -> None:
     """Print the rows of a test set."""
     about = f"**{tested.name}** ({'home' if tested.home else 'abroad'}; {tested.n_docs:,} documents, {100 * tested.accuracy:.1f} % right)"
-    for way, row in tested.rows.items():
-        print(f"| {about} | {way} | {' | '.join(cell(row, name) for name in COLUMNS.values())} |", flush=True)
+    for way, one in tested.rows.items():
+        row(about, way, *(cell(one, name) for name in COLUMNS.values()))
         about = ""
 
 
 # The targets
 
 
-@dataclass(frozen=True)
-class Target:
-    """met (bool): Whether it is reached. said (str): What was wanted, and what was found."""
-
-    met: bool
-    said: str
-
-
-def targets(found: Sequence[Tested]) -> Iterator[Target]:
-    """Those of the test sets that were judged."""
+def targets(found: Sequence[Tested]) -> Iterator[tuple[bool, str]]:
+    """(whether it is met, what was wanted and what was found), of the test sets that were judged."""
     of_name = {one.name: one for one in found}
     for name, least in (("DANTEStocks", 0.15), ("PetroGold", 0.05)):
         if name in of_name:
@@ -373,50 +353,40 @@ def targets(found: Sequence[Tested]) -> Iterator[Target]:
             yield from home_targets(one)
 
 
-def abroad_targets(tested: Tested, least: float) -> Iterator[Target]:
+def abroad_targets(tested: Tested, least: float) -> Iterator[tuple[bool, str]]:
     """least (float): By which share the log loss shall fall."""
     before, after = (tested.rows[way].mean for way in (AUTO, CONTEXT))
     fall = 1 - after.top_loss / before.top_loss
-    yield Target(
-        fall >= least, f"{tested.name}: context lowers the log loss by {100 * fall:.1f} % (wanted: {100 * least:.0f} %)"
-    )
+    yield fall >= least, f"{tested.name}: context lowers the log loss by {100 * fall:.1f} % (wanted: {100 * least:.0f} %)"
     if tested.name == "DANTEStocks":
         third = abs(before.gap) / 3
-        said = (
-            f"expected - true with context {100 * after.gap:+.1f} points (wanted: at most a third of auto's, {100 * third:.1f})"
-        )
-        yield Target(abs(after.gap) <= third, f"{tested.name}: {said}")
+        said = f"{100 * after.gap:+.1f} points (wanted: at most a third of auto's, {100 * third:.1f})"
+        yield abs(after.gap) <= third, f"{tested.name}: expected - true with context {said}"
     few = tested.rows[labelled(CONTEXT, 5)].mean.ece
-    yield Target(few <= MOST_ECE, f"{tested.name}: ECE after 5 labelled documents {few:.4f} (wanted: at most {MOST_ECE})")
+    yield few <= MOST_ECE, f"{tested.name}: ECE after 5 labelled documents {few:.4f} (wanted: at most {MOST_ECE})"
 
 
-def home_targets(tested: Tested) -> Iterator[Target]:
+def home_targets(tested: Tested) -> Iterator[tuple[bool, str]]:
     """Neither context nor adaptation costs more than 1 % of the raw log loss at home."""
     raw, auto, context = (tested.rows[way].mean.top_loss for way in (RAW, AUTO, CONTEXT))
     changes = {"context": context - auto}
     changes |= {f"{way}, 5 labelled": tested.rows[labelled(way, 5)].worse for way in (AUTO, CONTEXT)}
     for what, change in changes.items():
         said = f"{what} changes the log loss by {100 * change / raw:+.1f} % of raw (wanted: at most +{100 * MOST_WORSE:.0f} %)"
-        yield Target(change <= MOST_WORSE * raw, f"{tested.name}, at home: {said}")
+        yield change <= MOST_WORSE * raw, f"{tested.name}, at home: {said}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"Experiments, of {', '.join(EXPERIMENTS)}; all where none is named"
-    )
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for the models that are trained")
-    parser.add_argument("--draws", type=int, default=20, help="Draws of labelled documents, at least 2")
+    parser = make_parser(__doc__, EXPERIMENTS, cache=True)
+    parser.add_argument("--draws", type=int, default=20, help="draws of labelled documents, at least 2")
     options = parser.parse_args()
-    unknown = [name for name in options.names if name not in EXPERIMENTS]
-    if unknown:
-        parser.error(f"there is no experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}")
     if options.draws < 2:
         parser.error("--draws must be at least 2")
-    print(ABOUT.format(arguments="".join(f" {name}" for name in options.names), draws=options.draws))
-    print(f"| texts | scores | {' | '.join(COLUMNS)} |\n| --- | --- |{' ---: |' * len(COLUMNS)}", flush=True)
+    named = "" if options.names == list(EXPERIMENTS) else "".join(f" {name}" for name in options.names)
+    print(ABOUT.format(arguments=named, draws=options.draws))
+    head(f"| texts | scores | {' | '.join(COLUMNS)} |", 2)
     found: list[Tested] = []
-    for name in options.names or EXPERIMENTS:
+    for name in options.names:
         with tempfile.TemporaryDirectory() as folder:
             with contextlib.redirect_stdout(sys.stderr):  # what training says is no part of the page
                 experiments = list(EXPERIMENTS[name](options.cache.resolve(), Path(folder)))
@@ -426,9 +396,9 @@ def main() -> int:
                     found.append(tested)
     reached = list(targets(found))
     print("\n## Targets\n")
-    for target in reached:
-        print(f"- {'met' if target.met else '**MISSED**'}: {target.said}")
-    return 0 if all(target.met for target in reached) else 1
+    for met, said in reached:
+        print(f"- {'met' if met else '**MISSED**'}: {said}")
+    return 0 if all(met for met, _ in reached) else 1
 
 
 if __name__ == "__main__":

@@ -2,10 +2,9 @@
 
     SPACY_CALIB_DATA=../shared/data python scripts/simulate_active_learning.py --output curves.json --plot curves.png
     python scripts/simulate_active_learning.py --strategies least-confident least-confident:raw margin margin:raw random
-    python scripts/simulate_active_learning.py --task ner --train train.spacy --dev dev.spacy --test test.spacy
 
 After Mejer & Crammer (2010), section 6 and Figures 5 and 6, on the English Web Treebank unless other files are given. A run starts from
---start random sentences of the training part. Each round trains for --steps more updates of --update-words words, drawn from all that is
+--start random sentences of the training part. Each round trains a tagger for --steps more updates of --update-words words, drawn from all that is
 labelled; measures quality on the test part; fits a calib pipe anew on --dev-words words of the dev part (labelled text too, the same for
 every order, and not among the words counted); and labels --round-words words more, chosen from --candidates random sentences of the rest.
 The steps are the same for every order, and so are, with one seed, the first weights and the first sentences. All is counted in words,
@@ -20,36 +19,29 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
-from frame import default_cache, ewt_file
+from frame import COLORS, bare, docs_in, ewt_file, head, make_parser, new_figure, one_sentence, row, save_figure, save_json
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from spacy_calib.cli.shared.results import write_json
 from spacy_calib.corpus.active.batch import choose
 from spacy_calib.corpus.active.pieces import Pieces, pieces_of
 from spacy_calib.corpus.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
 from spacy_calib.corpus.distinct import digest
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus
-from spacy_calib.errors import CalibError
-from spacy_calib.pages.plots import figure_class
 
 STRATEGIES = ("least-confident", "least-confident:raw", "expected-errors", "expected-errors:per-word", "margin", "random")
-QUALITY = {"tagger": "accuracy", "ner": "F"}
-# Okabe and Ito's palette, without its yellow
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
-@dataclass(frozen=True)
-class Strategy:
+class Strategy(NamedTuple):
     """An order of selection, by its words: BY, and ":raw" and ":per-word" behind it."""
 
     name: str
@@ -91,13 +83,7 @@ class Curve:
 
 def sentences_of(file: Path, vocab: Vocab) -> list[Doc]:
     """Every sentence as a gold Doc of its own."""
-    docs = DocBin().from_disk(file).get_docs(vocab)
-    return [sentence.as_doc() for doc in docs for sentence in doc.sents]
-
-
-def bare(doc: Doc) -> Doc:
-    """The same words without annotation."""
-    return Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
+    return [sentence.as_doc() for doc in docs_in(file, vocab) for sentence in doc.sents]
 
 
 def n_words(doc: Doc) -> int:
@@ -127,21 +113,11 @@ def make_pipeline(options: argparse.Namespace, train: Sequence[Doc], vocab: Voca
         "subword_features": True, "pretrained_vectors": None,
     }})  # fmt: skip
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": width}
-    source: dict[str, Any] = {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger"}
-    if options.task == "tagger":
-        tagger = nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}})
-        labels = {token.tag_ for doc in train for token in doc if token.tag_}
-    else:
-        tagger = nlp.add_pipe("calib_ner", name="ner", config={"model": {
-            "@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner", "extra_state_tokens": False, "hidden_width": width,
-            "maxout_pieces": 2, "use_upper": True, "tok2vec": listener,
-        }})  # fmt: skip
-        labels = {entity.label_ for doc in train for entity in doc.ents}
-        source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}
-    for label in sorted(labels):
-        tagger.add_label(label)  # type: ignore[attr-defined]
-    recalibrator = {"@calib_recalibrators": f"spacy-calib.{options.method}.v1"}
-    nlp.add_pipe("calib", config={"source": source, "recalibrator": recalibrator})
+    tagger: Any = nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}})
+    for label in sorted({token.tag_ for doc in train for token in doc if token.tag_}):
+        tagger.add_label(label)
+    source = {"@calib_sources": "spacy-calib.Softmax.v1", "component": "tagger"}
+    nlp.add_pipe("calib", config={"source": source, "recalibrator": {"@calib_recalibrators": "spacy-calib.Isotonic.v1"}})
     return nlp
 
 
@@ -165,17 +141,12 @@ def predict(nlp: Language, docs: Sequence[Doc], last: str) -> list[Doc]:
         return list(nlp.pipe(bare(doc) for doc in docs))
 
 
-def quality(task: str, predicted: Sequence[Doc], gold: Sequence[Doc]) -> float:
-    """Accuracy of the tags, or F of the entities."""
-    pairs = list(zip(predicted, gold, strict=True))
-    if task == "tagger":
-        right = sum(int((ours.to_array("TAG") == theirs.to_array("TAG")).sum()) for ours, theirs in pairs)
-        return right / max(1, sum(map(len, gold)))
-    both = found = wanted = 0
-    for ours, theirs in pairs:
-        given, true = ({(ent.start, ent.end, ent.label_) for ent in doc.ents} for doc in (ours, theirs))
-        both, found, wanted = both + len(given & true), found + len(given), wanted + len(true)
-    return 2 * both / max(1, found + wanted)
+def quality(predicted: Sequence[Doc], gold: Sequence[Doc]) -> float:
+    """Accuracy of the tags."""
+    right = sum(
+        int((ours.to_array("TAG") == theirs.to_array("TAG")).sum()) for ours, theirs in zip(predicted, gold, strict=True)
+    )
+    return right / max(1, sum(map(len, gold)))
 
 
 # Selection
@@ -199,7 +170,7 @@ def next_batch(
         units = plain_units(candidates)
         scores = np.random.default_rng(seed).permutation(len(units)).astype(float)
     else:
-        units, scores = scored_units(nlp, strategy, candidates, dev, options.task)
+        units, scores = scored_units(nlp, strategy, candidates, dev)
     return [places[i] for i in choose(units, scores, keys, max_words=words).tolist()]
 
 
@@ -210,16 +181,13 @@ def plain_units(docs: Sequence[Doc]) -> Pieces:
     return Pieces(np.arange(len(docs)), last - [len(doc) for doc in docs], last, words, words)
 
 
-def scored_units(
-    nlp: Language, strategy: Strategy, candidates: Sequence[Doc], dev: Sequence[Doc], task: str
-) -> tuple[Pieces, np.ndarray]:
+def scored_units(nlp: Language, strategy: Strategy, candidates: Sequence[Doc], dev: Sequence[Doc]) -> tuple[Pieces, np.ndarray]:
     """Each candidate as a unit, and its priority."""
     calib: Any = nlp.get_pipe("calib")
     if strategy.needs_calibration:
-        calib.fit(Example(ours, gold) for ours, gold in zip(predict(nlp, dev, task), dev, strict=True))
+        calib.fit(Example(ours, gold) for ours, gold in zip(predict(nlp, dev, "tagger"), dev, strict=True))
     scored = (Example(doc, bare(doc)) for doc in predict(nlp, candidates, "calib"))
-    source = nlp.get_pipe(task)
-    corpus = scored_corpus(scored, "calib", get_annotation(calib.source.annotation(source).name), calib.lookup.labels())
+    corpus = scored_corpus(scored, "calib", get_annotation("tag"), calib.lookup.labels())
     units = pieces_of(corpus, "doc")
     scores = priorities(corpus, units, token_values(corpus, strategy.by, strategy.signal), strategy.by)
     return units, scores / units.words.clip(1) if strategy.per_word else scores
@@ -244,7 +212,7 @@ def run(strategy: Strategy, seed: int, data: dict[str, list[Doc]], options: argp
             nlp.update(batch, sgd=optimizer, drop=0.1)
         curve.words.append(sum(map(n_words, labelled)))
         curve.sentences.append(len(labelled))
-        curve.quality.append(quality(options.task, predict(nlp, data["test"], options.task), data["test"]))
+        curve.quality.append(quality(predict(nlp, data["test"], "tagger"), data["test"]))
         bar.update()
         bar.set_postfix_str(f"{strategy.name}, {curve.words[-1]:,} words: {curve.quality[-1]:.4f}")
         wanted = min(options.round_words, options.max_words - curve.words[-1])
@@ -299,16 +267,18 @@ def spread(values: Any) -> dict[str, Any]:
     return {"mean": float(np.mean(values)), "deviation": deviation, "seeds": [float(value) for value in values]}
 
 
-def show(summary: dict[str, dict[str, Any]], what: str) -> None:
+HEADS = {
+    "last": "accuracy at the end", "mean": "mean over the words", "as_random_with_half": "words to reach what random does with half",
+    "as_random_with_all": "and with all",
+}  # fmt: skip
+
+
+def show(summary: dict[str, dict[str, Any]]) -> None:
     """Print a Markdown table."""
-    heads = {"last": f"{what} at the end", "mean": "mean over the words", "as_random_with_half": "words to reach what random does with half",
-             "as_random_with_all": "and with all"}  # fmt: skip
-    keys = [key for key in heads if key in next(iter(summary.values()))]
-    print(f"| order | {' | '.join(heads[key] for key in keys)} |")
-    print("|:---|" + " ---: |" * len(keys))
-    for name, row in summary.items():
-        cells = [as_text(row[key], "{:.4f}" if key in ("last", "mean") else "{:,.0f}") for key in keys]
-        print(f"| {' | '.join([name, *cells])} |")
+    keys = [key for key in HEADS if key in next(iter(summary.values()))]
+    head(f"| order | {' | '.join(HEADS[key] for key in keys)} |")
+    for name, one in summary.items():
+        row(name, *(as_text(one[key], "{:.4f}" if key in ("last", "mean") else "{:,.0f}") for key in keys))
 
 
 def as_text(value: dict[str, Any], form: str) -> str:
@@ -319,13 +289,13 @@ def as_text(value: dict[str, Any], form: str) -> str:
     return form.format(value["mean"]) + deviation
 
 
-def draw(path: Path, curves: Sequence[Curve], what: str, title: str) -> None:
+def draw(path: Path, curves: Sequence[Curve], title: str) -> None:
     """Quality against words, and how far it lies above that of random with the same seed: the mean over seeds as a line, from the lowest
     to the highest seed as a band. An order has one colour; by raw scores it is dotted and has no band.
 
     RAISES CalibError: matplotlib is not installed.
     """
-    figure = figure_class()(figsize=(9.6, 4.4), layout="constrained")
+    figure = new_figure(9.6, 4.4)
     left, right = figure.subplots(1, 2)
     grid = np.linspace(max(curve.words[0] for curve in curves), min(curve.words[-1] for curve in curves), 60)
     at = {(c.strategy, c.seed): np.interp(grid, c.words, c.quality) for c in curves}
@@ -341,7 +311,7 @@ def draw(path: Path, curves: Sequence[Curve], what: str, title: str) -> None:
             right.plot(grid, np.mean(ahead, axis=0), **style)
             if style["linestyle"] == "-":
                 right.fill_between(grid, np.min(ahead, axis=0), np.max(ahead, axis=0), color=color, alpha=0.1, linewidth=0)
-    left.set(ylabel=what)
+    left.set(ylabel="accuracy")
     right.set(ylabel="points above random with the same seed")
     left.legend(frameon=False, loc="lower right", fontsize="small")
     for ax in (left, right):
@@ -351,33 +321,24 @@ def draw(path: Path, curves: Sequence[Curve], what: str, title: str) -> None:
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, fontsize="medium")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=80)
+    save_figure(path, figure, 80)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--task", choices=tuple(QUALITY), default="tagger", help="What is learned")
+    parser = make_parser(__doc__, cache=True, output=True, plot=True)
     for part in ("train", "dev", "test"):
-        parser.add_argument(f"--{part}", type=Path, help="A .spacy file; else this part of the English Web Treebank")
-    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), help="Orders: BY[:raw][:per-word]")
-    parser.add_argument("--seeds", type=int, default=3, help="Runs of each order")
-    parser.add_argument("--start", type=int, default=50, help="Sentences labelled at first")
-    parser.add_argument("--max-words", type=int, default=20_000, help="Words labelled at the end")
-    parser.add_argument("--round-words", type=int, default=1_500, help="Words labelled in a round")
-    parser.add_argument("--candidates", type=int, default=2_000, help="Sentences that a round chooses from")
-    parser.add_argument("--dev-words", type=int, default=2_000, help="Words of the dev part to calibrate on")
-    parser.add_argument("--steps", type=int, default=100, help="Updates in a round")
-    parser.add_argument("--update-words", type=int, default=250, help="Words of an update")
-    parser.add_argument("--width", type=int, default=64, help="Of the network")
-    parser.add_argument("--method", default="Isotonic", help="Registered recalibrator, without prefix and version")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for converted data, outside the repository")
-    parser.add_argument("--output", type=Path, help="JSON file for all curves")
-    parser.add_argument("--plot", type=Path, help="PNG or SVG file for the picture")
-    parser.add_argument("--silent", action="store_true", help="Print nothing but errors")
+        parser.add_argument(f"--{part}", type=Path, help="a .spacy file; else this part of the English Web Treebank")
+    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), help="orders: BY[:raw][:per-word]")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each order")
+    parser.add_argument("--start", type=int, default=50, help="sentences labelled at first")
+    parser.add_argument("--max-words", type=int, default=20_000, help="words labelled at the end")
+    parser.add_argument("--round-words", type=int, default=1_500, help="words labelled in a round")
+    parser.add_argument("--candidates", type=int, default=2_000, help="sentences that a round chooses from")
+    parser.add_argument("--dev-words", type=int, default=2_000, help="words of the dev part to calibrate on")
+    parser.add_argument("--steps", type=int, default=100, help="updates in a round")
+    parser.add_argument("--update-words", type=int, default=250, help="words of an update")
+    parser.add_argument("--width", type=int, default=64, help="of the network")
     options = parser.parse_args(arguments)
-    if options.task == "ner" and not (options.train and options.dev and options.test):
-        parser.error("--task ner needs --train, --dev and --test: the English Web Treebank has no entities")
     try:
         options.strategies = [Strategy.parse(words) for words in options.strategies]
     except ValueError as error:
@@ -392,20 +353,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data = {part: sentences_of(file, vocab) for part, file in files.items()}
     n_rounds = 1 + -(-options.max_words // options.round_words)
     jobs = [(strategy, seed) for seed in range(options.seeds) for strategy in options.strategies]
-    try:
-        with tqdm(total=n_rounds * len(jobs), unit="round", disable=options.silent) as bar:
+    with one_sentence():
+        with tqdm(total=n_rounds * len(jobs), unit="round", disable=None) as bar:
             curves = [run(strategy, seed, data, options, bar) for strategy, seed in jobs]
         summary = summarize(curves, options.max_words)
-        what = QUALITY[options.task]
-        if not options.silent:
-            show(summary, what)
-        if options.output is not None:
-            settings = {key: value for key, value in vars(options).items() if isinstance(value, (int, str)) and key != "silent"}
-            write_json(options.output, {"settings": settings, "summary": summary, "curves": [asdict(one) for one in curves]})
+        show(summary)
+        settings = {key: value for key, value in vars(options).items() if isinstance(value, (int, str))}
+        save_json(options.output, {"settings": settings, "summary": summary, "curves": [asdict(one) for one in curves]})
         if options.plot is not None:
-            draw(options.plot, curves, what, f"{what.capitalize()} against words labelled, {options.seeds} seeds")
-    except CalibError as error:
-        raise SystemExit(error.message) from None
+            draw(options.plot, curves, f"Accuracy against words labelled, {options.seeds} seeds")
     return 0
 
 

@@ -11,33 +11,46 @@ The paper's numbers are of a CRF over BERT. Tables go to stdout, messages to std
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from frame import say
-from study_common import COLORS, MARKERS
+import spacy
+from frame import (
+    COLORS,
+    MARKERS,
+    between,
+    docs_in,
+    estimated,
+    head,
+    make_parser,
+    new_figure,
+    one_sentence,
+    open_scored,
+    row,
+    save_figure,
+    save_json,
+    say,
+    verdict,
+)
+from spacy.tokens import Doc
 
+import spacy_calib
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.cli.fit import fit
-from spacy_calib.cli.shared.atomic import write_file
-from spacy_calib.cli.shared.results import write_json
-from spacy_calib.cli.shared.scoring import score
-from spacy_calib.errors import CalibError
 from spacy_calib.metrics import brier, document_bootstrap, log_loss, noise_floor, paired_difference, smce
 from spacy_calib.metrics.calibration_error import group_slices
 from spacy_calib.metrics.error_interval import error_interval
 from spacy_calib.metrics.resampling import Interval
-from spacy_calib.pages.plots import QUIET, figure_class, picture_bytes, quiet_frame
+from spacy_calib.pages.plots import QUIET, quiet_frame
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.judged import JudgedPairs
+from spacy_calib.sources.find import registered_sources, source_for
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5
@@ -106,21 +119,15 @@ class Model:
 
 def read(nlp: Any, component: str, golds: Sequence[Any]) -> Read:
     """Run a pipeline over gold words."""
-    from spacy.tokens import Doc
-
-    from spacy_calib.sources.find import registered_sources, source_for
-
-    bare = (Doc(nlp.vocab, words=[token.text for token in gold]) for gold in golds)
-    docs = list(nlp.pipe(bare, batch_size=32))
+    docs = list(nlp.pipe((Doc(nlp.vocab, words=[token.text for token in gold]) for gold in golds), batch_size=32))
     pipe = nlp.get_pipe(component)
     source = registered_sources()[source_for(pipe)]
     found = source.read(pipe, docs).above(0.0)
     chances = np.zeros((found.n_tokens, len(source.labels(pipe))))
     chances[found.rows, found.tags] = found.scores
     tags = [token.tag_ for gold in golds for token in gold]
-    right = np.array(
-        [token.tag_ == tag for token, tag in zip((t for doc in docs for t in doc), tags, strict=True)], dtype=float
-    )
+    said = [token.tag_ for doc in docs for token in doc]
+    right = np.array([ours == tag for ours, tag in zip(said, tags, strict=True)], dtype=float)
     return Read(chances, tags, np.repeat(np.arange(len(docs)), [len(doc) for doc in docs]), right)
 
 
@@ -135,28 +142,20 @@ def calibrate(parts: Mapping[str, Read], labels: Sequence[str], counts: Mapping[
 
 def automatic(folder: Path, component: str, corpus: Path) -> JudgedPairs:
     """What `calib fit` makes by itself, with context where that is no worse."""
-    import spacy
-
-    from spacy_calib.cli.shared.examples import read_examples
-
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "calibrated"
-        fit(str(folder), corpus / "dev.spacy", out, component=component, train_data=corpus / "train.spacy")
-        nlp = spacy.load(out)
-        pipe: Any = nlp.get_pipe("calib")
-        say(f"  auto: {pipe.fit_info.method}")
-        return score(nlp, pipe, read_examples(nlp, corpus / "test.spacy", False, None)).pairs()
+        spacy_calib.fit(folder, corpus / "dev.spacy", out, component=component, train_data=corpus / "train.spacy")
+        _, pipe, scored = open_scored(out, corpus / "test.spacy")
+    say(f"  auto: {pipe.fit_info.method}")
+    return scored.pairs()
 
 
 def load(name: str, folder: Path, corpus: Path) -> Model:
     """A model with all that is fitted to it."""
-    import spacy
-    from spacy.tokens import DocBin
-
     say(f"{name} ...")
     nlp: Any = spacy.load(folder)
     component = nlp.pipe_names[-1]
-    golds = {split: list(DocBin().from_disk(corpus / f"{split}.spacy").get_docs(nlp.vocab)) for split in SPLITS}
+    golds = {split: docs_in(corpus / f"{split}.spacy", nlp.vocab) for split in SPLITS}
     counts = Counter(token.tag_ for doc in golds["train"] for token in doc)
     as_many = max(1, counts.total() // sum(map(len, golds["dev"])))  # of train a part as large as dev will do
     parts = {split: read(nlp, component, docs[:: as_many if split == "train" else 1]) for split, docs in golds.items()}
@@ -231,8 +230,7 @@ def against(model: Model, method: str, rival: str, share: float = 1.0) -> Interv
 # Claims
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """said (str): What is claimed. verdict (str): held, not shown, not held. why (str): The figures."""
 
     said: str
@@ -240,82 +238,64 @@ class Claim:
     why: str
 
 
-def below_zero(found: Interval | None) -> str:
-    """Whether a difference lies below 0."""
-    if found is None or found.low is None or found.high is None:
-        return "not shown"
-    return "held" if found.high < 0 else "not held" if found.low > 0 else "not shown"
-
-
-def shown(found: Interval | None, scale: float = 1.0, digits: int = 4) -> str:
-    if found is None or found.low is None or found.high is None:
-        return "-"
-    return f"{scale * found.estimate:+.{digits}f} ({scale * found.low:+.{digits}f} to {scale * found.high:+.{digits}f})"
-
-
 def claims_of_accuracy(models: Sequence[Model]) -> Iterator[Claim]:
     """Of each encoder with both heads: names are ENCODER-crf and ENCODER-softmax."""
     by_name = {model.name: model for model in models}
     for name, crf in by_name.items():
-        encoder, _, head = name.rpartition("-")
-        if head == "crf" and f"{encoder}-softmax" in by_name:
+        encoder, _, kind = name.rpartition("-")
+        if kind == "crf" and f"{encoder}-softmax" in by_name:
             ours, other = crf.parts["test"], by_name[f"{encoder}-softmax"].parts["test"]
             found = paired_difference(1 - ours.right, 1 - other.right, ours.documents)
-            why = f"errors of the CRF less those of softmax {shown(found, 100, 2)} points"
-            yield Claim(f"{encoder}: the CRF is at least as accurate as softmax", below_zero(found), why)
+            why = f"errors of the CRF less those of softmax {estimated(found, '+.2f', 100)} points"
+            yield Claim(f"{encoder}: the CRF is at least as accurate as softmax", verdict(found), why)
 
 
 def claims_of_groups(models: Sequence[Model], rows: Sequence[Row]) -> Iterator[Claim]:
     """Of each model: the last group's error is more than halved, or within the floor; and TFG is better there than SCW."""
     for model in models:
-        own = {row.method: row for row in rows if row.model == model.name}
+        own = {one.method: one for one in rows if one.model == model.name}
         before = own[NONE].groups[-1].error
         for method in ("TFG isotonic", "TFG histogram", "TFG scaling binning", AUTO):
             after = own[method].groups[-1]
             halved, found = against(model, method, NONE, 0.5), against(model, method, NONE)
             within = after.error <= after.floor
-            verdict = "held" if within or below_zero(halved) == "held" else below_zero(halved)
             why = (
-                f"{before:.4f} to {after.error:.4f}, floor {after.floor:.4f}{' (within)' if within else ''}; less half of raw {shown(halved)}; "
-                f"less raw {shown(found)}"
+                f"{before:.4f} to {after.error:.4f}, floor {after.floor:.4f}{' (within)' if within else ''}; "
+                f"less half of raw {estimated(halved)}; less raw {estimated(found)}"
             )
-            yield Claim(f"{model.name}: {method} more than halves GMCE of group 5, or reaches the floor", verdict, why)
+            said = f"{model.name}: {method} more than halves GMCE of group 5, or reaches the floor"
+            yield Claim(said, "held" if within else verdict(halved), why)
         for technique in TECHNIQUES:
             found = against(model, f"TFG {technique}", f"SCW {technique}")
             said = f"{model.name}: TFG {technique} has less GMCE in group 5 than SCW"
-            yield Claim(said, below_zero(found), f"TFG less SCW {shown(found)}")
+            yield Claim(said, verdict(found), f"TFG less SCW {estimated(found)}")
 
 
 # Showing
 
 
 def show(models: Sequence[Model], rows: Sequence[Row], claims: Sequence[Claim]) -> None:
-    print(
-        "| model | accuracy train / dev / test | mean probability of the likeliest tag | pairs | tags | pairs in group 1 / 5 |"
-    )
-    print("| --- | --- | --- | ---: | ---: | --- |")
+    likeliest = "mean probability of the likeliest tag"
+    head(f"| model | accuracy train / dev / test | {likeliest} | pairs | tags | pairs in group 1 / 5 |", 3)
     for model in models:
         parts = model.parts.values()
         pairs, slices = model.raw.pairs, group_slices(model.raw.pairs, model.groups)
-        print(
-            f"| {model.name} | {' / '.join(f'{100 * part.right.mean():.1f}' for part in parts)} "
-            f"| {' / '.join(f'{100 * part.sureness:.1f}' for part in parts)} | {len(pairs):,} | {len(np.unique(pairs.tags))} "
-            f"| {len(slices[0]):,} / {len(slices[-1]):,} |"
-        )
-    print("\n| scores | model | SMCE | GMCE 1 | GMCE 5 | interval of GMCE 5 | Brier | log loss |")
-    print("| --- | --- | ---: | ---: | ---: | --- | ---: | ---: |")
+        right, sure = [part.right for part in parts], [part.sureness for part in parts]
+        shares = (" / ".join(f"{100 * np.mean(one):.1f}" for one in own) for own in (right, sure))
+        row(model.name, *shares, f"{len(pairs):,}", len(np.unique(pairs.tags)), f"{len(slices[0]):,} / {len(slices[-1]):,}")
+    print()
+    head("| scores | model | SMCE | GMCE 1 | GMCE 5 | interval of GMCE 5 | Brier | log loss |", 2)
     for method in (NONE, *FITS, AUTO):
         if method in PAPER:
-            print(f"| {method} | the paper, BERT CRF | {' | '.join(f'{one:.4f}' for one in PAPER[method])} | - | - | - |")
-        for row in (row for row in rows if row.method == method):
-            last = row.groups[-1]
-            errors = " | ".join(f"{one.error:.4f} ({one.floor:.4f})" for one in (row.smce, row.groups[0], last))
-            print(
-                f"| {method} | {row.model} | {errors} | {last.low:.4f} to {last.high:.4f} | {row.brier:.4f} | {row.log_loss:.4f} |"
-            )
-    print("\n| claim | verdict | figures |\n| --- | --- | --- |")
+            row(method, "the paper, BERT CRF", *(f"{one:.4f}" for one in PAPER[method]), "-", "-", "-")
+        for own in (one for one in rows if one.method == method):
+            last = own.groups[-1]
+            errors = (f"{one.error:.4f} ({one.floor:.4f})" for one in (own.smce, own.groups[0], last))
+            row(method, own.model, *errors, between((last.low, last.high)), f"{own.brier:.4f}", f"{own.log_loss:.4f}")
+    print()
+    head("| claim | verdict | figures |", 3)
     for claim in claims:
-        print(f"| {claim.said} | {claim.verdict} | {claim.why} |")
+        row(*claim)
 
 
 def draw(path: Path, models: Sequence[Model], rows: Sequence[Row], by_group: bool) -> None:
@@ -324,7 +304,7 @@ def draw(path: Path, models: Sequence[Model], rows: Sequence[Row], by_group: boo
     own = {(row.model, row.method): row for row in rows}
     what = range(min(len(model.groups) for model in models)) if by_group else [None]
     height = 1.6 + 0.24 * len(TECHNIQUES) * len(what)
-    figure = figure_class()(figsize=(3.1 * len(models) + 0.6, height), layout="constrained")
+    figure = new_figure(3.1 * len(models) + 0.6, height)
     for ax, model in zip(np.atleast_1d(figure.subplots(1, len(models), sharex=True, sharey=True)), models, strict=True):
         places = []
         for block, group in enumerate(what):
@@ -345,7 +325,7 @@ def draw(path: Path, models: Sequence[Model], rows: Sequence[Row], by_group: boo
         quiet_frame(ax)
         ax.tick_params(axis="y", length=0)
     add_legend(figure)
-    write_file(path, picture_bytes(figure, path.suffix))
+    save_figure(path, figure, 150)
 
 
 def draw_line(ax: Any, place: float, found: Mapping[str, Error]) -> None:
@@ -373,28 +353,24 @@ def add_legend(figure: Any) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__, output=True, plot=True)
     parser.add_argument("models", nargs="*", help="ENCODER-crf and ENCODER-softmax; all of --training where none is named")
-    parser.add_argument("--corpus", type=Path, default=Path("corpus"), help="Folder with train, dev and test.spacy")
-    parser.add_argument("--training", type=Path, default=Path("training"), help="Folder with MODEL/model-best")
-    parser.add_argument("--output", type=Path, help="JSON file for all figures")
-    parser.add_argument("--plot", type=Path, help="PNG or SVG file for the paper's Figure 2")
-    parser.add_argument("--plot-groups", type=Path, help="PNG or SVG file for its Figure 3")
+    parser.add_argument("--corpus", type=Path, default=Path("corpus"), help="folder with train, dev and test.spacy")
+    parser.add_argument("--training", type=Path, default=Path("training"), help="folder with MODEL/model-best")
+    parser.add_argument("--plot-groups", type=Path, help="PNG or SVG file for the paper's Figure 3; --plot is its Figure 2")
     options = parser.parse_args(arguments)
     names = options.models or sorted(path.parent.name for path in options.training.glob("*/model-best"))
     if not names:
         raise SystemExit(f"There is no model in {options.training}; train some first (`python -m spacy project run train`).")
-    try:
+    with one_sentence():
         models = [load(name, options.training / name / "model-best", options.corpus) for name in names]
         rows = [row_of(model, method) for model in models for method in (NONE, *FITS, AUTO)]
         claims = [*claims_of_accuracy(models), *claims_of_groups(models, rows)]
-        if options.output is not None:
-            write_json(options.output, {"rows": [asdict(row) for row in rows], "claims": [asdict(claim) for claim in claims]})
+        plain = {"rows": [asdict(one) for one in rows], "claims": [claim._asdict() for claim in claims]}
+        save_json(options.output, plain)
         for path, by_group in ((options.plot, False), (options.plot_groups, True)):
             if path is not None:
                 draw(path, models, rows, by_group)
-    except CalibError as error:
-        raise SystemExit(error.message) from None
     show(models, rows, claims)
     return 0
 

@@ -4,10 +4,8 @@
 
 A calibration is fitted by `auto`, adapted to some documents of other texts drawn at random, and judged on the rest of these. The sets:
 
-- far: a tagger trained on the Penn Treebank sample (scripts/quality/models.py), calibrated on news, on each genre of EWT and of GUM;
-- near: en_core_web_sm on each genre of EWT, calibrated on the other genres, and the same of GUM;
 - gold: en_core_web_sm, calibrated on EWT dev, on gold of other annotators: GUM, and the Penn Treebank sample;
-- home: fit and test documents of one kind: the Penn Treebank sample, EWT, ARK tweets and STREUSLE (scripts/quality/data.py makes the last three).
+- home: fit and test documents of one kind: the Penn Treebank sample, EWT, ARK tweets and STREUSLE (the last three are sets of scripts/quality/data.py).
 
 Log loss is that of the likeliest tag and of all pairs, in percent of the raw loss above (or below) what it is without adapting: means over
 the targets of a set. ECE is of the likeliest tag. "Worst tag": of the tags with 100 tokens or more on the rest, the farthest that the mean
@@ -17,18 +15,15 @@ the data.
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from frame import MODEL, data_folder, default_cache
+from frame import MODEL, blocks, data_lines, head, make_parser, row
 from quality import readers
-from quality.data import DataSet, Split, load
+from quality.data import DataSet, Split, load, prepare
 from quality.models import load_head, read, trained
 from quality.ours import Task, applied
 from quality.readers import Documents, Sentence
@@ -52,7 +47,6 @@ PRIORS = {
     "mixture, documents, offsets": Prior(far=False),
     "mixture, documents, offsets, far ones": Prior(),
 }
-FEWEST_TOKENS = 3000
 # Of a tag, to be judged by itself; and how far it may be off.
 FEWEST_OF_TAG, MOST_OFF = 100, 0.15
 
@@ -60,42 +54,21 @@ FEWEST_OF_TAG, MOST_OFF = 100, 0.15
 # Data
 
 
-def gum(split: str) -> Documents:
-    """Documents of GUM with gold words and XPOS."""
-    text = gzip.decompress((data_folder() / "gum_coref" / f"{split}.conllu.gz").read_bytes()).decode("utf8")
+def gum() -> Documents:
+    """Documents of GUM with gold words and XPOS; a space stands behind the parts of a contraction."""
     document, sentences = "", []
-    for block in filter(None, text.split("\n\n")):
-        begun = re.search(r"^# newdoc id = (\S+)", block, re.MULTILINE)
-        document = begun[1] if begun else document
-        rows = [line.split("\t") for line in block.split("\n") if re.match(r"\d+\t", line)]
-        gold = {"tags": [row[4] for row in rows]}
-        sentences.append(Sentence(document, [row[1] for row in rows], gold, ["SpaceAfter=No" not in row[9] for row in rows]))
+    for lines in (block for split in ("train", "dev") for block in blocks(data_lines("gum_coref", f"{split}.conllu"))):
+        document = next((line[14:].split()[0] for line in lines if line.startswith("# newdoc id = ")), document)
+        rows = [line.split("\t") for line in lines if line.partition("\t")[0].isdigit()]
+        tags = {"tags": [one[4] for one in rows]}
+        sentences.append(Sentence(document, [one[1] for one in rows], tags, ["SpaceAfter=No" not in one[9] for one in rows]))
     return readers.documents_of(sentences)
 
 
-def genre(document: list[Sentence]) -> str:
-    """What stands first in the document's name."""
-    return re.split(r"[-_]", document[0].document.removeprefix("GUM_"))[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What a model says of some documents. split (Split), labels (tuple[str, ...]): As in DataSet. genres (NDArray): Of each token."""
-
-    split: Split
-    labels: tuple[str, ...]
-    genres: np.ndarray
-
-    @classmethod
-    def of(cls, model: str, documents: Documents) -> Part:
-        head = load_head(model, "tagger")
-        split = Split(*read(head, documents))
-        return cls(split, head.labels, np.array([genre(document) for document in documents])[split.documents])
-
-    def large_genres(self) -> Iterator[str]:
-        for name in np.unique(self.genres).tolist():
-            if np.count_nonzero(self.genres == name) >= FEWEST_TOKENS:
-                yield name
+def read_part(model: str, documents: Documents) -> tuple[Split, tuple[str, ...]]:
+    """(what a tagger says of some documents, its labels)."""
+    tagger = load_head(model, "tagger")
+    return Split(*read(tagger, documents)), tagger.labels
 
 
 def as_set(name: str, labels: tuple[str, ...], fit: Split, test: Split) -> DataSet:
@@ -103,46 +76,24 @@ def as_set(name: str, labels: tuple[str, ...], fit: Split, test: Split) -> DataS
     return DataSet(name, name, labels, counts, False, 0.0, fit, test)
 
 
-def ptb_model(cache: Path) -> str:
-    return str(trained("ptb", cache) / "model-best")
-
-
-def far(cache: Path) -> Iterator[DataSet]:
-    """The tagger of the news, calibrated on news."""
-    model = ptb_model(cache)
-    news = Part.of(model, readers.ptb()["fit"])
-    for documents in (readers.ewt("dev", "tags") + readers.ewt("test", "tags"), gum("train") + gum("dev")):
-        part = Part.of(model, documents)
-        for name in part.large_genres():
-            yield as_set(name, part.labels, news.split, part.split.take(part.genres == name))
-
-
-def near(cache: Path) -> Iterator[DataSet]:
-    """Each genre, calibrated on the others."""
-    for documents in (readers.ewt("dev", "tags") + readers.ewt("test", "tags"), gum("train") + gum("dev")):
-        part = Part.of(MODEL, documents)
-        for name in part.large_genres():
-            yield as_set(name, part.labels, part.split.take(part.genres != name), part.split.take(part.genres == name))
-
-
 def home(cache: Path) -> Iterator[DataSet]:
     """Fit and test documents of one kind."""
-    parts, model = readers.ptb(), ptb_model(cache)
-    fit, test = (Part.of(model, parts[name]) for name in ("fit", "test"))
-    yield as_set("ptb", fit.labels, fit.split, test.split)
+    parts, model = readers.ptb(), str(trained("ptb", cache) / "model-best")
+    (fit, labels), (test, _) = (read_part(model, parts[name]) for name in ("fit", "test"))
+    yield as_set("ptb", labels, fit, test)
     for name in ("ewt-tagger", "ark", "streusle"):
-        yield load(cache / "quality" / "sets" / name)
+        yield load(prepare(name, cache))
 
 
 def gold(cache: Path) -> Iterator[DataSet]:
     """Other annotators."""
-    fit = Part.of(MODEL, readers.ewt("dev", "tags"))
-    parts = readers.ptb()
-    for name, documents in (("gum", gum("train") + gum("dev")), ("ptb", parts["train"] + parts["fit"] + parts["test"])):
-        yield as_set(name, fit.labels, fit.split, Part.of(MODEL, documents).split)
+    fit, labels = read_part(MODEL, readers.ewt("dev", "tags"))
+    ptb = [one for part in readers.ptb().values() for one in part]
+    for name, documents in (("gum", gum()), ("ptb", ptb)):
+        yield as_set(name, labels, fit, read_part(MODEL, documents)[0])
 
 
-SETS: dict[str, Callable[[Path], Iterator[DataSet]]] = {"far": far, "near": near, "gold": gold, "home": home}
+SETS: dict[str, Callable[[Path], Iterator[DataSet]]] = {"gold": gold, "home": home}
 
 
 # Judging
@@ -201,35 +152,27 @@ def show(name: str, targets: Sequence[Target], n_documents: int, draws: int) -> 
     if not wanted:
         return
     print(f"\n{name}: {len(wanted)} targets, {n_documents} documents, {draws} draws\n")
-    print(
-        "| prior | likeliest tag: % of raw | worst target | all pairs | ECE before | after | worst tag before | after | at most .15 |\n"
-        "|" + " --- |" * 9
+    head(
+        "| prior | likeliest tag: % of raw | worst target | all pairs | ECE before | after | worst tag before | after | at most .15 |"
     )
     for words, prior in PRIORS.items():
         each = np.array([one.judge(prior, n_documents, draws) for one in wanted])
         mean = each.mean(axis=0)
-        print(
-            f"| {words} | {mean[0]:+.2f} | {each[:, 0].max():+.2f} | {mean[1]:+.2f} | {mean[2]:.4f} | {mean[3]:.4f} "
-            f"| {mean[4]:.3f} | {mean[5]:.3f} | {100 * mean[6]:.0f} % |",
-            flush=True,
-        )
+        changes = (f"{one:+.2f}" for one in (mean[0], each[:, 0].max(), mean[1]))
+        errors = f"{mean[2]:.4f}", f"{mean[3]:.4f}", f"{mean[4]:.3f}", f"{mean[5]:.3f}"
+        row(words, *changes, *errors, f"{100 * mean[6]:.0f} %")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="SET", help=f"Of {', '.join(SETS)}; all where none is named")
-    parser.add_argument("--documents", type=int, nargs="+", default=[2, 5, 20], help="Labelled documents")
-    parser.add_argument("--draws", type=int, default=10, help="Of labelled documents")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder of trained models and data sets")
-    parser.add_argument("--made-up", action="store_true", help="Made-up tokens of few tags instead of the sets")
+    parser = make_parser(__doc__, SETS, cache=True)
+    parser.add_argument("--documents", type=int, nargs="+", default=[2, 5, 20], help="labelled documents")
+    parser.add_argument("--draws", type=int, default=10, help="of labelled documents")
+    parser.add_argument("--made-up", action="store_true", help="made-up tokens of few tags instead of the sets")
     options = parser.parse_args()
-    unknown = set(options.names) - set(SETS)
-    if unknown:
-        parser.error(f"{', '.join(sorted(unknown))}: of {', '.join(SETS)}")
     if options.made_up:
         show("made up", [Target.of(made_up())], options.documents[0], options.draws)
         return 0
-    for name in options.names or SETS:
+    for name in options.names:
         targets = [Target.of(held) for held in tqdm(SETS[name](options.cache), desc=name, disable=None, leave=False)]
         for n_documents in options.documents:
             show(name, targets, n_documents, options.draws)

@@ -10,12 +10,11 @@ counts the draws after which the Brier score is worse than without a fit.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from frame import MODEL, default_cache
+from frame import MODEL, default_cache, head, make_parser, row
 from quality import readers
 from quality.data import DataSet, Split, ewt_tagger
 from quality.judge import LOSSES
@@ -84,21 +83,19 @@ def losses(task: Task) -> Floats:
 def study(data: DataSet, sizes: Sequence[int], n_draws: int) -> None:
     """Print what fits on draws of a set lose."""
     names = list(METHODS)[1:]
-    print(
-        f"\n{data.name}, mean of {n_draws} draws\n\n| tokens | raw | {' | '.join(METHODS)} | auto - best of the others | above raw |"
-    )
-    print("| --- " * (len(METHODS) + 4) + "|")
+    print(f"\n{data.name}, mean of {n_draws} draws\n")
+    head(f"| tokens | raw | {' | '.join(METHODS)} | auto - best of the others | above raw |", 0)
     for size in sizes:
         draws = tqdm(range(n_draws), desc=f"{data.name} {size}", disable=None, leave=False)
         each = np.array([losses(Task(drawn(data, size, seed))) for seed in draws])
         mean, above = each[:, :, 0].mean(axis=0), int((each[:, 1, 1] > each[:, 0, 1]).sum())
         best = int(mean[2:].argmin())
         apart = f"{100 * (mean[1] - mean[2 + best]) / mean[0]:+.2f} % of raw ({names[best]})"
-        print(f"| {size:,} | {' | '.join(f'{one:.4f}' for one in mean)} | {apart} | {above} |", flush=True)
+        row(f"{size:,}", *(f"{one:.4f}" for one in mean), apart, above)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--draws", type=int, default=20, help="Draws of each set")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="Tokens to fit on")
     parser.add_argument("--made-up", action="store_true", help="Made-up tokens of few tags instead of the sets")

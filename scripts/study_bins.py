@@ -1,9 +1,10 @@
-"""Which bins estimate a calibration error best? Made-up predictions whose true error is known, as Markdown.
+"""Which bins estimate a calibration error best, and how many pairs does it need? Made-up predictions whose true error is known, as Markdown.
 
-    python scripts/study_bins.py --output bins.json --plot bins.png
+    python scripts/study_bins.py
+    python scripts/study_bins.py --n 200 500 1000 2000 5000 10000 20000 50000 --counts 10 --sizes 200 --roots 1
     python scripts/study_bins.py --n 1000 --truth identity power:2 logistic:0.5 step:0.1 --counts 5 10 20 --sizes 50 100 200
 
-After the thesis, section 4.3.2: scores are drawn from Beta(A, B), whose default resembles the scores of en_core_web_sm above .01
+After the thesis, sections 4.3.2 and 4.3.3: scores are drawn from Beta(A, B), whose default resembles the scores of en_core_web_sm above .01
 on the English Web Treebank; hits with a probability that --truth gives. Every sample is judged with all bins: the estimate
 (Nguyen & O'Connor 2015, Algorithm 1), whether its interval (Algorithm 2) holds the true error, and the debiased estimate.
 """
@@ -12,41 +13,162 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, NamedTuple
 
-from analysis.studies import best, bin_study
-from study_common import add_options, all_bins, bins_name, curves, progress, save, show, sources_of
+import numpy as np
+from analysis.synthetic import MAPS, Synthetic
+from frame import head, make_parser, one_sentence, row
+from tqdm import tqdm
 
-from spacy_calib.errors import CalibError
+from spacy_calib.metrics import calibration_error, calibration_error_interval, debiased_calibration_error
+from spacy_calib.metrics.error_interval import error_interval
+from spacy_calib.pairs.bins import check_count
+
+TITLES = (
+    "| true error | pairs | bins | pairs a bin | mean | bias | deviation | rmse | coverage | width | debiased: bias | rmse "
+    "| bootstrap: coverage | width |"
+)
+
+
+class Bins(NamedTuple):
+    """name (str): What the table says. settings (Callable): Sample size -> n_bins or bin_size of a metric."""
+
+    name: str
+    settings: Callable[[int], dict[str, int]]
+
+    def size(self, n: int) -> int:
+        """Pairs a bin."""
+        settings = self.settings(n)
+        return settings["bin_size"] if "bin_size" in settings else round(n / settings["n_bins"])
+
+
+def by_count(count: int) -> Bins:
+    """So many adaptive bins."""
+    return Bins(f"{count:g} adaptive bins", lambda n: {"n_bins": count})
+
+
+def by_size(size: int) -> Bins:
+    """Bins of so many pairs (beta)."""
+    return Bins(f"bins of {size:g}", lambda n: {"bin_size": size})
+
+
+def by_root(times: float) -> Bins:
+    """Bins of so many times sqrt(n) pairs (the thesis, section 4.3.3)."""
+    return Bins(
+        f"bins of {times:g} sqrt(n)".replace(" 1 sqrt", " sqrt"), lambda n: {"bin_size": max(1, round(times * sqrt(n)))}
+    )
+
+
+def estimates(scores: Any, hits: Any, bins: dict[str, Any], n_samples: int, seed: int, bootstrap: bool) -> tuple[float, ...]:
+    """(error, debiased error, and low and high by Algorithm 2 and by bootstrap, which takes the bins' noise off; NaN where that is not asked for)."""
+    of_sampling = calibration_error_interval(scores, hits, **bins, n_samples=n_samples, seed=seed) or (np.nan, np.nan)
+    found = [calibration_error(scores, hits, **bins), debiased_calibration_error(scores, hits, **bins), *of_sampling]
+    drawn = error_interval(scores, hits, np.arange(len(scores)), **bins, n_samples=n_samples, seed=seed) if bootstrap else None
+    bounds = (np.nan, np.nan) if drawn is None else (drawn.low, drawn.high)
+    return tuple(np.nan if one is None else float(one) for one in (*found, *bounds))
+
+
+def bin_study(
+    source: Synthetic,
+    n: int,
+    bins: Sequence[Bins],
+    repeats: int = 200,
+    n_samples: int = 200,
+    seed: int = 0,
+    bootstrap: bool = False,
+    silent: bool = True,
+) -> list[dict[str, Any]]:
+    """Judge the same samples of n pairs with each of the bins: what they say of the true error.
+
+    n_samples (int): Draws of an interval.
+    RETURNS: For each of the bins "mean", "bias", "deviation" and "rmse" of the estimate, "coverage" and "width" of its interval, and the like.
+    RAISES CalibError: a number below 1.
+    """
+    check_count("n", n)
+    check_count("repeats", repeats)
+    found = np.full((len(bins), repeats, 6), np.nan)
+    for repeat in tqdm(range(repeats), desc=f"{n:,} pairs", disable=silent, leave=False):
+        scores, hits = source.draw(n, np.random.default_rng([seed, n, repeat]))
+        for place, one in enumerate(bins):
+            found[place, repeat] = estimates(scores, hits, one.settings(n), n_samples, seed + repeat, bootstrap)
+    true = source.error()
+    return [
+        {"true": true, "n": n, "bins": one.name, "pairs_a_bin": one.size(n), **summary(true, of_bins)}
+        for one, of_bins in zip(bins, found, strict=True)
+    ]
+
+
+def summary(true: float, found: Any) -> dict[str, float]:
+    """found: What `estimates` gave of each sample, shape (repeats, 6)."""
+    error, debiased, low, high, boot_low, boot_high = found.T
+    return {
+        "mean": float(error.mean()), "bias": float(error.mean() - true), "deviation": float(error.std()),
+        "rmse": float(np.sqrt(np.mean((error - true) ** 2))),
+        "coverage": float(np.mean((low <= true) & (true <= high))), "width": float(np.mean(high - low)),
+        "debiased_bias": float(debiased.mean() - true), "debiased_rmse": float(np.sqrt(np.mean((debiased - true) ** 2))),
+        "bootstrap_coverage": float(np.mean((boot_low <= true) & (true <= boot_high))), "bootstrap_width": float(np.mean(boot_high - boot_low)),
+    }  # fmt: skip
+
+
+def best(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The row with the least rmse."""
+    return min(rows, key=lambda one: one["rmse"])
+
+
+def show(rows: Sequence[dict[str, Any]], bootstrap: bool) -> None:
+    head(TITLES, 0)
+    for one in rows:
+        figures = f"{one['mean']:.4f}", f"{one['bias']:+.4f}", f"{one['deviation']:.4f}", f"{one['rmse']:.4f}"
+        interval = f"{100 * one['coverage']:.1f} %", f"{one['width']:.4f}"
+        debiased = f"{one['debiased_bias']:+.4f}", f"{one['debiased_rmse']:.4f}"
+        booted = (f"{100 * one['bootstrap_coverage']:.1f} %", f"{one['bootstrap_width']:.4f}") if bootstrap else ("-", "-")
+        sizes = f"{one['n']:,}", one["bins"], f"{one['pairs_a_bin']:,}"
+        row(f"{one['true']:.4f}", *sizes, *figures, *interval, *debiased, *booted)
+
+
+def source_of(words: str, beta: Sequence[float]) -> Synthetic:
+    """The truth of some words. RAISES CalibError: a setting out of range."""
+    name, _, strength = words.partition(":")
+    try:
+        value = float(strength or 0)
+    except ValueError:
+        raise SystemExit(f"--truth wants MAP or MAP:STRENGTH with a number, but {words!r} was given") from None
+    return Synthetic(beta[0], beta[1], name, value)
+
+
+def make_options() -> argparse.ArgumentParser:
+    parser = make_parser(__doc__)
+    parser.add_argument("--n", type=int, nargs="+", default=[10_000], help="pairs in a sample")
+    parser.add_argument("--counts", type=int, nargs="*", default=[3, 7, 10, 15, 30, 70, 150], help="numbers of adaptive bins")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[20, 50, 100, 200, 500, 1000, 2000, 5000], help="sizes of bins")
+    parser.add_argument("--roots", type=float, nargs="*", default=[], help="sizes of bins, in sqrt(n)")
+    parser.add_argument("--beta", type=float, nargs=2, default=[0.3, 0.1], metavar=("A", "B"), help="scores ~ Beta(A, B)")
+    truths, maps = ["identity", "power:1.3", "step:0.1"], ", ".join(MAPS)
+    parser.add_argument("--truth", nargs="+", default=truths, metavar="MAP[:STRENGTH]", help=f"P(hit | score): {maps}")
+    parser.add_argument("--repeats", type=int, default=200, help="samples drawn")
+    parser.add_argument("--draws", type=int, default=200, help="draws of Algorithm 2 for an interval")
+    parser.add_argument("--bootstrap", action="store_true", help="look at the interval by bootstrap too; takes much longer")
+    parser.add_argument("--seed", type=int, default=0, help="of the samples and draws")
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, default=10_000, help="Pairs in a sample")
-    parser.add_argument("--counts", type=int, nargs="*", default=[3, 7, 10, 15, 30, 70, 150], help="Numbers of adaptive bins")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[20, 50, 100, 200, 500, 1000, 2000, 5000], help="Sizes of bins")
-    add_options(parser, repeats=200)
+    parser = make_options()
     options = parser.parse_args(arguments)
-    try:
-        bins = all_bins(options.counts, options.sizes, ())
-        if not bins:
-            parser.error("--counts and --sizes are both empty; give at least one of them a value")
-        rows = {}
-        for truth, source in sources_of(options, parser).items():
-            given = (options.repeats, options.draws, options.seed, options.bootstrap, progress(options, truth))
-            rows[truth] = bin_study(source, options.n, bins, *given)
-            if not options.silent:
-                print(f"\nP(hit | score): {truth}\n")
-                show(rows[truth])
-                least = best(rows[truth])
-                print(f"\nLeast rmse: {bins_name(least.bins, least.value)} ({least.rmse:.4f})", flush=True)
-        save(options.output, rows)
-        title = f"{options.n:,} pairs, scores ~ Beta({options.beta[0]:g}, {options.beta[1]:g}), {options.repeats} samples"
-        names = {"count": "adaptive bins", "size": "bins of one size"}
-        held = {kind: name for kind, name in names.items() if any(one.kind == kind for one in bins)}
-        curves(options.plot, rows, "pairs_a_bin", "pairs a bin", "bins", held, title)
-    except CalibError as error:
-        raise SystemExit(error.message) from None
+    bins = [*map(by_count, options.counts), *map(by_size, options.sizes), *map(by_root, options.roots)]
+    if not bins:
+        parser.error("--counts, --sizes and --roots are all empty; give at least one of them a value")
+    with one_sentence():
+        for truth in options.truth:
+            given = (options.repeats, options.draws, options.seed, options.bootstrap, False)
+            source = source_of(truth, options.beta)
+            rows = [one for n in options.n for one in bin_study(source, n, bins, *given)]
+            print(f"\nP(hit | score): {truth}\n")
+            show(rows, options.bootstrap)
+            if len(options.n) == 1:
+                print(f"\nLeast rmse: {best(rows)['bins']} ({best(rows)['rmse']:.4f})", flush=True)
     return 0
 
 

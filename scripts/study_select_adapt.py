@@ -11,29 +11,25 @@ over sets; those of the log loss are the change to no adaptation in percent. A s
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from frame import head, make_parser, one_sentence, open_scored, row
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
-from spacy_calib.cli.shared.checks import check_option
-from spacy_calib.cli.shared.loading import open_pipeline
-from spacy_calib.cli.shared.scoring import score
-from spacy_calib.cli.shared.texts import stream_examples
 from spacy_calib.corpus.active.spread import spread, stand_for_all
 from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
-from spacy_calib.errors import CalibError
 from spacy_calib.expect.estimates import sum_by, token_sums
 from spacy_calib.expect.prediction_powered import Known, Survey, accuracy
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.build import leading
 from spacy_calib.types import Floats, Groups, Ints
 
-HEADER = (
+TITLES = (
     "| documents | chosen | log loss: % of no adaptation | its standard error | expected - true, points | bias of the accuracy | its error | width | held by "
     "| width of the labelled alone | held by | tokens |"
 )
@@ -64,13 +60,9 @@ class Texts:
         keep = (corpus.hits != UNKNOWN) & judged[corpus.rows]
         rows = corpus.rows[keep]
         leads = leading(corpus.rows, corpus.tag_raw)[keep]
-        entries = GoldEntries(
-            corpus.tag_calibrated[keep],
-            corpus.hits[keep] == 1,
-            leads,
-            corpus.columns[keep],
-            np.searchsorted(known, corpus.documents[rows]),
-        )
+        documents = np.searchsorted(known, corpus.documents[rows])
+        own = corpus.tag_calibrated[keep], corpus.hits[keep] == 1, leads, corpus.columns[keep]
+        entries = GoldEntries(*own, documents)
         return cls(sums.units, sums.expected[:, 0], sums.independent[:, 0], right, entries, groups)
 
     @property
@@ -97,21 +89,6 @@ def by_spread(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
     return pool[spread(texts.doubt[pool], n, seed)]
 
 
-def by_length(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
-    return pool[spread(texts.units[pool], n, seed)]
-
-
-def by_both(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
-    """Of the shorter and of the longer half of the documents, each spread over its doubt."""
-    halves = np.array_split(pool[np.argsort(texts.units[pool], kind="stable")], 2)
-    parts = zip(halves, (n // 2, n - n // 2), strict=True)
-    return np.concatenate([by_spread(texts, half, own, seed) for half, own in parts])
-
-
-def by_longest(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
-    return pool[np.argsort(-texts.units[pool], kind="stable")[:n]]
-
-
 def as_select(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
     """What `calib select --for adapt` draws: spread over doubt, without the shortest documents."""
     return pool[stand_for_all(texts.doubt[pool], texts.units[pool].astype(np.intp), n, seed)]
@@ -121,15 +98,11 @@ STRATEGIES: dict[str, Strategy] = {
     "at random": by_random,
     "most doubtful": by_doubt,
     "spread over doubt": by_spread,
-    "spread over length": by_length,
-    "spread over both": by_both,
     "spread over doubt, no short ones": as_select,
-    "longest": by_longest,
 }
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Of one draw. loss (float): Log loss of the likeliest tags after adapting, in percent of what it was. gap (float): |expected - true| in points.
     error (float): Of the accuracy. square (float): Of that. width, holds, plain_width, plain_holds (float): Of both intervals. tokens (float): Labelled.
     """
@@ -177,7 +150,7 @@ def draws(texts: Texts, n: int, n_draws: int) -> dict[str, Floats]:
         test = texts.entries_of(other)
         test = test.take(np.flatnonzero(test.leads))
         for name, choose in STRATEGIES.items():
-            found[name].append(astuple(outcome(texts, pool, test, choose(texts, pool, n, seed))))
+            found[name].append(outcome(texts, pool, test, choose(texts, pool, n, seed)))
     return {name: np.array(rows) for name, rows in found.items()}
 
 
@@ -185,37 +158,37 @@ def show(n: int, sets: list[dict[str, Floats]]) -> None:
     """One row for each strategy: means over sets; the standard error is that of the difference to random ones."""
     for name in STRATEGIES:
         means = np.array([of[name].mean(axis=0) for of in sets])
-        loss, gap, bias, square, width, holds, plain_width, plain_holds, tokens = means.mean(axis=0)
+        mean = Outcome(*means.mean(axis=0).tolist())
         beside = np.array([(of[name] - of["at random"])[:, 0] for of in sets])
         error = float(np.sqrt((beside.var(axis=1) / beside.shape[1]).sum()) / len(sets))
-        root = float(np.sqrt(means[:, 3]).mean())
-        print(
-            f"| {n} | {name} | {loss:.2f} | {error:.2f} | {gap:.2f} | {np.abs(means[:, 2]).mean():.4f} | {root:.4f} | {width:.4f} | {100 * holds:.1f} % "
-            f"| {plain_width:.4f} | {100 * plain_holds:.1f} % | {tokens:,.0f} |"
+        bias, root = float(np.abs(means[:, 2]).mean()), float(np.sqrt(means[:, 3]).mean())
+        figures = f"{mean.loss:.2f}", f"{error:.2f}", f"{mean.gap:.2f}", f"{bias:.4f}", f"{root:.4f}"
+        intervals = (
+            f"{mean.width:.4f}",
+            f"{100 * mean.holds:.1f} %",
+            f"{mean.plain_width:.4f}",
+            f"{100 * mean.plain_holds:.1f} %",
         )
+        row(n, name, *figures, *intervals, f"{mean.tokens:,.0f}")
 
 
 def read(model: str, data: Path) -> Texts:
     """RAISES CalibError: the pipeline or the data cannot be used."""
-    nlp, pipe = open_pipeline(model)
-    assert pipe.groups is not None
-    return Texts.of(score(nlp, pipe, stream_examples(nlp, data)), pipe.groups)
+    _, pipe, corpus = open_scored(model, data)
+    return Texts.of(corpus, pipe.groups)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("sets", nargs="+", metavar="MODEL DATA", help="calibrated pipelines, each with gold of another kind")
     parser.add_argument("--documents", type=int, nargs="+", default=[5, 10, 20], help="how many are labelled")
     parser.add_argument("--draws", type=int, default=100)
     options = parser.parse_args()
-    try:
-        check_option("MODEL DATA", len(options.sets) % 2 == 0, "given in pairs", " ".join(options.sets))
+    if len(options.sets) % 2:
+        parser.error("MODEL and DATA are given in pairs")
+    with one_sentence():
         texts = [read(model, Path(data)) for model, data in zip(options.sets[::2], options.sets[1::2], strict=True)]
-    except CalibError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(HEADER)
-    print("| ---: | --- |" + " ---: |" * (HEADER.count("|") - 3))
+    head(TITLES, 2)
     for n in options.documents:
         enough = [one for one in texts if len(one.units) >= 4 * n]
         if enough:

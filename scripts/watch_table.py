@@ -13,8 +13,6 @@ ten sentences, or are a tweet.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,17 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from frame import default_cache, say
+from frame import bare, docs_in, head, make_parser, row, say
 from quality import readers
 from shift_table import Experiment, ewt, porttinari, write
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from tqdm import tqdm
 
+import spacy_calib
 from spacy_calib import Monitor
-from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.loading import open_pipeline
 from spacy_calib.expect.alarms import SLOW
 from spacy_calib.expect.windows import Batch, Counts
@@ -78,9 +73,8 @@ def unflat(like: Counts, row: Any) -> Counts:
 
 def read_texts(nlp: Any, monitor: Monitor, docs: Sequence[Doc], what: str) -> Texts:
     """Run the pipeline over gold words, and count each document by itself."""
-    bare = (Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in docs)
     rows = []
-    for doc in tqdm(nlp.pipe(bare), desc=what, total=len(docs), leave=False):
+    for doc in tqdm(nlp.pipe(map(bare, docs)), desc=what, total=len(docs), leave=False):
         read = monitor._reader.read([monitor._reader.prepare(doc)])
         rows.append(flat(monitor._layout.count(Batch(read.documents, 1, *read[1:]))))
     nothing = monitor._layout.nothing()
@@ -124,61 +118,49 @@ EXPERIMENTS: dict[str, Callable[[Path, Path], Experiment]] = {
 }
 
 
-def run(name: str, folder: Path, options: Any) -> list[str]:
+def run(name: str, folder: Path, options: Any) -> list[tuple[str, ...]]:
     """Print the rows of the first table. RETURNS: Those of the second."""
     experiment = EXPERIMENTS[name](options.cache.resolve(), folder)
     say(f"Fitting {name} ...")
-    fit(experiment.model, experiment.fit, folder / name, component=experiment.component, silent=True, **experiment.options)
-    nlp, pipe = open_pipeline(str(folder / name), None, code=None, gpu_id=-1)
+    given = {"component": experiment.component, "silent": True, **experiment.options}
+    spacy_calib.fit(experiment.model, experiment.fit, folder / name, **given)
+    nlp, pipe = open_pipeline(str(folder / name))
     monitor = Monitor(pipe, WINDOW)
-
-    def docs_of(file: Path) -> list[Doc]:
-        return list(DocBin().from_disk(file).get_docs(nlp.vocab))
-
     home: dict[str, Texts] = {}
     for title, file in experiment.home.items():
-        home[title] = read_texts(nlp, monitor, docs_of(file), title)
-        home[f"{title}, sentences"] = read_texts(nlp, monitor, sentences(docs_of(file)), title)
+        home[title] = read_texts(nlp, monitor, docs_in(file, nlp.vocab), title)
+        home[f"{title}, sentences"] = read_texts(nlp, monitor, sentences(docs_in(file, nlp.vocab)), title)
     for title, texts in home.items():
         seeds = tqdm(range(options.streams), desc=title, leave=False)
         found = [home_stream(texts, monitor, options.windows, seed) for seed in seeds]
         alarms, slow = [len(one) for one in found], sum(one.count(SLOW) for one in found)
-        print(
-            f"| {title} | {options.streams} x {options.windows:,} | {np.mean(alarms):.2f} | {max(alarms)} | {slow / len(found):.2f} |",
-            flush=True,
-        )
-    rows = []
+        streams = f"{options.streams} x {options.windows:,}"
+        row(title, streams, f"{np.mean(alarms):.2f}", max(alarms), f"{slow / len(found):.2f}")
+    rows: list[tuple[str, ...]] = []
     own, texts = list(home.items())[-1]
     for title, file in experiment.abroad.items():
-        other = read_texts(nlp, monitor, sentences(docs_of(file)), title)
+        other = read_texts(nlp, monitor, sentences(docs_in(file, nlp.vocab)), title)
         for share in SHARES:
             first = [first_alarm(texts, other, monitor, share, seed) for seed in range(options.draws)]
             held = [one for one in first if one is not None]
-            shown = f"{np.median(held):.0f} | {max(held)}" if held else "- | -"
-            rows.append(f"| {own} | {title} | {100 * share:.0f} % | {shown} | {len(held)} of {len(first)} |")
+            shown = (f"{np.median(held):.0f}", str(max(held))) if held else ("-", "-")
+            rows.append((own, title, f"{100 * share:.0f} %", *shown, f"{len(held)} of {len(first)}"))
     return rows
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"Experiments, of {', '.join(EXPERIMENTS)}; all where none is named"
-    )
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for the models that are trained")
-    parser.add_argument("--windows", type=int, default=1000, help="Windows of a stream")
-    parser.add_argument("--streams", type=int, default=20, help="Streams of home documents")
-    parser.add_argument("--draws", type=int, default=50, help="Streams into which other texts come")
+    parser = make_parser(__doc__, EXPERIMENTS, cache=True)
+    parser.add_argument("--windows", type=int, default=1000, help="windows of a stream")
+    parser.add_argument("--streams", type=int, default=20, help="streams of home documents")
+    parser.add_argument("--draws", type=int, default=50, help="streams into which other texts come")
     options = parser.parse_args()
-    print(
-        "| home texts | streams | false alarms a stream, mean | most | of them by windows together |\n| --- | --- | --- | --- | --- |"
-    )
-    mixed: list[str] = []
+    head("| home texts | streams | false alarms a stream, mean | most | of them by windows together |")
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.names or EXPERIMENTS:
-            mixed += run(name, Path(folder), options)
-    print("\n| home | others | share of others | first alarm in window, median | latest | noticed within 64 |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    print("\n".join(mixed))
+        mixed = [cells for name in options.names for cells in run(name, Path(folder), options)]
+    print()
+    head("| home | others | share of others | first alarm in window, median | latest | noticed within 64 |", 2)
+    for cells in mixed:
+        row(*cells)
     return 0
 
 

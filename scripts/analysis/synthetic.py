@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,14 @@ from spacy_calib.errors import calib_error
 from spacy_calib.pairs.bins import check_count
 from spacy_calib.types import Floats
 
-Map = Callable[[Any], Any]
 
+class MapKind(NamedTuple):
+    """apply: (scores, strength) -> true probabilities. low, high (float): Range of the strength. kinks: strength -> where it bends."""
 
-def _power(scores: Any, strength: float) -> Any:
-    return scores**strength
+    apply: Callable[[Any, float], Any]
+    low: float
+    high: float
+    kinks: Callable[[float], list[float]] = lambda strength: []
 
 
 def _logistic(scores: Any, strength: float) -> Any:
@@ -27,25 +30,14 @@ def _logistic(scores: Any, strength: float) -> Any:
 
 
 def _step(scores: Any, strength: float) -> Any:
-    moved = np.where(np.asarray(scores) <= 0.5, scores - strength, scores + strength)
-    return np.clip(moved, 0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class MapKind:
-    """apply: (scores, strength) -> true probabilities. low, high (float): Range of the strength. kinks: strength -> where it bends."""
-
-    apply: Callable[[Any, float], Any]
-    low: float
-    high: float
-    kinks: Callable[[float], list[float]] = lambda strength: []
+    return np.clip(np.where(np.asarray(scores) <= 0.5, scores - strength, scores + strength), 0.0, 1.0)
 
 
 # P(hit | score): the score itself (strength is not looked at); score ** strength; the logistic of logit(score) + strength; and the
 # step of the thesis, section 4.3.1: strength less up to 0.5 and strength more above (which misprints min(1, .) as min(0, .)).
 MAPS: dict[str, MapKind] = {
     "identity": MapKind(lambda scores, strength: scores, -np.inf, np.inf),
-    "power": MapKind(_power, 0.01, 100.0),
+    "power": MapKind(lambda scores, strength: scores**strength, 0.01, 100.0),
     "logistic": MapKind(_logistic, -20.0, 20.0),
     "step": MapKind(_step, 0.0, 0.5, lambda strength: [strength, 0.5, 1.0 - strength]),
 }
@@ -76,11 +68,9 @@ class Synthetic:
             wanted = f"a number from {kind.low:g} to {kind.high:g} for the map {self.map}"
             raise calib_error("C001", name="strength", wanted=wanted, given=repr(self.strength))
 
-    @property
-    def chance(self) -> Map:
-        """P(hit | score) as a function of a score or an array of them."""
-        apply, strength = MAPS[self.map].apply, self.strength
-        return lambda scores: apply(scores, strength)
+    def chance(self, scores: Any) -> Any:
+        """P(hit | score) of a score or an array of them."""
+        return MAPS[self.map].apply(scores, self.strength)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
         """n scores and their hits.
@@ -90,7 +80,7 @@ class Synthetic:
         scores = rng.beta(self.a, self.b, size=check_count("n", n))
         return scores, rng.random(n) < self.chance(scores)
 
-    def mean(self, function: Map) -> float:
+    def mean(self, function: Callable[[Any], Any]) -> float:
         """The mean of function(q) over q ~ Beta(a, b), by numerical integration.
 
         The integral runs over the quantiles of q, where the density's poles at 0 and 1 do not matter; it is cut where the map bends.
@@ -104,14 +94,9 @@ class Synthetic:
         def at_quantile(share: float) -> float:
             return float(function(betaincinv(self.a, self.b, share)))
 
-        return sum(
-            quad(at_quantile, low, high, limit=200, epsabs=1e-10)[0] for low, high in zip(ends[:-1], ends[1:], strict=True)
-        )
+        parts = zip(ends[:-1], ends[1:], strict=True)
+        return sum(quad(at_quantile, low, high, limit=200, epsabs=1e-10)[0] for low, high in parts)
 
     def error(self) -> float:
         """The true calibration error, sqrt(mean (q - P(hit | q))^2) (Nguyen & O'Connor 2015, definition 1)."""
         return float(np.sqrt(self.mean(lambda score: (score - self.chance(score)) ** 2)))
-
-    def refinement(self) -> float:
-        """The true refinement, mean P(hit | q) (1 - P(hit | q)) (eq. 1)."""
-        return self.mean(lambda score: self.chance(score) * (1 - self.chance(score)))

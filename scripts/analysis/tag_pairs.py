@@ -1,25 +1,30 @@
-"""Are pairs of tags on two consecutive tokens calibrated? By the product of the two marginals, or by a joint probability.
+"""Are pairs of tags on two consecutive tokens calibrated? By the product of the two marginals, or by the joint marginals of a sequence model.
 
-A *place* is a token and the one after it. Pairs of tags are held as `Pairs` whose units are places (row: the first token) and whose
-tags are codes: first column * n_tags + second column. So every metric of single tags takes them.
+A *place* is a token and the one after it, in one sentence and both with gold. Pairs of tags are held as `Pairs` whose units are places (row: the
+first token) and whose tags are codes: first column * n_tags + second column. So every metric of single tags takes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, kron
 
-from spacy_calib.errors import calib_error
-from spacy_calib.metrics.calibration_error import calibration_error
-from spacy_calib.pairs.bins import check_count
-from spacy_calib.pairs.build import check_threshold, from_dense, from_sparse, pair_up
-from spacy_calib.types import Floats, Ints, Marginals, Pairs, as_probabilities
+from spacy_calib import TagCalibrator
+from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
+from spacy_calib.errors import CalibError
+from spacy_calib.metrics import calibration_error
+from spacy_calib.sequence.joints import pair_scores
+from spacy_calib.sequence.labeller import ChainLabeller
+from spacy_calib.sequence.source import by_type, entity_types
+from spacy_calib.sequence.targets import ENTITIES
+from spacy_calib.types import OUTSIDE, Floats, Ints, Pairs
 
-Bools = NDArray[np.bool_]
+LEAST = 1e-6  # joint probabilities below it count as much
 # Products that are formed together: keeps a corpus with hundreds of tags a token in bounds.
 _PRODUCTS = 1 << 21
 
@@ -36,13 +41,9 @@ class TagPairs:
     first: Ints
     second: Ints
 
-    def of(self, scores: ArrayLike) -> Floats:
-        """The products of other scores of the same single tags (calibrated ones), shape (len(pairs),).
-
-        RAISES C001: values out of range.
-        """
-        given = as_probabilities("scores", scores)
-        return given[self.first] * given[self.second]
+    def of(self, scores: Floats) -> Floats:
+        """The products of other scores of the same single tags (calibrated ones), shape (len(pairs),)."""
+        return scores[self.first] * scores[self.second]
 
 
 def product_pairs(singles: Pairs, joined: ArrayLike, n_tags: int, threshold: float = 0.01) -> TagPairs:
@@ -50,47 +51,21 @@ def product_pairs(singles: Pairs, joined: ArrayLike, n_tags: int, threshold: flo
 
     Where the single tags reach a threshold no higher than this one, no pair is missed: a product is at most its factors. A place has at
     most 1 / threshold pairs if the scores of a token sum to 1; nothing of size n_tags x n_tags is made.
-
     singles (Pairs): Scores of tokens; their rows number the tokens of the whole text, ascending.
-    joined: Whether token i and token i + 1 make a place (one sentence, gold known for both), for i = 0 .. n_tokens - 2, as booleans.
+    joined: Whether token i and token i + 1 make a place, for i = 0 .. n_tokens - 2, as booleans.
     n_tags (int): Columns of the single tags. threshold (float): Products below it take no part.
     RETURNS (TagPairs): By place, then by the entries of its tokens.
-    RAISES C001: threshold or n_tags out of range, rows that are not ascending, or a tag that is not in 0 .. n_tags - 1.
-        C002: fewer places than the rows need.
     """
-    check_threshold(threshold)
-    places = _check_places(singles, joined, check_count("n_tags", n_tags))
+    places = np.asarray(joined, dtype=bool)
     parts = list(_products(singles, places, threshold))
     none = np.zeros(0, dtype=np.intp)
-    first = np.concatenate([none, *(part[0] for part in parts)])
-    second = np.concatenate([none, *(part[1] for part in parts)])
+    first, second = (np.concatenate([none, *(part[i] for part in parts)]) for i in range(2))
     codes = singles.tags[first] * n_tags + singles.tags[second]
     scores, hits = singles.scores[first] * singles.scores[second], singles.hits[first] & singles.hits[second]
     return TagPairs(Pairs(singles.rows[first], codes, scores, hits, int(places.sum())), first, second)
 
 
-def _check_places(singles: Pairs, joined: ArrayLike, n_tags: int) -> Bools:
-    places = np.asarray(joined, dtype=bool)
-    if len(singles):
-        if (np.diff(singles.rows) < 0).any():
-            raise calib_error("C001", name="rows", wanted="ascending", given="another order")
-        low, high = int(singles.tags.min()), int(singles.tags.max())
-        if low < 0 or high >= n_tags:
-            raise calib_error("C001", name="tags", wanted=f"columns in 0 .. {n_tags - 1}", given=f"a range of {low} to {high}")
-        needed = int(singles.rows[-1])
-        if places.ndim != 1 or len(places) < needed:
-            raise calib_error(
-                "C002",
-                what="The list of places",
-                first="entry",
-                second="token but the last",
-                n_first=places.size,
-                n_second=needed,
-            )
-    return places
-
-
-def _products(singles: Pairs, places: Bools, threshold: float) -> Iterator[tuple[Ints, Ints]]:
+def _products(singles: Pairs, places: NDArray[np.bool_], threshold: float) -> Iterator[tuple[Ints, Ints]]:
     """(entry of the first factor, entry of the second) of the products that reach the threshold, some first entries at a time."""
     able = np.flatnonzero(singles.scores >= threshold)
     rows, scores = singles.rows[able], singles.scores[able]
@@ -106,80 +81,111 @@ def _products(singles: Pairs, places: Bools, threshold: float) -> Iterator[tuple
         yield able[first[keep]], able[second[keep]]
 
 
-def joint_pairs(joint: Any, gold: ArrayLike, n_tags: int, joined: ArrayLike | None = None, threshold: float = 0.01) -> Pairs:
-    """Pairs of tags by the joint probability that a model gives them (Nguyen & O'Connor 2015, section 4.2.3).
-
-    joint: P(tags of token i and i + 1 | sentence) for i = 0 .. n - 2: an array (n - 1, n_tags, n_tags), a scipy sparse matrix
-        (n - 1, n_tags * n_tags) whose columns are codes, or `Marginals` of such codes.
-    gold: Column of the gold tag of each token, shape (n,): -1 where the model does not know it, -2 where there is none.
-    n_tags (int): Columns of the tags.
-    joined: Which places count, shape (n - 1,), as in `product_pairs`; None takes all whose two tokens have gold.
-    threshold (float): Probabilities below it take no part; of `Marginals` all do.
-    RETURNS (Pairs): See above.
-    RAISES C001: threshold or shape out of range. C002: gold or joined of another length.
-    """
-    held = _held(joint, check_count("n_tags", n_tags), threshold)
-    columns = np.asarray(gold, dtype=np.intp)
-    if len(columns) != held.n_tokens + 1:
-        raise calib_error(
-            "C002",
-            what="A joint of n - 1 places",
-            first="gold tag",
-            second="token",
-            n_first=columns.size,
-            n_second=held.n_tokens + 1,
-        )
-    codes = pair_gold(columns, n_tags)
-    if joined is not None:
-        places = np.asarray(joined, dtype=bool)
-        if places.shape != codes.shape:
-            raise calib_error(
-                "C002", what="The list of places", first="entry", second="place", n_first=places.size, n_second=len(codes)
-            )
-        codes[~places] = -2
-    return pair_up(held, codes)
-
-
-def pair_gold(gold: ArrayLike, n_tags: int) -> Ints:
-    """The gold code of each place, shape (n - 1,): -1 where a gold tag is unknown to the model, -2 where one is missing."""
-    columns = np.asarray(gold, dtype=np.intp)
-    first, second = columns[:-1], columns[1:]
-    lower = np.minimum(first, second)
-    return np.where(lower < 0, lower, first * n_tags + second)
-
-
-def _held(joint: Any, n_tags: int, threshold: float) -> Marginals:
-    """The probabilities that reach the threshold, with codes as tags."""
-    if isinstance(joint, Marginals):
-        return joint
-    if hasattr(joint, "tocsr"):
-        if joint.shape[1] != n_tags**2:
-            raise calib_error("C001", name="joint", wanted=f"a matrix of {n_tags**2} columns", given=f"shape {joint.shape}")
-        return from_sparse(joint, threshold)
-    dense = np.asarray(joint)
-    if dense.ndim != 3 or dense.shape[1:] != (n_tags, n_tags):
-        raise calib_error("C001", name="joint", wanted=f"an array (places, {n_tags}, {n_tags})", given=f"shape {dense.shape}")
-    return from_dense(dense.reshape(len(dense), n_tags**2), threshold)
-
-
-def frequent_errors(
-    pairs: Pairs, scores: ArrayLike | None = None, most: int = 5, n_bins: int = 10, bin_size: int | None = None
-) -> dict[int, float]:
+def frequent_errors(pairs: Pairs, scores: Floats, most: int = 5, n_bins: int = 10) -> dict[int, float]:
     """Calibration error of each of the tags, or pairs of tags, that are right most often (Nguyen & O'Connor 2015, figure 4).
 
-    scores: Replace the raw ones. most (int): How many. n_bins, bin_size: See `calibration_error`.
     RETURNS (dict[int, float]): Column or code -> error, most frequent first; of equals the lower one.
-    RAISES C001: most below 1, or values out of range.
     """
-    judged = pairs.scores if scores is None else as_probabilities("scores", scores)
     found, counts = np.unique(pairs.tags[pairs.hits], return_counts=True)
-    wanted = found[np.argsort(-counts, kind="stable")][: check_count("most", most)]
+    wanted = found[np.argsort(-counts, kind="stable")][:most]
     order = np.argsort(pairs.tags, kind="stable")
     bounds = np.searchsorted(pairs.tags[order], [wanted, wanted + 1]).T
-    errors = {}
-    for tag, (begin, end) in zip(wanted.tolist(), bounds.tolist(), strict=True):
-        own = order[begin:end]
-        error = calibration_error(judged[own], pairs.hits[own], n_bins, bin_size)
-        assert error is not None
-        errors[tag] = error
-    return errors
+    owns = {tag: order[begin:end] for tag, (begin, end) in zip(wanted.tolist(), bounds.tolist(), strict=True)}
+    return {tag: calibration_error(scores[own], pairs.hits[own], n_bins) or 0.0 for tag, own in owns.items()}
+
+
+# Of documents that a calib pipe has scored
+
+
+def places_of(corpus: ScoredCorpus) -> NDArray[np.bool_]:
+    """Whether token i and token i + 1 have gold and stand in one sentence, shape (n_tokens - 1,)."""
+    known = corpus.gold >= 0
+    return known[:-1] & known[1:] & ~corpus.starts[1:] if len(corpus) else np.zeros(0, dtype=bool)
+
+
+def singles_of(corpus: ScoredCorpus) -> Pairs:
+    """The single tags of tokens with gold, with raw scores; the columns are those of the corpus's names."""
+    return replace(corpus.pairs().pairs, tags=corpus.tags[corpus.hits != UNKNOWN])
+
+
+def corpus_pairs(corpus: ScoredCorpus, threshold: float = 0.01) -> TagPairs:
+    """Pairs of tags whose raw product reaches a threshold, which is not below that of the calib pipe; calibrated products are judged on the same.
+
+    RAISES CalibError: there is no place with gold and scores.
+    """
+    events = product_pairs(singles_of(corpus), places_of(corpus), max(1, len(corpus.names)), threshold)
+    _check_any(len(events.pairs), threshold)
+    return events
+
+
+def _check_any(n: int, threshold: float) -> None:
+    if not n:
+        wanted = f"with a product of scores of at least {threshold}; give annotated documents."
+        raise CalibError("study", f"No two consecutive tokens of one sentence have gold tags {wanted}")
+
+
+@dataclass(frozen=True, eq=False)
+class ChainPairs:
+    """Pairs of tags of consecutive tokens whose joint or product reaches the threshold.
+
+    names (tuple[str, ...]): "DT NN" of each code. pairs (Pairs): Rows are first tokens, tags codes, scores joint marginals.
+    product, of_calibrated (Floats): Products of the raw marginals, and of the calibrated ones. documents (Ints): Of each pair.
+    gold (list[str | None]), of_token (Ints): The gold pair of each token and the next one, and the document of each token.
+    """
+
+    names: tuple[str, ...]
+    pairs: Pairs
+    product: Floats
+    of_calibrated: Floats
+    documents: Ints
+    gold: list[str | None]
+    of_token: Ints
+
+    def matrix(self, scores: Floats) -> csr_matrix:
+        """Scores of the pairs as TagCalibrator takes them, a row for each token."""
+        shape = (len(self.of_token), len(self.names))
+        return csr_matrix((np.maximum(scores, LEAST), (self.pairs.rows, self.pairs.tags)), shape=shape)
+
+    def calibrated(self, made: TagCalibrator, scores: Floats) -> Floats:
+        """What a calibrator makes of scores of these pairs."""
+        return np.asarray(made.transform(self.matrix(scores))[self.pairs.rows, self.pairs.tags]).ravel()
+
+    def calibrator(self, scores: Floats) -> TagCalibrator:
+        """Isotonic regression with five groups of pairs by frequency, learned from scores of these pairs."""
+        made = TagCalibrator(method="isotonic", threshold=LEAST, classes=list(self.names))
+        return made.fit(self.matrix(scores), self.gold, groups=self.of_token)
+
+
+def chain_pairs(corpus: ScoredCorpus, labeller: ChainLabeller, docs: Iterable[Any], threshold: float = 0.01) -> ChainPairs:
+    """Both scores of the same pairs. corpus (ScoredCorpus): With gold, of these Docs; docs as the labeller reads them.
+
+    RAISES CalibError: there is no place with gold and scores.
+    """
+    judged, places, n = corpus.pairs(), places_of(corpus), max(1, len(corpus.names))
+    every = product_pairs(singles_of(corpus), places, n, LEAST)
+    labels, joint = joint_of_labels(labeller, docs)
+    column = {label: i for i, label in enumerate(labels)}
+    own = np.array([column.get(name, -1) for name in corpus.names], dtype=np.intp)
+    first, second = own[np.stack(np.divmod(every.pairs.tags, n))]
+    codes = first * len(labels) + second
+    found = np.clip(np.asarray(joint[every.pairs.rows, codes]).ravel(), LEAST, 1.0)
+    product = every.pairs.scores
+    kept = np.flatnonzero((found >= threshold) | (product >= threshold))
+    _check_any(len(kept), threshold)
+    gold: list[str | None] = [None] * len(corpus)
+    for i in np.flatnonzero(places).tolist():
+        gold[i] = f"{corpus.names[corpus.gold[i]]} {corpus.names[corpus.gold[i + 1]]}"
+    return ChainPairs(
+        tuple(f"{a} {b}" for a in labels for b in labels), replace(every.pairs, tags=codes, scores=found).take(kept),
+        product[kept], every.of(judged.calibrated)[kept], judged.documents[every.first][kept], gold, corpus.documents,
+    )  # fmt: skip
+
+
+def joint_of_labels(labeller: ChainLabeller, docs: Iterable[Any]) -> tuple[tuple[str, ...], csr_matrix]:
+    """(tags or entity types, P of them at a token and the next one): of entities the sum over BILUO tags."""
+    scores = pair_scores(labeller, docs, LEAST)
+    if labeller.cfg["target"] != ENTITIES:
+        return labeller.labels, scores
+    member = by_type(np.eye(len(labeller.labels)), labeller.labels)
+    types = (OUTSIDE, *entity_types(labeller.labels))
+    return types, csr_matrix(scores @ csr_matrix(kron(csr_matrix(member), csr_matrix(member))))

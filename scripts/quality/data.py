@@ -11,7 +11,6 @@ stdout, messages to stderr.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from frame import MODEL, ROOT, data_folder, default_cache, say
+from frame import MODEL, ROOT, data_folder, docs_in, head, make_parser, row, say
 from quality import readers
 from quality.models import N_BROWN, ONE_THREAD, RECIPES, load_head, read, trained
 from quality.readers import Documents
@@ -101,112 +101,85 @@ def share_right(split: Split) -> float:
 
 def ewt_tagger(cache: Path) -> DataSet:
     """The stock tagger of en_core_web_sm: its training data is not to be had, so the counts are those of the fit data."""
-    fit, test = readers.ewt("dev", "tags"), readers.ewt("test", "tags")
-    head = load_head(MODEL, "tagger")
-    counts = head.counts(doc for _, doc in readers.make_docs(fit, head.nlp.vocab))
-    parts = Split(*read(head, fit)), Split(*read(head, test))
+    documents = readers.ewt("dev", "tags"), readers.ewt("test", "tags")
+    model = load_head(MODEL, "tagger")
+    counts = model.counts(doc for _, doc in readers.make_docs(documents[0], model.nlp.vocab))
+    fit, test = (Split(*read(model, part)) for part in documents)
     about = f"The tagger of {MODEL} (OntoNotes); fit on UD English EWT dev, judged on its test; documents of EWT; counts from the fit data"
-    return DataSet("ewt-tagger", about, head.labels, counts, False, share_right(parts[1]), *parts)
+    return DataSet("ewt-tagger", about, model.labels, counts, False, share_right(test), fit, test)
 
 
-def of_trained(
-    name: str, cache: Path, recipe: str, parts: tuple[Documents, Documents], about: str, shift: bool = False
-) -> DataSet:
-    """A data set of a model of ours. parts: (fit, test)."""
-    from spacy.tokens import DocBin
-
+def of_trained(name: str, cache: Path) -> DataSet:
+    """A data set of a model of ours."""
+    recipe, parts, about, shift = OF_TRAINED[name]
     folder = trained(recipe, cache)
-    head = load_head(folder / "model-best", RECIPES[recipe].component)
-    counts = head.counts(DocBin().from_disk(folder / "train.spacy").get_docs(head.nlp.vocab))
-    fit, test = (Split(*read(head, part)) for part in parts)
+    model = load_head(folder / "model-best", RECIPES[recipe].component)
+    counts = model.counts(iter(docs_in(folder / "train.spacy", model.nlp.vocab)))
+    fit, test = (Split(*read(model, part)) for part in parts())
     said = f"A {RECIPES[recipe].component} trained on {sum(counts):,} tokens of {about}"
-    return DataSet(name, said, head.labels, counts, shift, share_right(test), fit, test)
+    return DataSet(name, said, model.labels, counts, shift, share_right(test), fit, test)
 
 
-def ewt_morph(cache: Path) -> DataSet:
-    parts = readers.ewt("dev", "morphs"), readers.ewt("test", "morphs")
-    about = "UD English EWT train (UPOS+FEATS); fit on dev, judged on test; documents of EWT"
-    return of_trained("ewt-morph", cache, "ewt-morph", parts, about)
+def porttinari_part(part: str) -> Documents:
+    return readers.dante("porttinari", readers.PORTTINARI_SHARES)[part]
 
 
-def brown(cache: Path) -> DataSet:
-    about = f"{N_BROWN} documents of Brown train; fit on dev, judged on test; documents of Brown"
-    return of_trained("brown", cache, "brown", (readers.brown("dev"), readers.brown("test")), about)
+def dantestocks(part: str) -> Documents:
+    return readers.dante("dantestocks", readers.DANTESTOCKS_SHARES)[part]
 
 
-def streusle(cache: Path) -> DataSet:
-    about = "STREUSLE train (lextags); fit on dev, judged on test; a document is a review"
-    return of_trained("streusle", cache, "streusle", (readers.streusle("dev"), readers.streusle("test")), about)
-
-
-def ptb(cache: Path) -> DataSet:
-    parts = readers.ptb()
-    about = "three fifths of the files of the Penn Treebank sample; fit on a fifth, judged on a fifth; a document is a file"
-    return of_trained("ptb", cache, "ptb", (parts["fit"], parts["test"]), about)
-
-
-def porttinari(cache: Path) -> DataSet:
-    parts = readers.dante("porttinari", readers.PORTTINARI_SHARES)
-    about = "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on 15 %, judged on 15 %; a document is a news text"
-    return of_trained("porttinari", cache, "porttinari", (parts["fit"], parts["test"]), about)
-
-
-def tweets(cache: Path) -> DataSet:
-    parts = readers.dante("dantestocks", readers.DANTESTOCKS_SHARES)
-    about = "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on half of DANTEStocks, judged on the other half; a document is a tweet"
-    return of_trained("tweets", cache, "porttinari", (parts["fit"], parts["test"]), about)
-
-
-def tweets_shift(cache: Path) -> DataSet:
-    news = readers.dante("porttinari", readers.PORTTINARI_SHARES)["fit"]
-    judged = readers.dante("dantestocks", readers.DANTESTOCKS_SHARES)["test"]
-    about = (
-        "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on 15 % of it, judged on half of the tweets of DANTEStocks; "
-        "a document is a news text or a tweet"
-    )
-    return of_trained("tweets-shift", cache, "porttinari", (news, judged), about, shift=True)
-
-
-def ark(cache: Path) -> DataSet:
-    about = "ARK Twitter (Oct27) train; fit on dev, judged on test; a document is a tweet"
-    return of_trained("ark", cache, "ark", (readers.ark("dev"), readers.ark("test")), about)
-
-
-def ark_shift(cache: Path) -> DataSet:
-    about = (
-        "ARK Twitter (Oct27, one day) train; fit on its dev, judged on Daily547 (later, one tweet a day); a document is a tweet"
-    )
-    return of_trained("ark-shift", cache, "ark", (readers.ark("dev"), readers.ark("daily547")), about, shift=True)
-
-
-def wnut17(cache: Path) -> DataSet:
-    parts = readers.entities("wnut17", "dev"), readers.entities("wnut17", "test")
-    about = (
-        "WNUT-17 train (type-level marginals); fit on dev, judged on test, each from other platforms; a document is a sentence"
-    )
-    return of_trained("wnut17", cache, "wnut17", parts, about, shift=True)
-
-
-def wikineural(cache: Path) -> DataSet:
-    parts = readers.entities("wikineural_en", "dev"), readers.entities("wikineural_en", "test", every=5)
-    about = "WikiNEuRal English train (type-level marginals); fit on dev, judged on every fifth sentence of test; a document is a sentence"
-    return of_trained("wikineural", cache, "wikineural", parts, about)
-
-
-# Name -> what makes it in memory, given the cache; the quick ones first
+NEWS = "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on"
+# Name -> recipe of the model, what reads (fit, test), what the set is, and whether its test data is of another kind; the quick ones first
+OF_TRAINED: dict[str, tuple[str, Callable[[], tuple[Documents, Documents]], str, bool]] = {
+    "ark": (
+        "ark", lambda: (readers.ark("dev"), readers.ark("test")),
+        "ARK Twitter (Oct27) train; fit on dev, judged on test; a document is a tweet", False,
+    ),
+    "ark-shift": (
+        "ark", lambda: (readers.ark("dev"), readers.ark("daily547")),
+        "ARK Twitter (Oct27, one day) train; fit on its dev, judged on Daily547 (later, one tweet a day); a document is a tweet", True,
+    ),
+    "streusle": (
+        "streusle", lambda: (readers.streusle("dev"), readers.streusle("test")),
+        "STREUSLE train (lextags); fit on dev, judged on test; a document is a review", False,
+    ),
+    "ptb": (
+        "ptb", lambda: (readers.ptb()["fit"], readers.ptb()["test"]),
+        "three fifths of the files of the Penn Treebank sample; fit on a fifth, judged on a fifth; a document is a file", False,
+    ),
+    "porttinari": (
+        "porttinari", lambda: (porttinari_part("fit"), porttinari_part("test")),
+        f"{NEWS} 15 %, judged on 15 %; a document is a news text", False,
+    ),
+    "tweets": (
+        "porttinari", lambda: (dantestocks("fit"), dantestocks("test")),
+        f"{NEWS} half of DANTEStocks, judged on the other half; a document is a tweet", False,
+    ),
+    "tweets-shift": (
+        "porttinari", lambda: (porttinari_part("fit"), dantestocks("test")),
+        f"{NEWS} 15 % of it, judged on half of the tweets of DANTEStocks; a document is a news text or a tweet", True,
+    ),
+    "wnut17": (
+        "wnut17", lambda: (readers.entities("wnut17", "dev"), readers.entities("wnut17", "test")),
+        "WNUT-17 train (type-level marginals); fit on dev, judged on test, each from other platforms; a document is a sentence", True,
+    ),
+    "ewt-morph": (
+        "ewt-morph", lambda: (readers.ewt("dev", "morphs"), readers.ewt("test", "morphs")),
+        "UD English EWT train (UPOS+FEATS); fit on dev, judged on test; documents of EWT", False,
+    ),
+    "brown": (
+        "brown", lambda: (readers.brown("dev"), readers.brown("test")),
+        f"{N_BROWN} documents of Brown train; fit on dev, judged on test; documents of Brown", False,
+    ),
+    "wikineural": (
+        "wikineural", lambda: (readers.entities("wikineural_en", "dev"), readers.entities("wikineural_en", "test", every=5)),
+        "WikiNEuRal English train (type-level marginals); fit on dev, judged on every fifth sentence of test; a document is a sentence", False,
+    ),
+}  # fmt: skip
+# Name -> what makes it in memory, given the cache
 DATA_SETS: dict[str, Callable[[Path], DataSet]] = {
     "ewt-tagger": ewt_tagger,
-    "ark": ark,
-    "ark-shift": ark_shift,
-    "streusle": streusle,
-    "ptb": ptb,
-    "porttinari": porttinari,
-    "tweets": tweets,
-    "tweets-shift": tweets_shift,
-    "wnut17": wnut17,
-    "ewt-morph": ewt_morph,
-    "brown": brown,
-    "wikineural": wikineural,
+    **{name: partial(of_trained, name) for name in OF_TRAINED},
 }
 ABOUT = ("name", "about", "labels", "counts", "shift", "accuracy")
 # Of a part: its own, and those of its words
@@ -255,32 +228,22 @@ def load_split(folder: Path, part: str) -> Split:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"Data sets, of {', '.join(DATA_SETS)}; all where none is named"
-    )
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="Folder for what is trained and made")
-    options = parser.parse_args()
-    names = options.names or list(DATA_SETS)
-    unknown = [name for name in names if name not in DATA_SETS]
-    if unknown:
-        raise SystemExit(f"There is no data set {unknown[0]!r}; there are {', '.join(DATA_SETS)}.")
+    options = make_parser(__doc__, DATA_SETS, cache=True).parse_args()
     data_folder()
     cache = options.cache.resolve()
     if cache.is_relative_to(ROOT):
         raise SystemExit("The cache must lie outside the repository.")
-    print(
-        "| set | tokens fit / test | labels | documents fit / test | accuracy | pairs fit / test | gold unknown / missing in test |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name in names:
+    sizes = "accuracy | pairs fit / test | gold unknown / missing in test |"
+    head(f"| set | tokens fit / test | labels | documents fit / test | {sizes}")
+    for name in options.names:
         data = load(prepare(name, cache))
-        fit, test = data.fit, data.test
-        print(
-            f"| {name} | {len(fit.gold):,} / {len(test.gold):,} | {len(data.labels)} | {fit.n_documents:,} / {test.n_documents:,} "
-            f"| {data.accuracy:.4f} | {fit.n_pairs():,} / {test.n_pairs():,} | {(test.gold == -1).sum():,} / {(test.gold == -2).sum():,} |",
-            flush=True,
+        parts = data.fit, data.test
+        tokens, documents, pairs = (
+            " / ".join(f"{count(part):,}" for part in parts)
+            for count in (lambda part: len(part.gold), lambda part: part.n_documents, lambda part: part.n_pairs())
         )
+        gold = " / ".join(f"{(data.test.gold == code).sum():,}" for code in (-1, -2))
+        row(name, tokens, len(data.labels), documents, f"{data.accuracy:.4f}", pairs, gold)
     return 0
 
 

@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from frame import ROOT, bare, say
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from frame import ROOT, say
 from quality import readers
 from quality.readers import Documents
 
@@ -181,7 +178,6 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     RAISES ValueError: the highest logit is not the tag that the pipeline sets (not asked of NER, which decodes with constraints).
     """
     from spacy import util
-    from spacy.tokens import Doc
     from spacy.training import Example
 
     nlp, annotation = head.nlp, head.source.annotation(head.pipe)
@@ -190,13 +186,9 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     lengths: list[int] = []
     logits, golds, words, n_differ = [], [], [], 0
 
-    def bare(gold: Doc) -> Doc:
-        spaces = None if gold.has_unknown_spaces else [bool(token.whitespace_) for token in gold]
-        return Doc(nlp.vocab, words=[token.text for token in gold], spaces=spaces)
-
     with nlp.select_pipes(enable=["tok2vec", head.source.component]):
         for batch in util.minibatch(readers.make_docs(documents, nlp.vocab), size=BATCH):
-            docs = list(nlp.pipe(bare(gold) for _, gold in batch))
+            docs = list(nlp.pipe(bare(gold, nlp.vocab) for _, gold in batch))
             found = logits_of(head, docs)
             said = np.concatenate([annotation.hashes(doc) for doc in docs])
             n_differ += int((hashes[found.argmax(axis=1)] != said).sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,9 +9,6 @@ from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from quality.data import THRESHOLD, DataSet, Split
 
 from spacy_calib.calibration.grouping.behaviour import make_behaviour_grouping

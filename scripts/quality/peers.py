@@ -1,18 +1,14 @@
 """Runs the peers on data sets: each peer in an environment of its own with pinned versions, each method in a process with a time limit.
 
-    python scripts/quality/peers.py --cache CACHE CACHE/quality/sets/ewt-tagger ...
-
-PEERS is the whole list. The environments lie in <cache>/quality/peers/<peer>/ and are made once for each list of packages (pip takes
+PEERS is the whole list; scripts/bench_quality.py runs them. The environments lie in <cache>/quality/peers/<peer>/ and are made once for each list of packages (pip takes
 them from the index it is set up with). What runs inside them, and what the kinds of methods mean, is in peer_worker.py. A result is kept
-in the folder for results (<cache>/quality/peer-scores by itself) as long as the data, the packages and the code that runs the peer stay
-the same, a failure too; that an environment could not be made is not kept. The table of the results goes to stdout.
+in the folder for results as long as the data, the packages and the code that runs the peers stay the same, a failure too; that an environment
+could not be made is not kept.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import inspect
 import json
 import os
 import re
@@ -26,10 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import peer_worker
+from frame import say
+from quality import peer_worker
 
 WORKER = Path(peer_worker.__file__)
 NUMBERS = ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1")
@@ -146,20 +140,11 @@ class PeerResult:
     notes: dict[str, int]
 
 
-def say(*words: object) -> None:
-    print(*words, file=sys.stderr, flush=True)
-
-
-def last_line(text: str) -> str:
-    """The last line with anything on it, for reports of failures."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
-
-
 def error_line(text: str) -> str:
-    """The last line of a program's output that says it is an error, else the last."""
-    errors = [line for line in text.splitlines() if re.search(r"\berror\b", line, re.IGNORECASE) and "subprocess" not in line]
-    return last_line("\n".join(errors) or text)[:300]
+    """The last line of a program's output that says it is an error, else the last with anything on it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"\berror\b", line, re.IGNORECASE) and "subprocess" not in line]
+    return (errors or lines or [""])[-1][:300]
 
 
 def runs_of(peer: Peer, of_entities: bool) -> Iterator[tuple[str, str, str]]:
@@ -226,15 +211,8 @@ def digest(folder: Path) -> str:
 
 
 def key_of(peer: str, kind: str, data: str) -> str:
-    """What a kept result must agree with: the data, the packages, and the worker's code but for that of the other peers."""
-    others = tuple(name.replace("-", "_") for name in PEERS if name != peer)
-    code = [
-        inspect.getsource(thing)
-        for name, thing in vars(peer_worker).items()
-        if getattr(thing, "__module__", "") == peer_worker.__name__ and not name.startswith(others)
-    ]
-    settings = tuple(getattr(peer_worker, name) for name in ("N_BINS", "ROUNDING", "LEAVES", "ROUNDS", "CLIPS"))
-    return hashlib.sha256(repr((data, PEERS[peer].packages, kind, settings, code)).encode()).hexdigest()
+    """What a kept result must agree with: the data, the packages, and the worker's code."""
+    return hashlib.sha256(repr((data, PEERS[peer].packages, kind, WORKER.read_text(encoding="utf8"))).encode()).hexdigest()
 
 
 def file_name(method: str, how: str) -> str:
@@ -332,38 +310,3 @@ def run_peers(folder: Path, cache: Path, out: Path, only: Sequence[str] | None =
             assert result is not None
             results.append(result)
     return results
-
-
-def row_of(result: PeerResult, hits: np.ndarray) -> str:
-    """A line of the table: log loss and Brier on the test pairs, or what failed."""
-    from spacy_calib.metrics import brier, log_loss
-
-    named = f"| {result.peer} {result.version} | {result.method} | {result.how} |"
-    if result.scores is None:
-        return f"{named} - | - | {result.seconds:.1f} | {result.failure.replace('|', '/')} |"
-    scores = np.load(result.scores)
-    notes = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.notes.items() if count)
-    return f"{named} {log_loss(scores, hits):.4f} | {brier(scores, hits):.4f} | {result.seconds:.1f} | {notes} |"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="+", type=Path, metavar="SETFOLDER", help="Folders of data sets")
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spacy-calib"
-    parser.add_argument("--cache", type=Path, default=default, help="Folder for environments and results")
-    parser.add_argument("--out", type=Path, help="Folder for results")
-    parser.add_argument("--only", nargs="+", choices=tuple(PEERS), metavar="PEER", help=f"Of {', '.join(PEERS)}")
-    parser.add_argument("--limit", type=float, default=600, help="Seconds that a run may take")
-    options = parser.parse_args()
-    out = options.out or options.cache / "quality" / "peer-scores"
-    for folder in options.folders:
-        results = run_peers(folder, options.cache, out, options.only, options.limit)
-        hits = np.load(folder / "test_hits.npy")
-        print(f"### {folder.resolve().name}, {len(hits):,} test pairs\n")
-        print("| peer | method | how | log loss | Brier | seconds | notes |\n| --- | --- | --- | --- | --- | --- | --- |")
-        print(*(row_of(result, hits) for result in results), sep="\n", end="\n\n")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import sys
 from collections import Counter
@@ -16,12 +15,11 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "configs" / "scripts"))
 
 from conllu import document_of, read_sentences
 from convert_entities import open_entities
-from frame import brown_documents, data_folder
+from frame import blocks, data_lines
 
 from spacy_calib.pairs.label_map import map_label
 
@@ -79,27 +77,24 @@ def make_docs(documents: Documents, vocab: Vocab, size: int = SENTENCES_PER_DOC)
 # Rows of word and label
 
 
-def tab_blocks(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
+def tab_blocks(folder: str, file: str) -> Iterator[tuple[str, list[list[str]]]]:
     """(comment, rows) of each block of a gzipped file, the comment being the last line without a tab up to there."""
     comment = ""
     rows: list[list[str]] = []
-    with gzip.open(path, "rt", encoding="utf8", newline="\n") as lines:
-        for line in lines:
-            cells = line.rstrip("\n").split("\t")
-            if len(cells) > 1:
-                rows.append(cells)
-                continue
-            if rows:
-                yield comment, rows
-                rows = []
-            comment = cells[0] or comment
-    if rows:
-        yield comment, rows
+    for line in (*data_lines(folder, file), ""):
+        cells = line.split("\t")
+        if len(cells) > 1:
+            rows.append(cells)
+            continue
+        if rows:
+            yield comment, rows
+            rows = []
+        comment = cells[0] or comment
 
 
 def ark(split: str) -> Documents:
     """Tweets of the ARK Twitter data. split: train, dev, test or daily547."""
-    blocks = tab_blocks(data_folder() / "ark_twpos" / f"{split}.tsv.gz")
+    blocks = tab_blocks("ark_twpos", f"{split}.tsv")
     return [
         [Sentence(str(i), [row[0] for row in rows], {"tags": [row[1] for row in rows]})] for i, (_, rows) in enumerate(blocks)
     ]
@@ -108,7 +103,7 @@ def ark(split: str) -> Documents:
 def streusle(split: str) -> Documents:
     """Reviews of STREUSLE with their lextags; a sentence is called reviews-REVIEW-NUMBER."""
     sentences = []
-    for comment, rows in tab_blocks(data_folder() / "streusle_lsr" / f"{split}.tsv.gz"):
+    for comment, rows in tab_blocks("streusle_lsr", f"{split}.tsv"):
         review = comment.removeprefix("# sent_id = ").rpartition("-")[0]
         sentences.append(Sentence(review, [row[0] for row in rows], {"tags": [row[3] for row in rows]}))
     return documents_of(sentences)
@@ -118,7 +113,7 @@ def ptb() -> dict[str, Documents]:
     """The Penn Treebank sample in parts by the number of the file modulo 5: 1 to 3 train, 4 fit, 0 test."""
     parts: dict[str, Documents] = {"train": [], "fit": [], "test": []}
     sentences = []
-    for comment, rows in tab_blocks(data_folder() / "ptb_sample" / "wsj_tagged.tsv.gz"):
+    for comment, rows in tab_blocks("ptb_sample", "wsj_tagged.tsv"):
         file = comment.removeprefix("# file = ")
         sentences.append(Sentence(file, [row[0] for row in rows], {"tags": [row[1] for row in rows]}))
     for document in documents_of(sentences):
@@ -128,11 +123,17 @@ def ptb() -> dict[str, Documents]:
 
 
 def brown(split: str) -> Documents:
-    """Documents of Brown, read by scripts/frame.py."""
-    return [
-        [Sentence(str(number), [word for word, _ in rows], {"tags": [tag for _, tag in rows]}) for rows in document]
-        for number, document in enumerate(brown_documents(split))
-    ]
+    """Documents of Brown: a line for each word, an empty one behind each sentence, and one that is no word before each document."""
+    documents: Documents = [[]]
+    for block in blocks(data_lines("brown", f"{split}.tsv")):
+        cells = [line.split("\t") for line in block]
+        if len(cells[0]) == 1 and documents[-1]:
+            documents.append([])
+        words = [one for one in cells if len(one) == 2]
+        if words:
+            tags = {"tags": [tag for _, tag in words]}
+            documents[-1].append(Sentence(str(len(documents) - 1), [word for word, _ in words], tags))
+    return documents
 
 
 def brown_to_train(n_documents: int) -> tuple[Documents, Documents]:
@@ -149,7 +150,7 @@ def entities(name: str, split: str, every: int = 1, rename: Mapping[str, str] | 
         opens one.
     """
     renamed = rename or {}
-    blocks = list(tab_blocks(data_folder() / name / f"{split}.conll.gz"))[::every]
+    blocks = list(tab_blocks(name, f"{split}.conll"))[::every]
     return [
         [
             Sentence(
@@ -171,14 +172,14 @@ def ewt(split: str, layer: str, folder: str = "ud_english_ewt") -> Documents:
     `spacy convert` differs in that it puts a space behind every sentence, also where the file has none.
     layer (str): "tags" for XPOS, "morphs" for UPOS and FEATS. folder (str): Of the treebank.
     """
-    text = gzip.decompress((data_folder() / folder / f"{split}.conllu.gz").read_bytes()).decode("utf8")
     document, sentences = "", []
-    for block in filter(None, text.split("\n\n")):
+    for lines in blocks(data_lines(folder, f"{split}.conllu")):
+        block = "\n".join(lines)
         begun = re.search(r"^# newdoc id = (\S+)", block, re.MULTILINE)
         document = begun[1] if begun else document
         words, spaces = [], []
         last_of_word, spaced = 0, True  # of the multiword token (ID 3-4) that is open
-        for row in (line.split("\t") for line in block.split("\n") if line[:1].isdigit()):
+        for row in (line.split("\t") for line in lines if line[:1].isdigit()):
             follows = "SpaceAfter=No" not in row[9]
             if "-" in row[0]:
                 last_of_word, spaced = int(row[0].partition("-")[2]), follows

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import spacy
+from frame import blocks, data_lines
 from spacy.tokens import Doc
 
 from spacy_calib.sequence.features.templates import CHUNKING, SPELLING, FeatureIndex, Sparse, feature_hashes, read_templates
@@ -62,9 +60,9 @@ def read_sentences(name: str, most: int | None = None) -> Sentences:
     """most (int | None): Read no more sentences."""
     corpus, nlp = CORPORA[name], spacy.blank("en")
     templates = read_templates(corpus.features)
-    folder = Path(os.environ["SPACY_CALIB_DATA"]) / corpus.folder
-    rows = [row for split in corpus.splits for row in _read(folder / f"{split}.txt.gz")][:most]
-    tags = [[_bio(name, label) for _, _, label in sentence] for sentence in rows]
+    held = [block for split in corpus.splits for block in blocks(data_lines(corpus.folder, f"{split}.txt"))][:most]
+    rows = [[line.split() for line in block] for block in held]
+    tags = [[label if name != "np" or label.endswith("-NP") else "O" for _, _, label in sentence] for sentence in rows]
     labels = ("O", *sorted({tag for sentence in tags for tag in sentence} - {"O"}))
     column = {label: i for i, label in enumerate(labels)}
     docs = (Doc(nlp.vocab, words=[row[0] for row in one], tags=[row[1] for row in one]) for one in rows)
@@ -72,23 +70,6 @@ def read_sentences(name: str, most: int | None = None) -> Sentences:
     index = FeatureIndex.of(hashes)
     gold = [np.array([column[tag] for tag in sentence]) for sentence in tags]
     return Sentences([index.rows(one) for one in hashes], gold, labels, len(index))
-
-
-def _read(path: Path) -> Iterator[list[list[str]]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        sentence: list[list[str]] = []
-        for line in lines:
-            if line.strip():
-                sentence.append(line.split())
-            elif sentence:
-                yield sentence
-                sentence = []
-        if sentence:
-            yield sentence
-
-
-def _bio(corpus: str, label: str) -> str:
-    return label if corpus != "np" or label.endswith("-NP") else "O"
 
 
 def spans_of(tags: Sequence[str]) -> set[tuple[int, int, str]]:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study_common import COLORS, MARKERS
+from frame import COLORS, MARKERS, new_figure, save_figure
 
-from spacy_calib.cli.shared.atomic import write_file
-from spacy_calib.pages.plots import figure_class, picture_bytes, quiet_frame
+from spacy_calib.pages.plots import quiet_frame
 from spacy_calib.types import Floats
 
 from .claims import NAMES
@@ -22,20 +21,12 @@ LOOKS: dict[str, dict[str, Any]] = {
     way: {"color": color, "marker": marker}
     for way, color, marker in zip(("kd_pc", "crf", "delta", "wkbv", "kd_fixed", "kbv"), COLORS, MARKERS, strict=True)
 }
+GREY = {"color": "0.45", "marker": "x"}
+# Of active learning: what the picture calls a way, and how it looks.
 ACTIVE = {
-    "kd_pc": "KD-PC",
-    "kd_fixed": "KD-Fixed",
-    "min_margin": "MinMargin",
-    "min_conf_margin": "MinConfMargin",
-    "random": "random",
-}
-ACTIVE_LOOKS = dict(
-    zip(
-        ACTIVE,
-        (LOOKS["kd_pc"], LOOKS["kd_fixed"], LOOKS["delta"], LOOKS["wkbv"], {"color": "0.45", "marker": "x"}),
-        strict=True,
-    )
-)
+    "kd_pc": ("KD-PC", LOOKS["kd_pc"]), "kd_fixed": ("KD-Fixed", LOOKS["kd_fixed"]), "min_margin": ("MinMargin", LOOKS["delta"]),
+    "min_conf_margin": ("MinConfMargin", LOOKS["wkbv"]), "random": ("random", GREY),
+}  # fmt: skip
 SHOWN = [("cw", way) for way in WAYS if way != "crf"] + [("crf", "crf")]
 
 
@@ -49,11 +40,11 @@ def draw_all(folder: Path, found: Sequence[Found], curves: Mapping[str, Mapping[
     if any(curves.values()):
         pictures["active"] = active({corpus: own for corpus, own in curves.items() if own})
     for name, figure in pictures.items():
-        write_file(folder / f"confidence_{name}.png", picture_bytes(figure, ".png", 120))
+        save_figure(folder / f"confidence_{name}.png", figure, 120)
 
 
 def _panels(n: int, width: float, height: float, down: int = 1, **shared: Any) -> tuple[Any, Any]:
-    figure = figure_class()(figsize=(width * n + 0.3, height * down), layout="constrained")
+    figure = new_figure(width * n + 0.3, height * down)
     return figure, figure.subplots(down, n, squeeze=False, **shared)
 
 
@@ -63,23 +54,14 @@ def ranking(found: Sequence[Found]) -> Any:
     for row, one in zip(axes, found, strict=True):
         for ax, figure_name in zip(row, ("average_precision", "rmse"), strict=True):
             for place, name in enumerate(SHOWN):
-                look = LOOKS[name[1]]
-                own = one.figures[name][figure_name]
+                look, own = LOOKS[name[1]], one.figures[name][figure_name]
                 low, high = own.interval
                 ax.plot([low, high], [place, place], color=look["color"], linewidth=3, alpha=0.35)
                 ax.plot(own.estimate, place, linestyle="none", markersize=6, **look)
-                ax.annotate(
-                    f"{own.estimate:.3f}",
-                    (high, place),
-                    xytext=(5, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize="small",
-                )
+                _beside(ax, f"{own.estimate:.3f}", high, place, x=5)
                 if figure_name == "rmse":
-                    ax.plot(
-                        one.after[name]["rmse"].estimate, place, linestyle="none", markerfacecolor="white", markersize=6, **look
-                    )
+                    after = one.after[name]["rmse"].estimate
+                    ax.plot(after, place, linestyle="none", markerfacecolor="white", markersize=6, **look)
             ax.set_yticks(range(len(SHOWN)), [NAMES[way] for _, way in SHOWN])
             ax.set_ylim(len(SHOWN) - 0.5, -0.5)
             ax.margins(x=0.15)
@@ -87,18 +69,18 @@ def ranking(found: Sequence[Found]) -> Any:
             quiet_frame(ax)
             ax.tick_params(axis="y", length=0)
             ax.set_title(TITLES[one.corpus] if ax is row[0] else "", loc="left", fontsize="medium")
-        row[0].axvline(one.random["cw"].estimate, color="0.6", linestyle=":", linewidth=1)
-        row[0].annotate(
-            "random",
-            (one.random["cw"].estimate, len(SHOWN) - 0.6),
-            xytext=(3, 0),
-            textcoords="offset points",
-            fontsize="x-small",
-            color="0.4",
-        )
+        chance = one.random["cw"].estimate
+        row[0].axvline(chance, color="0.6", linestyle=":", linewidth=1)
+        _beside(row[0], "random", chance, len(SHOWN) - 0.6, x=3, va="baseline", fontsize="x-small", color="0.4")
     axes[-1][0].set_xlabel("average precision of finding wrong words")
     axes[-1][1].set_xlabel("RMSE over 20 bins (white: after isotonic regression)")
     return figure
+
+
+def _beside(ax: Any, words: str, at: float, place: float, x: float = 4, **look: Any) -> None:
+    """Words a little to the right of a place."""
+    given = {"va": "center", "fontsize": "small", **look}
+    ax.annotate(words, (at, place), xytext=(x, 0), textcoords="offset points", **given)
 
 
 def found_first(found: Sequence[Found]) -> Any:
@@ -111,9 +93,9 @@ def found_first(found: Sequence[Found]) -> Any:
         for name, curve in curves.items():
             if name[1] != "delta":
                 ax.plot(looked_at, curve - curves["cw", "delta"], color=LOOKS[name[1]]["color"], linewidth=1.5)
-                ends.append((float(curve[-1] - curves["cw", "delta"][-1]), name[1]))
+                ends.append((float(curve[-1] - curves["cw", "delta"][-1]), NAMES[name[1]], LOOKS[name[1]]["color"]))
         ax.hlines(0, 0, FIRST, color=LOOKS["delta"]["color"], linewidth=1.2)
-        _label_ends(ax, FIRST, [*ends, (0.0, "delta")], NAMES)
+        _label_ends(ax, FIRST, [*ends, (0.0, NAMES["delta"], LOOKS["delta"]["color"])])
         ax.set_title(TITLES[one.corpus], loc="left", fontsize="medium")
         ax.set(xlabel="words looked at, least sure first", xlim=(0, FIRST * 1.22), xticks=range(0, FIRST + 1, 1000))
         quiet_frame(ax)
@@ -127,20 +109,16 @@ def _found(way: Way, looked_at: Any) -> Any:
     return np.interp(looked_at, np.append(0, way.ends + 1), np.append(0, wrong))
 
 
-def _label_ends(ax: Any, x: float, ends: Sequence[tuple[float, str]], names: Mapping[str, str]) -> None:
-    """Names at the right end of curves, moved apart."""
+def _label_ends(ax: Any, x: float, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Names at the right end of curves, moved apart. ends: Place, name and colour of each."""
     low, high = ax.get_ylim()
     ends = sorted(ends)
-    places = np.array([y for y, _ in ends])
+    places = np.array([y for y, *_ in ends])
     for i in range(1, len(places)):
         places[i] = max(places[i], places[i - 1] + 0.065 * (high - low))
-    places -= np.mean(places - np.array([y for y, _ in ends]))
-    for place, (_, name) in zip(places.tolist(), ends, strict=True):
-        color = {**LOOKS, **ACTIVE_LOOKS}[name]["color"]
-        ax.annotate(
-            names[name], (x, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small", color=color,
-            annotation_clip=False,
-        )  # fmt: skip
+    places -= np.mean(places - np.array([y for y, *_ in ends]))
+    for place, (_, name, color) in zip(places.tolist(), ends, strict=True):
+        _beside(ax, name, x, place, color=color, annotation_clip=False)
 
 
 def reliability(found: Sequence[Found]) -> Any:
@@ -148,9 +126,8 @@ def reliability(found: Sequence[Found]) -> Any:
     figure, axes = _panels(2, 3.6, 3.6, len(found), sharex=True, sharey=True)
     shown = [("cw", "kd_pc"), ("cw", "kd_fixed"), ("cw", "wkbv"), ("crf", "crf")]
     for row, one in zip(axes, found, strict=True):
-        for ax, ways, words in zip(
-            row, (one.quarters.ways, one.quarters.after), ("as it is", "after isotonic regression"), strict=True
-        ):
+        both = ((one.quarters.ways, "as it is"), (one.quarters.after, "after isotonic regression"))
+        for ax, (ways, words) in zip(row, both, strict=True):
             ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
             for name in shown:
                 centres, shares = _shares(ways[name])
@@ -179,15 +156,15 @@ def active(curves: Mapping[str, Mapping[str, list[Floats]]]) -> Any:
     """F against words labelled, the mean over seeds, from the second test on."""
     figure, axes = _panels(len(curves), 4.6, 3.6)
     for ax, (corpus, of_ways) in zip(axes[0], curves.items(), strict=True):
-        ends, last = [], min(curve[-1, 0] for of_seeds in of_ways.values() for curve in of_seeds)
-        words = np.linspace(
-            max(curve[min(1, len(curve) - 1), 0] for of_seeds in of_ways.values() for curve in of_seeds), last, 60
-        )
+        every = [curve for of_seeds in of_ways.values() for curve in of_seeds]
+        ends, last = [], min(curve[-1, 0] for curve in every)
+        words = np.linspace(max(curve[min(1, len(curve) - 1), 0] for curve in every), last, 60)
         for way, of_seeds in of_ways.items():
             mean = np.mean([np.interp(words, curve[:, 0], curve[:, 1]) for curve in of_seeds], axis=0)
-            ax.plot(words, mean, color=ACTIVE_LOOKS[way]["color"], linewidth=1.5, linestyle="--" if way == "random" else "-")
-            ends.append((float(mean[-1]), way))
-        _label_ends(ax, last, ends, ACTIVE)
+            name, look = ACTIVE[way]
+            ax.plot(words, mean, color=look["color"], linewidth=1.5, linestyle="--" if way == "random" else "-")
+            ends.append((float(mean[-1]), name, look["color"]))
+        _label_ends(ax, last, ends)
         ax.set_title(TITLES[corpus], loc="left", fontsize="medium")
         ax.set(xlabel="words labelled", xlim=(0, last * 1.3))
         quiet_frame(ax)

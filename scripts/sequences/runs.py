@@ -30,7 +30,7 @@ from .learning import (
     train_crf,
 )
 
-PARTS = ("confidence", "learners", "active", "pa", "passive")
+PARTS = ("confidence", "learners", "active", "pa")
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,7 @@ class Job:
 
 def jobs_of(plan: Plan, parts: Iterable[str], corpora: Iterable[str]) -> Iterator[Job]:
     """In the order in which they are run: each part of all corpora, a fold of one after a fold of the other."""
-    numbers = {
-        "confidence": plan.quarters,
-        "learners": plan.folds,
-        "active": plan.active.seeds,
-        "pa": plan.folds,
-        "passive": plan.quarters,
-    }
+    numbers = {"confidence": plan.quarters, "learners": plan.folds, "active": plan.active.seeds, "pa": plan.folds}
     corpora = list(corpora)
     for part in parts:
         for number in range(min(numbers[part], plan.run or numbers[part])):
@@ -82,7 +76,7 @@ def run_job(job: Job, data: Sentences, plan: Plan) -> None:
     if path.exists():
         return
     began = time.process_time()
-    runs = {"confidence": run_quarter, "learners": run_fold, "active": run_active, "pa": run_fold, "passive": run_passive}
+    runs = {"confidence": run_quarter, "learners": run_fold, "active": run_active, "pa": run_fold}
     found, notes = runs[job.part](data, plan, job)
     notes["seconds"] = round(time.process_time() - began, 1)
     held = io.BytesIO()
@@ -122,34 +116,22 @@ def run_fold(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dic
 def run_quarter(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """Table 3 and figures 2 to 4: each way's confidence in each word of the quarter, by CW, and of CRFsuite."""
     training, judged = parts_of(len(data), plan.quarters, job.number, plan.seed + 1)
-    found, notes = _ask(data, plan, training, judged, "cw")
-    crf = train_crf(data, training)
-    said = answers(data, crf, judged)
-    own = np.concatenate(said)
-    found |= {"counts_crf": counts_of(data, said, judged), "right_crf": own == data.gold_of(judged)}
-    found["sure_crf_crf"] = crf_marginals(data, crf, judged, own)
-    return found, notes
-
-
-def run_passive(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Figure 2, below: the ways that ask for no variance, by PA."""
-    training, judged = parts_of(len(data), plan.quarters, job.number, plan.seed + 1)
-    return _ask(data, plan, training, judged, "pa")
-
-
-def _ask(data: Sentences, plan: Plan, training: Ints, judged: Ints, rule: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    settings = choose_settings(data, training, rule, plan.seed, plan.tuning)
-    precision = choose_scale(data, training, rule, plan.rounds, plan.seed, settings, plan.tuning)
-    learner = train(data, training, rule, plan.rounds, plan.seed, settings)
-    said = answers(data, learner, judged)
-    own = np.concatenate(said)
+    settings = choose_settings(data, training, "cw", plan.seed, plan.tuning)
+    precision = choose_scale(data, training, "cw", plan.rounds, plan.seed, settings, plan.tuning)
+    learner, crf = train(data, training, "cw", plan.rounds, plan.seed, settings), train_crf(data, training)
     scales = {way: max(of_way, key=of_way.__getitem__) for way, of_way in precision.items()}
-    sure = confidences(data, learner, judged, own, scales, plan.seed)
-    found = {
-        "sentences": judged, "lengths": np.array([len(one) for one in said]), f"counts_{rule}": counts_of(data, said, judged),
-        f"right_{rule}": own == data.gold_of(judged), **{f"sure_{rule}_{way}": values for way, values in sure.items()},
-    }  # fmt: skip
-    return found, {"settings": {rule: settings}, "precision_by_scale": precision}
+    gold = data.gold_of(judged)
+    found: dict[str, Any] = {"sentences": judged}
+    for name, one in (("cw", learner), ("crf", crf)):
+        said = answers(data, one, judged)
+        own = np.concatenate(said)
+        found |= {f"counts_{name}": counts_of(data, said, judged), f"right_{name}": own == gold}
+        if one is crf:
+            found["sure_crf_crf"] = crf_marginals(data, crf, judged, own)
+        else:
+            sure = confidences(data, learner, judged, own, scales, plan.seed)
+            found |= {"lengths": np.array([len(words) for words in said])} | {f"sure_cw_{way}": of for way, of in sure.items()}
+    return found, {"settings": {"cw": settings}, "precision_by_scale": precision}
 
 
 def run_active(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:

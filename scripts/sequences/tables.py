@@ -8,21 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from frame import between, head, row
 
 from spacy_calib.types import Floats
 
 from .claims import NAMES, TABLE_2, TABLE_3, Claim, crf_claims, learner_claims, over_folds, repair_claims, way_claims
-from .judge import (
-    FIRST,
-    WAYS,
-    Quarters,
-    Sampled,
-    ece_of,
-    f_measure,
-    sample_counts,
-    sample_ways,
-    wrong_percent,
-)
+from .judge import FIRST, WAYS, Quarters, Sampled, ece_of, f_measure, sample_counts, sample_ways, wrong_percent
 from .learning import RULES
 from .runs import read_job
 
@@ -48,21 +39,12 @@ class Found:
     random: dict[str, Sampled]
 
     @property
-    def claims(self) -> list[Claim]:
+    def claims(self) -> dict[str, list[Claim]]:
+        """By the title of a table."""
         made = list(self.f_claims)
         if ("cw", "kd_pc") in self.figures:
             made += [*crf_claims(self.corpus, self.f_split, self.wrong), *way_claims(self.figures, self.random["cw"])]
-        return made
-
-    @property
-    def all_claims(self) -> dict[str, list[Claim]]:
-        """By the title of a table."""
-        passive = list(way_claims(self.figures, self.random["pa"], "pa")) if ("pa", "delta") in self.figures else []
-        return {
-            "Claims": self.claims,
-            "Claims, with PA": passive,
-            "Calibration on top": list(repair_claims(self.figures, self.after)),
-        }
+        return {"Claims": made, "Calibration on top": list(repair_claims(self.figures, self.after))}
 
 
 def read_found(folder: Path, corpus: str, n_samples: int) -> Found:
@@ -91,57 +73,51 @@ def show(found: Found) -> None:
     if found.figures:
         _show_split(found)
         _show_ways(found)
-    for title, claims in found.all_claims.items():
+    for title, claims in found.claims.items():
         if claims:
-            print(f"\n{title}\n\n| claim | difference | 95 % | |\n| --- | ---: | ---: | --- |")
-            for one in claims:
-                low, high = one.difference.interval
-                digits = one.digits
-                print(
-                    f"| {one.words} | {one.difference.estimate:+.{digits}f} | {low:+.{digits}f} to {high:+.{digits}f} "
-                    f"| {one.difference.verdict} |"
-                )
+            print(f"\n{title}\n")
+            head("| claim | difference | 95 % | |")
+        for one in claims:
+            form = f"+.{one.digits}f"
+            bounds = between(one.difference.interval, form)
+            row(one.words, f"{one.difference.estimate:{form}}", bounds, one.difference.verdict)
 
 
 def _show_learners(found: Found) -> None:
-    print("\n| learner | folds | F | 95 % | paper | AROW - it, over folds |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for rule in RULES:
-        if rule in found.f:
-            low, high = found.f[rule].interval
-            n = len(found.f_folds[rule])
-            first = found.f_folds.get("arow", [])
-            apart = over_folds(first[:n], found.f_folds[rule][: len(first)])
-            print(
-                f"| {NAMES[rule]} | {n} | {found.f[rule].estimate:.4f} | {low:.4f} to {high:.4f} | {TABLE_2[found.corpus][rule]:.3f} "
-                f"| {f'{apart[0]:+.4f} to {apart[1]:+.4f}' if rule != 'arow' and np.isfinite(apart[0]) else '-'} |"
-            )
+    print()
+    head("| learner | folds | F | 95 % | paper | AROW - it, over folds |")
+    first = found.f_folds.get("arow", [])
+    for rule in (one for one in RULES if one in found.f):
+        n = len(found.f_folds[rule])
+        apart = over_folds(first[:n], found.f_folds[rule][: len(first)])
+        beside = between(apart, "+.4f") if rule != "arow" and np.isfinite(apart[0]) else "-"
+        own = found.f[rule]
+        row(NAMES[rule], n, f"{own.estimate:.4f}", between(own.interval), f"{TABLE_2[found.corpus][rule]:.3f}", beside)
 
 
 def _show_split(found: Found) -> None:
-    print("\n| learner | F | paper | wrong words | paper |\n| --- | ---: | ---: | ---: | ---: |")
+    print()
+    head("| learner | F | paper | wrong words | paper |")
     for name, (f, wrong) in TABLE_3[found.corpus].items():
         if name in found.wrong:
-            print(
-                f"| {NAMES[name]} | {found.f_split[name].estimate:.4f} | {f:.3f} | {found.wrong[name].estimate:.2f} % | {wrong:.2f} % |"
-            )
+            ours = f"{found.f_split[name].estimate:.4f}", f"{found.wrong[name].estimate:.2f} %"
+            row(NAMES[name], ours[0], f"{f:.3f}", ours[1], f"{wrong:.2f} %")
 
 
 def _show_ways(found: Found) -> None:
-    heads = f"| average precision | wrong of first {FIRST:,} | RMSE | after | sure - right | log loss | after | ECE | after |"
-    print(f"\n| learner | confidence {heads}\n| --- | --- {'| ---: ' * 9}|")
-    for learner in ("cw", "crf", "pa"):
+    print()
+    titles = f"average precision | wrong of first {FIRST:,} | RMSE | after | sure - right | log loss | after | ECE | after |"
+    head(f"| learner | confidence | {titles}", 2)
+    for learner in ("cw", "crf"):
         if learner in found.random:
-            print(f"| {NAMES[learner]} | random | {found.random[learner].estimate:.3f} |" + " - |" * 8)
-        for way in WAYS:
+            row(NAMES[learner], "random", f"{found.random[learner].estimate:.3f}", *"-" * 8)
+        for way in (one for one in WAYS if (learner, one) in found.figures):
             name = learner, way
-            if name in found.figures:
-                one, after = found.figures[name], found.after[name]
-                raw, new = (ece_of(ways[name]) for ways in (found.quarters.ways, found.quarters.after))
-                print(
-                    f"| {NAMES[learner]} | {NAMES[way]} | {one['average_precision'].estimate:.3f} | {one['found'].estimate:,.0f} "
-                    f"| {one['rmse'].estimate:.3f} | {after['rmse'].estimate:.3f} | {one['too_sure'].estimate:+.4f} "
-                    f"| {one['log_loss'].estimate:.4f} | {after['log_loss'].estimate:.4f} | {raw:.4f} | {new:.4f} |"
-                )
+            one, after = ({key: own.estimate for key, own in of[name].items()} for of in (found.figures, found.after))
+            errors = (f"{ece_of(ways[name]):.4f}" for ways in (found.quarters.ways, found.quarters.after))
+            rmse = f"{one['rmse']:.3f}", f"{after['rmse']:.3f}", f"{one['too_sure']:+.4f}"
+            losses = f"{one['log_loss']:.4f}", f"{after['log_loss']:.4f}"
+            row(NAMES[learner], NAMES[way], f"{one['average_precision']:.3f}", f"{one['found']:,.0f}", *rmse, *losses, *errors)
 
 
 def show_active(folder: Path, corpus: str, words: Sequence[int] = (5_000, 10_000, 14_000)) -> dict[str, Any]:
@@ -151,11 +127,11 @@ def show_active(folder: Path, corpus: str, words: Sequence[int] = (5_000, 10_000
         return {}
     seeds = len(next(iter(curves.values())))
     print(f"\nActive learning, {corpus}: F after so many words, mean of {seeds} seeds\n")
-    print("| way | " + " | ".join(f"{n:,}" for n in words) + " |\n| --- |" + " ---: |" * len(words))
+    head(f"| way | {' | '.join(f'{n:,}' for n in words)} |")
     found = {}
     for way, of_seeds in curves.items():
         at = np.mean([np.interp(words, curve[:, 0], curve[:, 1], right=np.nan) for curve in of_seeds], axis=0)
-        print(f"| {way.replace('_', ' ')} | " + " | ".join("-" if np.isnan(f) else f"{f:.3f}" for f in at) + " |")
+        row(way.replace("_", " "), *("-" if np.isnan(f) else f"{f:.3f}" for f in at))
         found[way] = [curve.tolist() for curve in of_seeds]
     return found
 
@@ -179,7 +155,7 @@ def numbers_of(found: Iterable[Found]) -> dict[str, Any]:
             "wrong_percent": {name: _plain(values) for name, values in one.wrong.items()},
             "ways": _plain_ways(one.figures),
             "ways_calibrated": _plain_ways(one.after),
-            "claims": {title: [claim.row() for claim in claims] for title, claims in one.all_claims.items()},
+            "claims": {title: [claim.row() for claim in claims] for title, claims in one.claims.items()},
             "notes": one.quarters.notes,
         }
         for one in found

@@ -35,7 +35,7 @@ def test_readme_names_every_command(name):
 
 def test_options_of_the_scripts_exist():
     folder = CONFIGS.parent / "scripts"
-    shared = (folder / "study_common.py").read_text(encoding="utf8")
+    shared = (folder / "frame.py").read_text(encoding="utf8")
     texts = {name: (folder / name).read_text(encoding="utf8") + shared for name in ("hmm_crf_table.py", "study_tag_pairs.py")}
     for project in PROJECTS:
         for command in srsly.read_yaml(CONFIGS / project / "project.yml")["commands"]:

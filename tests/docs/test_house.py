@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import house
+import house_drawing
 import pytest
 
 from tests import test_imports
@@ -100,7 +101,7 @@ def test_the_drawing_is_of_the_rooms_of_today():
         return re.findall(r'<path d="[^"]+"|font-weight="bold"[^>]*>[^<]+', drawing)
 
     drawn = (DOCS / "house.svg").read_text(encoding="utf8")
-    assert shapes(drawn) == shapes(house.drawing(house.read_house(ROOT / "spacy_calib")))
+    assert shapes(drawn) == shapes(house_drawing.drawing(house.read_house(ROOT / "spacy_calib")))
     assert len(shapes(drawn)) > 20
 
 

@@ -11,7 +11,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from tests.cli.conftest import entity_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -66,10 +65,8 @@ def test_updates_are_as_many_as_asked_and_large_enough(simulation):
 
 def test_quality(simulation):
     vocab = spacy.blank("xx").vocab
-    gold = [Doc(vocab, words=list("abcd"), tags=list("NNVV"), ents=["B-A", "I-A", "O", "B-B"])]
-    given = [Doc(vocab, words=list("abcd"), tags=list("NVVV"), ents=["B-A", "I-A", "B-B", "O"])]
-    assert simulation.quality("tagger", given, gold) == 0.75
-    assert simulation.quality("ner", given, gold) == 0.5
+    gold, given = (Doc(vocab, words=list("abcd"), tags=list(tags)) for tags in ("NNVV", "NVVV"))
+    assert simulation.quality([given], [gold]) == 0.75
 
 
 def test_the_summary_by_hand(simulation):
@@ -95,7 +92,7 @@ def test_the_summary_by_hand(simulation):
 def test_without_random_there_is_nothing_to_compare(simulation, capsys):
     summary = simulation.summarize([simulation.Curve("margin", 0, [100, 300], [5, 15], [0.5, 0.9])], 400)
     assert list(summary["margin"]) == ["last", "mean"]
-    simulation.show(summary, "accuracy")
+    simulation.show(summary)
     assert "| margin | 0.9000 | 0.7000 |" in capsys.readouterr().out
 
 
@@ -120,7 +117,7 @@ def run(simulation, tmp_path, *options):
         "--width",
         "8",
     ]
-    files = ["--output", str(tmp_path / "curves.json"), "--plot", str(tmp_path / "curves.png"), "--silent"]
+    files = ["--output", str(tmp_path / "curves.json"), "--plot", str(tmp_path / "curves.png")]
     assert simulation.main([*parts, *small, *files, *options]) == 0
     return json.loads((tmp_path / "curves.json").read_text())
 
@@ -145,25 +142,8 @@ def test_a_small_simulation(simulation, tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_small_simulation_of_a_recognizer(simulation, tmp_path):
-    vocab = spacy.blank("xx").vocab
-    for part, n, seed in (("train", 40, 21), ("dev", 60, 22), ("test", 10, 23)):
-        save(tmp_path / f"{part}.spacy", entity_docs(n, seed, vocab))
-    result = run(
-        simulation, tmp_path, "--task", "ner", "--seeds", "1", "--max-words", "80", "--strategies", "expected-errors:per-word"
-    )
-    (curve,) = result["curves"]
-    assert len(curve["words"]) >= 2
-    assert all(0 <= value <= 1 for value in curve["quality"])
-    assert result["settings"]["task"] == "ner"
-
-
 def test_options_that_cannot_be(simulation, capsys):
-    for options, sentence in (
-        (["--task", "ner"], "needs --train, --dev and --test"),
-        (["--strategies", "best"], "no order of selection"),
-    ):
-        with pytest.raises(SystemExit) as stopped:
-            simulation.main(options)
-        assert stopped.value.code == 2
-        assert sentence in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stopped:
+        simulation.main(["--strategies", "best"])
+    assert stopped.value.code == 2
+    assert "no order of selection" in capsys.readouterr().err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from corpus_pairs import corpus_pairs, places_of
+from analysis.tag_pairs import corpus_pairs, places_of
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -57,11 +57,12 @@ def test_pairs_are_those_of_neighbours_in_a_sentence(fitted, examples, threshold
     pipe = fitted.get_pipe("calib")
     corpus = scored_corpus(examples, "calib", get_annotation("tag"), pipe.lookup.labels())
     found = corpus_pairs(corpus, threshold)
-    pairs = found.events.pairs
-    names = [found.name_of(code) for code in pairs.tags.tolist()]
+    pairs, n = found.pairs, len(corpus.names)
+    names = [f"{corpus.names[code // n]} {corpus.names[code % n]}" for code in pairs.tags.tolist()]
+    calibrated = found.of(corpus.pairs().calibrated)
     expected = expected_pairs(examples, threshold)
     assert len(expected) > 10
-    assert list(zip(names, pairs.scores, found.events.of(found.calibrated), pairs.hits, strict=True)) == expected
+    assert list(zip(names, pairs.scores, calibrated, pairs.hits, strict=True)) == expected
     # Five or so tokens a sentence: a place less than tokens in each, and two less where a gold tag is missing.
     n_tokens = sum(len(example.reference) for example in examples)
     assert pairs.n_units == n_tokens - 2 * len(examples) - 2

@@ -139,15 +139,17 @@ def test_nothing_is_chosen_on_what_is_judged(data, monkeypatch):
 
 def test_a_run_goes_on_where_it_stopped(data, tmp_path):
     plan = Plan(tmp_path, **PLAN)
-    jobs = list(jobs_of(plan, ["learners", "passive"], ["np", "spanish"]))
+    jobs = list(jobs_of(plan, ["learners", "confidence"], ["np", "spanish"]))
     assert [job.path(tmp_path).name for job in jobs[:3]] == ["learners-np-0.npz", "learners-spanish-0.npz", "learners-np-1.npz"]
-    run_job(Job("passive", "np", 0), data, plan)
-    path = Job("passive", "np", 0).path(tmp_path)
+    job = Job("confidence", "np", 0)
+    run_job(job, data, plan)
+    path = job.path(tmp_path)
     arrays, notes = read_job(path)
-    assert len(arrays["sure_pa_delta"]) == arrays["lengths"].sum() == len(arrays["right_pa"])
+    for name in ("sure_cw_delta", "sure_cw_kd_pc", "sure_crf_crf", "right_cw", "right_crf"):
+        assert len(arrays[name]) == arrays["lengths"].sum()
     assert set(notes) == {"settings", "precision_by_scale", "seconds"}
     before = path.stat().st_mtime_ns
-    run_job(Job("passive", "np", 0), None, plan)
+    run_job(job, None, plan)
     assert path.stat().st_mtime_ns == before
 
 

@@ -1,0 +1,143 @@
+"""What the benches of running pipelines share: real text, clocks of the pipes within one run of nlp.pipe, runs in turn, and rows of quartiles."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from frame import docs_in, ewt_file, head, make_parser, row
+from spacy.language import Language
+from spacy.tokens import Doc
+
+UNITS = ("document", "chunk", "sentence")
+Runs = dict[str, list[dict[str, float]]]
+
+
+def bench_parser(about: str | None, runs: int) -> argparse.ArgumentParser:
+    """The options that the benches have."""
+    parser = make_parser(about, cache=True)
+    parser.add_argument("--runs", type=int, default=runs, help="runs of each pipeline, in turns")
+    parser.add_argument("--unit", choices=UNITS, default="document", help="what a Doc of EWT holds")
+    return parser
+
+
+def texts_of(options: Any) -> tuple[list[str], str]:
+    """(texts, where they are from): EWT test, or where SPACY_CALIB_DATA is not set Python's own documentation."""
+    if os.environ.get("SPACY_CALIB_DATA"):
+        return ewt_texts(options.cache, options.unit), f"EWT test by {options.unit}"
+    return package_texts(), "Python's documentation (SPACY_CALIB_DATA is not set)"
+
+
+def ewt_texts(cache: Path, unit: str) -> list[str]:
+    """The text of EWT test, by document, by ten sentences, or by sentence."""
+    import spacy
+
+    file = ewt_file("test", cache)
+    if unit == "chunk":
+        return [doc.text for doc in docs_in(file, spacy.blank("en").vocab)]
+    units: list[list[str]] = []
+    for line in file.with_suffix(".conllu").read_text(encoding="utf8").splitlines():
+        if line.startswith("# newdoc") or (unit == "sentence" and line.startswith("# text =")):
+            units.append([])
+        if line.startswith("# text ="):
+            units[-1].append(line.partition("=")[2].strip())
+    return [" ".join(sentences) for sentences in units if sentences]
+
+
+def package_texts() -> list[str]:
+    """Prose of the Python documentation that comes with Python, of about EWT test's size."""
+    from pydoc_data.topics import topics
+
+    paragraphs = [" ".join(part.split()) for topic in sorted(topics) for part in topics[topic].split("\n\n")]
+    return [paragraph for paragraph in paragraphs if len(paragraph.split()) >= 60][:250]
+
+
+class Clock:
+    """Takes the place of a pipe's `pipe` and adds up the processor time spent in it.
+
+    seconds (float): Inside the pipe, without what it waited for the stream that it reads.
+    """
+
+    def __init__(self, pipe: Any):
+        self.run = pipe.pipe
+        self.seconds = 0.0
+
+    def __call__(self, stream: Iterable[Doc], **settings: Any) -> Iterator[Doc]:
+        return self._clocked(self.run(self._clocked(iter(stream), -1), **settings), 1)
+
+    def _clocked(self, docs: Iterator[Doc], sign: int) -> Iterator[Doc]:
+        while True:
+            begin = time.process_time()
+            doc = next(docs, None)
+            self.seconds += sign * (time.process_time() - begin)
+            if doc is None:
+                return
+            yield doc
+
+
+def clocked_run(nlp: Language, texts: Sequence[str]) -> dict[str, float]:
+    """Seconds inside each pipe while the texts stream through all of them, as in nlp.pipe, and in all together under "whole"."""
+    clocks = {name: Clock(pipe) for name, pipe in nlp.pipeline}
+    begin = time.perf_counter()
+    stream: Any = (nlp.make_doc(text) for text in texts)
+    for clock in clocks.values():
+        stream = clock(stream, batch_size=nlp.batch_size)
+    for _ in stream:
+        pass
+    return {**{name: clock.seconds for name, clock in clocks.items()}, "whole": time.perf_counter() - begin}
+
+
+def in_turns(pipelines: Mapping[str, Language], texts: Sequence[str], runs: int) -> Runs:
+    """Pipeline -> its runs, after a short one to warm up."""
+    for nlp in pipelines.values():
+        clocked_run(nlp, texts[:50])
+    found: Runs = {name: [] for name in pipelines}
+    for _ in range(runs):
+        for name, nlp in pipelines.items():
+            found[name].append(clocked_run(nlp, texts))
+    return found
+
+
+def ratio(runs: Sequence[Mapping[str, float]], of: Sequence[str], over: Sequence[str] = ()) -> Any:
+    """Run by run, seconds in some pipes as a share of those in others; of the rest of the run where no others are named."""
+    own = np.array([sum(run.get(name, 0.0) for name in of) for run in runs])
+    others = np.array([sum(run[name] for name in over) if over else run["whole"] for run in runs])
+    return own / (others if over else others - own)
+
+
+def walls(runs: Runs, one: str, other: str) -> Any:
+    """Whole runs of one pipeline over those of another, by the wall's clock."""
+    return np.array([a["whole"] / b["whole"] for a, b in zip(runs[one], runs[other], strict=True)])
+
+
+def quartile_head() -> None:
+    head("| what | median | quartiles | target | |", 5)
+
+
+def quartiles(name: str, values: Any, target: float | None = None) -> bool:
+    """Print a row. RETURNS: whether the median is within the target."""
+    low, median, high = np.percentile(values, [25, 50, 75])
+    reached = target is None or bool(median <= target)
+    row(name, f"{median:.3f}", f"{low:.3f} to {high:.3f}", "" if target is None else f"{target:.1f}", said(reached, target))
+    return reached
+
+
+def said(reached: bool, target: object = True) -> str:
+    """What the table says of a target; nothing where there is none."""
+    return "" if target is None else "reached" if reached else "MISSED"
+
+
+def median_seconds(function: Callable[[], object], runs: int, clock: Callable[[], float] = time.perf_counter) -> float:
+    """After a first run, which warms up."""
+    took = []
+    for _ in range(runs + 1):
+        begin = clock()
+        function()
+        took.append(clock() - begin)
+    return statistics.median(took[1:])
