@@ -27,7 +27,7 @@ from frame import ewt, head, make_parser, peak_mib, row
 from sklearn.isotonic import IsotonicRegression as Peer
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.grouping.shared import shared_group
+from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.pairs.build import concatenate

@@ -9,8 +9,7 @@ from analysis.tag_pairs import frequent_errors, product_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.pairs.build import pair_up
-from spacy_calib.pairs.marginals import from_dense
+from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.types import Pairs
 
 from ..strategies import make_pairs, pairs_of_tokens
