@@ -9,24 +9,26 @@ import pickle
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import catalogue
 import pytest
 import spacy
+import threadpoolctl
 from hypothesis import HealthCheck, settings
 from spacy.lang.xx import MultiLanguage
 from spacy.language import BaseDefaults, Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
-from threadpoolctl import threadpool_limits
 
 from spacy_calib.pipe.event import EventPipe
 from spacy_calib.pipe.event_table import count_event, event_of
 from spacy_calib.registry import registry
 from spacy_calib.statistics.further_tables import event_table
+from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)
 
 # Whatever file is read first: the same examples in every run, and no database: a failure is a failure for everybody. A busy machine is none.
 settings.register_profile(
@@ -42,58 +44,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The slowest files first, in the order above."""
     places = {name: place for place, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
-
-
-# catalogue goes through all installed entry points whenever a name is looked up: a table by group finds the same ones in a tenth of the time.
-_POINTS = catalogue.AVAILABLE_ENTRY_POINTS
-catalogue.AVAILABLE_ENTRY_POINTS = {group: list(_POINTS.select(group=group)) for group in _POINTS.groups}
-
-
-class _Counted(dict):
-    """catalogue's table of everything registered, which counts its changes."""
-
-    changes = 0
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.changes += 1
-        super().__setitem__(key, value)
-
-    def __delitem__(self, key: Any) -> None:
-        self.changes += 1
-        super().__delitem__(key)
-
-    def clear(self) -> None:
-        self.changes += 1
-        super().clear()
-
-    def pop(self, *given: Any) -> Any:
-        self.changes += 1
-        return super().pop(*given)
-
-    def update(self, *given: Any, **named: Any) -> None:
-        self.changes += 1
-        super().update(*given, **named)
-
-
-def _remembered(find: Callable[[catalogue.Registry], dict[str, Any]]) -> Callable[[catalogue.Registry], dict[str, Any]]:
-    """The function, asked once for each registry until something is registered: it goes through the whole table, and srsly asks it for every
-    piece of msgpack that it reads or writes, some fifty times as a pipeline is loaded.
-    """
-    found: dict[Any, tuple[int, dict[str, Any]]] = {}
-
-    def remembered(registry: catalogue.Registry) -> dict[str, Any]:
-        table = catalogue.REGISTRY
-        key = (tuple(registry.namespace), registry.entry_points)
-        if key not in found or found[key][0] != table.changes:
-            names = find(registry)  # entry points that it loads may register more
-            found[key] = (table.changes, names)
-        return dict(found[key][1])
-
-    return remembered
-
-
-catalogue.REGISTRY = _Counted(catalogue.REGISTRY)
-catalogue.Registry.get_all = _remembered(catalogue.Registry.get_all)
 
 
 class _FewRules(BaseDefaults):
@@ -114,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """One folder for what the workers of a run share; they inherit its name. One thread each: there are as many workers as cores."""
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(threads, "1")  # of processes that tests start
-    config.add_cleanup(threadpool_limits(1).restore_original_limits)
+    config.add_cleanup(threadpoolctl.threadpool_limits(1).restore_original_limits)
     if _MADE not in os.environ:
         made = tempfile.TemporaryDirectory(prefix="spacy-calib-tests-")
         os.environ[_MADE] = made.name
@@ -123,9 +73,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_waiting_for_disks(monkeypatch) -> None:
-    """What is written need not survive a power failure in a test."""
+def no_waiting(monkeypatch) -> None:
+    """What is written need not survive a power failure in a test; and looking for all libraries with threads, which have one, takes longer than
+    a small fit.
+    """
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr(threadpoolctl, "threadpool_limits", nullcontext)
 
 
 def made_once(name: str, make: Callable[[], Any]) -> Any:

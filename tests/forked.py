@@ -1,4 +1,7 @@
-"""A child of the process that runs the tests, with an output and signals of its own: a new Python would import everything anew, for seconds."""
+"""A child of the process that runs the tests, with an output and signals of its own: a new Python would import everything anew, for seconds.
+
+And what a new Python is given, where a test is of one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,16 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn, TextIO
+
+ROOT = Path(__file__).parents[1]
+
+
+def alone(*paths: object, **more: str) -> dict[str, str]:
+    """The environment of a new Python that finds what is on these paths, and not torch: see alone/."""
+    known = [ROOT / "tests" / "alone", *paths, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, known)), **more}
 
 
 @dataclass(frozen=True)

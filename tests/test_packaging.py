@@ -220,7 +220,8 @@ runpy.run_module("spacy", run_name="__main__")
 @pytest.fixture(scope="module")
 def printed(installed, tmp_path_factory) -> list[str]:
     """What the installed wheel prints, in Python and as a command."""
-    return run(installed, "-W", "ignore", "-c", SCRIPT, cwd=tmp_path_factory.mktemp("elsewhere")).splitlines()
+    folder = tmp_path_factory.mktemp("elsewhere")
+    return run(installed, "-W", "ignore", "-c", SCRIPT, cwd=folder, PYTHONPATH=str(ROOT / "tests" / "alone")).splitlines()
 
 
 def test_the_wheel_works_without_the_source_tree(installed, printed):

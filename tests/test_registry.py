@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from spacy_calib.registry import registry
+from tests.forked import alone
 from tests.looping import each
 from tests.saved.make import HERE
 from tests.saved.test_saved_pipelines import unpack
@@ -83,7 +84,7 @@ def test_every_group_has_entry_points():
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=alone())
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -132,8 +133,6 @@ def test_a_broken_package_stops_nobody_but_who_asks_for_it(tmp_path):
     (info / "entry_points.txt").write_text(BROKEN)
     sure = unpack(HERE / "0.1.0-auto.tar.xz", tmp_path / "sure")
     code = f"""
-import sys
-sys.path.insert(0, {str(tmp_path)!r})
 import spacy
 from spacy_calib import CalibError, TagCalibrator
 from spacy_calib.pipe.registered import metrics
@@ -148,7 +147,7 @@ for block in ({{"@calib_recalibrators": "broken.Map.v1"}}, {{"@calib_recalibrato
     except Exception as error:
         print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=alone(tmp_path))
     assert done.returncode == 0, done.stderr
     for name, kind in (("Map", "recalibrators"), ("Metric", "metrics"), ("Feature", "features")):
         assert (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import random
 import re
 import shutil
@@ -29,6 +28,7 @@ from typer.testing import CliRunner
 
 import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
+from tests.forked import alone
 from tests.scores import made_scores, rows_of, write_csv
 
 # The app of spaCy is made into commands once, not at every call.
@@ -71,12 +71,10 @@ def registered_until_the_end() -> Iterator[None]:
 def spacy_process(*arguments: object, cwd: Path) -> Outcome:
     """`python -m spacy ...` in a process of its own."""
     command = [sys.executable, "-m", "spacy", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=quiet_environment())
+    done = subprocess.run(
+        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=alone(PYTHONIOENCODING="utf8")
+    )
     return Outcome(done.returncode, done.stdout.decode("utf8"))
-
-
-def quiet_environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONIOENCODING": "utf8", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def refuses(outcome: Outcome, sentence: str, code: int = 1) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import spacy
 
-from tests.cli.conftest import Outcome, calib, quiet_environment, refuses
+from tests.cli.conftest import Outcome, calib, refuses
+from tests.forked import alone
 
 PLUGIN = Path(__file__).with_name("plugin_garden.py")
 # Enough candidates to see the new ones among them, and few enough to be quick.
@@ -119,9 +120,7 @@ def test_an_installed_package_stands_in_the_help(tmp_path):
         "[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n[spacy_calib_scalings]\ngarden.Mild.v1 = garden:Mild\n"
     )
     (info / "entry_points.txt").write_text(entries)
-    environment = quiet_environment()
-    environment["PYTHONPATH"] = f"{tmp_path}:{environment.get('PYTHONPATH', '')}"
     command = [sys.executable, "-m", "spacy", "calib", "fit", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=alone(tmp_path, PYTHONIOENCODING="utf8"), check=True)
     words = done.stdout.replace("│", " ").split()
     assert {"level,", "isotonic,", "mild,", "vector,"} <= set(words)

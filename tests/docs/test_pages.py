@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from thinc.api import Config
 from spacy_calib import TagCalibrator
 from spacy_calib.factory import DEFAULT_CONFIG
 from tests.docs.pages import DOCS, PAGES, ROOT, Block, Run, blocks_of, goes_on_from, holds, reprinted
+from tests.forked import alone
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 ADDRESS = "https://github.com/spacy-calib/spacy-calib/"
@@ -28,8 +28,6 @@ OWN = {"README.md", "CONTRIBUTING.md", "docs/reference/config.md"}
 CONTINUED = {previous for page in PAGES for previous in goes_on_from(page)}
 # Run by test_own_marginals.py, and by tests/spark, which have what they need.
 ELSEWHERE = {"docs/how-to/own-marginals.md", "docs/how-to/spark.md"}
-
-WITH_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def headings(page: Path) -> set[str]:
@@ -106,7 +104,9 @@ def test_each_module_of_the_pages_is_imported_in_a_fresh_process(tmp_path):
         files[-1].parent.mkdir()
         files[-1].write_text(block.text, encoding="utf8")
     assert len(files) > 3
-    done = subprocess.run([sys.executable, "-c", _IMPORTS, *files], capture_output=True, text=True, cwd=tmp_path, env=WITH_ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTS, *files], capture_output=True, text=True, cwd=tmp_path, env=alone(ROOT)
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -160,7 +160,7 @@ def test_the_config_page_shows_the_default_config():
 def test_the_page_of_the_commands_is_what_they_say():
     """Else run `make reference`. In a process of its own: others may have registered something here."""
     command = [sys.executable, ROOT / "scripts" / "docs_commands.py", "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, env=WITH_ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, env=alone(ROOT))
     assert done.returncode == 0, done.stderr
 
 

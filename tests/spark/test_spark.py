@@ -21,7 +21,8 @@ from spacy_calib.pipe.loading import import_user_code
 from spacy_calib.statistics.collected import FitStatistics
 from tests.cli.conftest import calib, entity_docs, save_key, save_recognizer
 from tests.conftest import gold_doc, made_up_sentences, revive, run_upstream
-from tests.docs.pages import DOCS, Run, blocks_of
+from tests.docs.pages import DOCS, ROOT, Run, blocks_of
+from tests.forked import alone
 
 KEY = Key(bytes(range(32)))  # that of save_key
 
@@ -41,6 +42,8 @@ QUICK = {
     "spark_shuffle_io_retryWait": "100ms",
     "spark_log_level": "OFF",
     "spark_ui_showConsoleProgress": "false",
+    "spark_python_daemon_module": "tests.spark.daemon",
+    "spark_executorEnv_PYTHONPATH": alone(ROOT)["PYTHONPATH"],
 }
 
 

@@ -1,0 +1,32 @@
+"""For a Python that a test starts, with this folder on its path: as where torch and what needs it are not installed.
+
+spaCy imports all components and commands of other packages, and thinc imports torch: that takes longer than all else that such a process does.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoints
+
+import catalogue
+
+WITHOUT = ("torch", "presidio_analyzer", "spacy_curated_transformers", "spacy_huggingface_pipelines", "spacy_transformers")
+
+
+class _Without:
+    """Asked before all others for a module."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name in WITHOUT:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, _Without())  # type: ignore[arg-type]
+
+_POINTS = catalogue.AVAILABLE_ENTRY_POINTS
+catalogue.AVAILABLE_ENTRY_POINTS = EntryPoints(
+    point
+    for group in _POINTS.groups
+    for point in _POINTS.select(group=group)
+    if point.value.replace(":", ".").partition(".")[0] not in WITHOUT
+)
