@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from quality.data import THRESHOLD, DataSet, Split
 
-from spacy_calib.calibration.grouping.behaviour import make_behaviour_grouping
+from spacy_calib.calibration.grouping.behaviour import BehaviourGrouping
 from spacy_calib.calibration.grouping.fixed import one_group_per_tag
 from spacy_calib.calibration.grouping.subtags import make_subtag_grouping
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
@@ -218,7 +218,7 @@ def each_tag(task: Task) -> Groups:
 
 
 def by_behaviour(task: Task) -> Groups:
-    return task.group(make_behaviour_grouping(5).with_pairs(task.fit_pairs))
+    return task.group(BehaviourGrouping(5).with_pairs(task.fit_pairs))
 
 
 def by_subtag(task: Task) -> Groups:

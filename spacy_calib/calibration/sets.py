@@ -259,13 +259,6 @@ class ConformalSets:
         return 0 if self.groups is None else len(self.groups.of_tag)
 
 
-def make_conformal_sets(
-    alpha: float = 0.1, coverage: str = "marginal", min_tokens: int = 20, nonempty: bool = False
-) -> ConformalSets:
-    """Registered as spacy-calib.ConformalSets.v1. See ConformalSets."""
-    return ConformalSets(alpha, coverage, min_tokens, nonempty)
-
-
 def _top_groups(rows: Ints, tags: Ints, scores: Floats, n_tokens: int, groups: Groups) -> Ints:
     """The group of each token's highest entry, the first of those that share the highest score; -1 for none."""
     best = np.flatnonzero(scores == _highest(rows, scores, n_tokens)[rows])

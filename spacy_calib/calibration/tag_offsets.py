@@ -310,8 +310,3 @@ def offsets_of(values: Floats, units: Ints) -> Floats:
     """The value of each unit; 0 for units below 0 or past the end."""
     padded = np.append(values, 0.0)
     return padded[np.where((units >= 0) & (units < len(values)), units, len(values))]
-
-
-def make_tag_offsets(strength: float | None = None, group_strength: float | None = None) -> TagOffsets:
-    """Registered as spacy-calib.TagOffsets.v1. See TagOffsets."""
-    return TagOffsets(strength, group_strength)

@@ -78,8 +78,3 @@ def chances_of(view: DocCoref, later: Ints, earlier: Ints) -> tuple[Floats, Floa
     """(raw, calibrated probability of each of these pairs)."""
     pairs = list(zip(later.tolist(), earlier.tolist(), strict=True))
     return np.array([view.raw(*pair) for pair in pairs]), np.array([view.probability(*pair) for pair in pairs])
-
-
-def make_pair_event(prefix: str = "coref_clusters", mentions: str = "coref_mentions") -> PairEvent:
-    """Registered as spacy-calib.Pair.v1. See PairEvent."""
-    return PairEvent(prefix, mentions)

@@ -180,23 +180,3 @@ def check_is_event(made: Any) -> Event:
     if not isinstance(made, Event):
         raise calib_error("C380", given=type(made).__name__)
     return made
-
-
-def make_sentence_event(max_errors: int = 0) -> SentenceEvent:
-    """Registered as spacy-calib.Sentence.v1. See SentenceEvent."""
-    return SentenceEvent(max_errors)
-
-
-def make_spans_event(key: str, max_errors: int = 0) -> SpansEvent:
-    """Registered as spacy-calib.Spans.v1. See SpansEvent."""
-    return SpansEvent(key, max_errors)
-
-
-def make_entity_event(event: str = "exact") -> EntityEvent:
-    """Registered as spacy-calib.Entity.v1. See EntityEvent."""
-    return EntityEvent(event)
-
-
-def make_arc_event(event: str = "head") -> ArcEvent:
-    """Registered as spacy-calib.Arc.v1. See ArcEvent."""
-    return ArcEvent(event)

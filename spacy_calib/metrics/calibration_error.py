@@ -224,13 +224,3 @@ class DebiasedCalibrationError(Metric):
     def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
         """See `debiased_calibration_error`."""
         return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size, weights)
-
-
-def make_calibration_error(n_bins: int = 10, bin_size: int | None = None, norm: str = "l2") -> CalibrationError:
-    """Registered as spacy-calib.CalibrationError.v1."""
-    return CalibrationError(n_bins, bin_size, norm)
-
-
-def make_debiased_calibration_error(n_bins: int = 10, bin_size: int | None = None) -> DebiasedCalibrationError:
-    """Registered as spacy-calib.DebiasedCalibrationError.v1."""
-    return DebiasedCalibrationError(n_bins, bin_size)

@@ -85,16 +85,6 @@ class LogLoss(MeanLoss):
 PROPER: dict[str, MeanLoss] = {metric.short: metric for metric in (Brier(), LogLoss())}
 
 
-def make_brier() -> Brier:
-    """Registered as spacy-calib.Brier.v1."""
-    return Brier()
-
-
-def make_log_loss() -> LogLoss:
-    """Registered as spacy-calib.LogLoss.v1."""
-    return LogLoss()
-
-
 def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
     """(mean of n values, its standard error over documents). documents (Ints): Of each value."""
     mean = float(values.mean())

@@ -79,8 +79,3 @@ class SmoothCalibrationError(Metric):
     def __call__(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> float | None:
         """See `smooth_calibration_error`."""
         return smooth_calibration_error(scores, hits, weights)
-
-
-def make_smooth_calibration_error() -> SmoothCalibrationError:
-    """Registered as spacy-calib.SmoothCalibrationError.v1."""
-    return SmoothCalibrationError()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,11 +103,3 @@ def scorer_like(scorer: Any, n_bins: int | None = None, n_groups: int | None = N
     """A CalibScorer with a pipe's settings, but for those given. scorer (Any): Of the pipe; what it does not set has the default."""
     own_bins, own_groups = getattr(scorer, "n_bins", 10), getattr(scorer, "n_groups", None)
     return CalibScorer(own_bins if n_bins is None else n_bins, own_groups if n_groups is None else n_groups)
-
-
-def make_calib_scorer(n_bins: int = 10, n_groups: int | None = None) -> Callable[..., Mapping[str, Any]]:
-    """Registered as spacy-calib.Scorer.v1.
-
-    n_bins (int): Adaptive bins of all errors. n_groups (int | None): See CalibScorer.
-    """
-    return CalibScorer(n_bins, n_groups)

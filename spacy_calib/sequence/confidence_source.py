@@ -183,10 +183,3 @@ def choose_scale(
 
 def _of_entities(pipe: Any) -> bool:
     return isinstance(pipe, ChainLabeller) and pipe.cfg["target"] == ENTITIES
-
-
-def make_confidence_source(
-    component: str = "calib_online", way: str = "kd_pc", k: int | None = None, scale: float | None = None, seed: int = 0
-) -> ConfidenceSource:
-    """Registered as spacy-calib.Confidence.v1. See ConfidenceSource."""
-    return ConfidenceSource(component, way, k, scale, seed)

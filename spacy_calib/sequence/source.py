@@ -145,8 +145,3 @@ def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:
     letters = "U" if length == 1 else "B" + "I" * (length - 2) + "L"
     names = [f"{letter}-{kind}" for letter in letters]
     return np.array([column[name] for name in names] if all(name in column for name in names) else [], dtype=np.intp)
-
-
-def make_chain_source(component: str = "calib_crf") -> ChainSource:
-    """Registered as spacy-calib.Chain.v1. See ChainSource."""
-    return ChainSource(component)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from spacy.tokens import Doc
@@ -25,7 +24,7 @@ class DocScoresSource(UnitScoresSource):
     RAISES C001, C111: see `distinct_labels`.
     """
 
-    def __init__(self, component: str = "", score: str = CATS, labels: Sequence[str] | None = None, exclusive: bool = True):
+    def __init__(self, component: str = "", score: str = CATS, labels: list[str] | None = None, exclusive: bool = True):
         super().__init__(component, score, labels)
         self.exclusive = exclusive
 
@@ -53,10 +52,3 @@ class DocScoresSource(UnitScoresSource):
         name = self.score.removeprefix(EXTENSION)
         check_extension(Doc, name)
         return [doc._.get(name)]
-
-
-def make_doc_scores_source(
-    component: str = "", score: str = CATS, labels: list[str] | None = None, exclusive: bool = True
-) -> DocScoresSource:
-    """Registered as spacy-calib.DocScores.v1. See DocScoresSource."""
-    return DocScoresSource(component, score, labels, exclusive)

@@ -33,7 +33,7 @@ class DocTensorSource(Source):
 
     sets_labels = True
 
-    def __init__(self, labels: Sequence[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
+    def __init__(self, labels: list[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
         self._labels = distinct_labels(labels, "a list of distinct labels, one per column")
         self._annotation = get_annotation(layer)
         if self._annotation.unit != TOKEN:
@@ -85,10 +85,3 @@ class DocTensorSource(Source):
         if (sums > 1 + _ROUNDED).any() or (not self.subprobabilities and (sums < 1 - _ROUNDED).any()):
             raise calib_error("C166", where=self._where, low=f"{sums.min():.3g}", high=f"{sums.max():.3g}")
         return DenseScores(np.clip(whole, 0.0, 1.0))
-
-
-def make_doc_tensor_source(
-    labels: list[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False
-) -> DocTensorSource:
-    """Registered as spacy-calib.DocTensor.v1. See DocTensorSource."""
-    return DocTensorSource(labels, key, layer, subprobabilities)

@@ -140,8 +140,3 @@ def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
     for doc in docs:
         counts.update(trees.add(token.text, token.lemma_) for token in doc if token.lemma)
     return Counter({known.get(tree, f"{tree}:?"): n for tree, n in counts.items()})
-
-
-def make_softmax_source(component: str = "tagger", normalized: bool | None = None) -> SoftmaxSource:
-    """Registered as spacy-calib.Softmax.v1. See SoftmaxSource."""
-    return SoftmaxSource(component, normalized)

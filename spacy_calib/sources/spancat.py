@@ -90,8 +90,3 @@ def _read(doc: Doc, key: str, column: dict[str, int]) -> tuple[Marginals, Spans]
     return ScoredSpans(starts, ends, labels, own[known], np.ones(len(starts), dtype=bool)).read(
         len(doc), len(column), outside=True
     )
-
-
-def make_spancat_source(component: str = "spancat") -> SpancatSource:
-    """Registered as spacy-calib.Spancat.v1. See SpancatSource."""
-    return SpancatSource(component)

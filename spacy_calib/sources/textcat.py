@@ -72,8 +72,3 @@ class TextcatSource(OutputSource):
 
 def _is_multilabel(pipe: Any) -> bool:
     return isinstance(pipe, MultiLabel_TextCategorizer)
-
-
-def make_textcat_source(component: str = "textcat") -> TextcatSource:
-    """Registered as spacy-calib.Textcat.v1. See TextcatSource."""
-    return TextcatSource(component)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from spacy.tokens import Doc, Token
@@ -26,7 +25,7 @@ class TokenScoresSource(UnitScoresSource):
     """
 
     def __init__(
-        self, component: str = "", score: str = f"{EXTENSION}score", layer: str = "tag", labels: Sequence[str] | None = None
+        self, component: str = "", score: str = f"{EXTENSION}score", layer: str = "tag", labels: list[str] | None = None
     ):
         super().__init__(component, score, labels)
         if layer not in _LAYERS:
@@ -55,10 +54,3 @@ class TokenScoresSource(UnitScoresSource):
         if len(values) != len(doc):
             raise calib_error("C283", where=self.where, given=len(values), wanted=len(doc), text=doc.text[:40])
         return values
-
-
-def make_token_scores_source(
-    component: str = "", score: str = f"{EXTENSION}score", layer: str = "tag", labels: list[str] | None = None
-) -> TokenScoresSource:
-    """Registered as spacy-calib.TokenScores.v1. See TokenScoresSource."""
-    return TokenScoresSource(component, score, layer, labels)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _Problem, average_offsets, fit_offsets, make_tag_offsets
+from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _Problem, average_offsets, fit_offsets
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 
@@ -403,7 +403,7 @@ def test_weights_are_repeated_pairs():
 def test_a_negative_strength_is_refused(strength):
     for call in (
         lambda: TagOffsets(strength),
-        lambda: make_tag_offsets(strength=strength),
+        lambda: TagOffsets(strength=strength),
         lambda: fit_offsets(np.zeros(1), np.ones(1, bool), np.zeros(1, np.intp), 1, strength=strength),
     ):
         with pytest.raises(CalibError, match=r"\[C001\] strength must be a number of at least 0, but"):

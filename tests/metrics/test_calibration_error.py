@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
-from spacy_calib.metrics.calibration_error import group_slices, make_calibration_error, make_debiased_calibration_error, mean_of
+from spacy_calib.metrics.calibration_error import CalibrationError, DebiasedCalibrationError, group_slices, mean_of
 from spacy_calib.types import Groups
 
 from ..strategies import bernoulli, make_pairs, pairs_of_tokens, scored_hits, scored_hits_with_order
@@ -287,18 +287,18 @@ def test_another_norm_is_refused():
 
 def test_registered_functions_use_their_settings():
     scores, hits = bernoulli(100, seed=2, power=2)
-    made = make_calibration_error(n_bins=4, norm="l1")
+    made = CalibrationError(n_bins=4, norm="l1")
     assert made(scores, hits) == calibration_error(scores, hits, n_bins=4, norm="l1")
-    assert make_calibration_error(bin_size=7)(scores, hits) == calibration_error(scores, hits, bin_size=7)
-    debiased = make_debiased_calibration_error(n_bins=4)
+    assert CalibrationError(bin_size=7)(scores, hits) == calibration_error(scores, hits, bin_size=7)
+    debiased = DebiasedCalibrationError(n_bins=4)
     assert debiased(scores, hits) == debiased_calibration_error(scores, hits, n_bins=4)
 
 
 def test_registered_functions_refuse_settings_when_they_are_made():
-    for make in (make_calibration_error, make_debiased_calibration_error):
+    for make in (CalibrationError, DebiasedCalibrationError):
         with pytest.raises(CalibError, match=r"\[C001\] n_bins"):
             make(n_bins=0)
         with pytest.raises(CalibError, match=r"\[C001\] bin_size"):
             make(bin_size=-1)
     with pytest.raises(CalibError, match=r"\[C001\] norm must be 'l1' or 'l2'"):
-        make_calibration_error(norm="l3")
+        CalibrationError(norm="l3")

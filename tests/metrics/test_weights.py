@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.bootstrap import calibration_error_interval
 from spacy_calib.metrics.calibration_error import (
+    DebiasedCalibrationError,
     calibration_error,
     debiased_calibration_error,
     gmce,
-    make_debiased_calibration_error,
     smce,
 )
 from spacy_calib.metrics.error_interval import error_interval, mean_gmce_interval
@@ -80,7 +80,7 @@ def test_what_chance_does_takes_counts_alone(weights, shown):
     scores, hits = [0.9] * 8, [True, False] * 4
     assert debiased_calibration_error(scores, hits, n_bins=1, weights=[2.0] * 8) == pytest.approx(math.sqrt(0.16 - 0.25 / 15))
     sentence = rf"\[C001\] weights must be whole numbers \(a weight of 2 is a pair twice\), but {shown} was given"
-    for metric in (debiased_calibration_error, make_debiased_calibration_error(n_bins=1)):
+    for metric in (debiased_calibration_error, DebiasedCalibrationError(n_bins=1)):
         with pytest.raises(CalibError, match=sentence):
             metric(scores, hits, weights=weights)
     with pytest.raises(CalibError, match=sentence):

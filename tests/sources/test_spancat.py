@@ -17,7 +17,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.registry import registry
 from spacy_calib.sources.find import find_component
-from spacy_calib.sources.spancat import SpancatSource, make_spancat_source
+from spacy_calib.sources.spancat import SpancatSource
 from tests.conftest import TOK2VEC, made_up_sentences, revive
 
 KEY = "sc"
@@ -401,7 +401,7 @@ def test_the_source(trained):
     pipe = nlp.get_pipe("spancat")
     source = registry.resolve({"source": {"@calib_sources": "spacy-calib.Spancat.v1", "component": "spancat"}})["source"]
     assert isinstance(source, SpancatSource)
-    assert make_spancat_source().component == "spancat"
+    assert SpancatSource().component == "spancat"
     assert source.supports(pipe)
     assert source.is_trained(pipe)
     assert source.reads_output(pipe)

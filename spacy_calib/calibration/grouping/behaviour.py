@@ -146,8 +146,3 @@ class BehaviourGrouping:
     def __call__(self, labels: Sequence[str], counts: Mapping[str, int]) -> NoReturn:
         """RAISES C070: always."""
         raise calib_error("C070", name="spacy-calib.Behaviour.v1")
-
-
-def make_behaviour_grouping(n_groups: int = 5, min_pairs: int = 20, n_bins: int = 3) -> BehaviourGrouping:
-    """Registered as spacy-calib.Behaviour.v1. See BehaviourGrouping."""
-    return BehaviourGrouping(n_groups, min_pairs, n_bins)

@@ -72,8 +72,3 @@ class HistogramBinning(Recalibrator):
 
     def _predict(self, scores: Floats) -> Floats:
         return self.values_[assign(scores, self.edges_)]
-
-
-def make_histogram(n_bins: int = 10, bin_size: int | None = None) -> HistogramBinning:
-    """Registered as spacy-calib.Histogram.v1. See HistogramBinning."""
-    return HistogramBinning(n_bins, bin_size)

@@ -62,8 +62,3 @@ class ScalingBinning(Recalibrator):
 
     def _predict(self, scores: Floats) -> Floats:
         return self.values_[assign(scores, self.edges_)]
-
-
-def make_scaling_binning(n_bins: int = 10, bin_size: int | None = None, scaling: Recalibrator | None = None) -> ScalingBinning:
-    """Registered as spacy-calib.ScalingBinning.v1. See ScalingBinning."""
-    return ScalingBinning(n_bins, bin_size, scaling)

@@ -20,8 +20,3 @@ class MatrixScaling(LogLinearScaling):
 
     def __init__(self, ridge: float | None = None, bias_ridge: float | None = None):
         super().__init__(ridge, bias_ridge)
-
-
-def make_matrix_scaling(ridge: float | None = None, bias_ridge: float | None = None) -> MatrixScaling:
-    """Registered as spacy-calib.MatrixScaling.v1. See MatrixScaling."""
-    return MatrixScaling(ridge, bias_ridge)

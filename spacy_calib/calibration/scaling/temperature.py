@@ -20,8 +20,3 @@ class TemperatureScaling(LogLinearScaling):
 
     def settings(self) -> dict[str, Any]:
         return {}
-
-
-def make_temperature_scaling() -> TemperatureScaling:
-    """Registered as spacy-calib.TemperatureScaling.v1. See TemperatureScaling."""
-    return TemperatureScaling()

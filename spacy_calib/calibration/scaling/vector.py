@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .log_linear import LogLinearScaling
-from .ridge import DEFAULT_RIDGE
 
 
 class VectorScaling(LogLinearScaling):
@@ -13,8 +12,3 @@ class VectorScaling(LogLinearScaling):
     short = "vector"
     growth = 1
     pairwise = "self"
-
-
-def make_vector_scaling(ridge: float | None = DEFAULT_RIDGE, bias_ridge: float | None = None) -> VectorScaling:
-    """Registered as spacy-calib.VectorScaling.v1. See VectorScaling."""
-    return VectorScaling(ridge, bias_ridge)

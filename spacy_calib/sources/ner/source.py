@@ -161,10 +161,3 @@ def _presetting_pipe(nlp: Language, pipe: Any) -> str:
         if {"doc.ents", "token.ent_type", "token.ent_iob"} & set(assigns) or getattr(candidate, "annotate_ents", False):
             return other
     return ""
-
-
-def make_ner_source(
-    component: str = "ner", granularity: str = "type", beam_width: int = 1, beam_density: float = 0.0
-) -> NerSource:
-    """Registered as spacy-calib.Ner.v1. See NerSource."""
-    return NerSource(component, granularity, beam_width, beam_density)

@@ -155,8 +155,3 @@ def _sentence_setter(nlp: Language, pipe: Any) -> str:
         if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns):
             return name
     return ""
-
-
-def make_parser_source(component: str = "parser", event: str = "head") -> ParserSource:
-    """Registered as spacy-calib.Parser.v1. See ParserSource."""
-    return ParserSource(component, event)

@@ -15,7 +15,6 @@ from spacy_calib.calibration.grouping.behaviour import (
     BehaviourGrouping,
     behaviour_groups,
     cluster_curves,
-    make_behaviour_grouping,
     tag_curves,
 )
 from spacy_calib.calibration.grouping.fixed import shared_group
@@ -58,7 +57,7 @@ def groups_of_pairs(n_groups: int = 5) -> Groups:
 
 
 def test_tags_that_are_wrong_in_the_same_way_share_a_group():
-    groups = make_behaviour_grouping(n_groups=3).with_pairs(PAIRS)(LABELS, {"A": 7, "F": 2})
+    groups = BehaviourGrouping(n_groups=3).with_pairs(PAIRS)(LABELS, {"A": 7, "F": 2})
     # "1" hits most often for its scores.
     assert groups.names == ("1", "2", "3")
     assert groups.of_tag.tolist() == [2, 2, 2, 1, 1, 0, 0, 0]
@@ -120,7 +119,7 @@ def test_groups_mend_what_tag_frequency_groups_cannot():
         maps = GroupedRecalibrator(IsotonicRegression(), groups).fit(PAIRS)
         return log_loss(maps.predict(fresh.scores, fresh.tags), fresh.hits)
 
-    by_behaviour = loss(make_behaviour_grouping(3).with_pairs(PAIRS)(LABELS, counts))
+    by_behaviour = loss(BehaviourGrouping(3).with_pairs(PAIRS)(LABELS, counts))
     assert by_behaviour < loss(tag_frequency_groups(LABELS, counts, 3)) - 0.05
     assert by_behaviour < loss(shared_group(LABELS, counts)) - 0.05
 
@@ -136,7 +135,7 @@ def permuted(pairs: Pairs, column_of) -> Pairs:
 def test_tags_permuted_groups_permuted(column_of, n_groups):
     plain = groups_of_pairs(n_groups)
     labels = [LABELS[column_of.index(i)] for i in range(8)]
-    other = make_behaviour_grouping(n_groups).with_pairs(permuted(PAIRS, column_of))(labels, {})
+    other = BehaviourGrouping(n_groups).with_pairs(permuted(PAIRS, column_of))(labels, {})
     assert other.names == plain.names
     assert other.of_tag[np.array(column_of)].tolist() == plain.of_tag.tolist()
 
@@ -234,13 +233,13 @@ def test_columns_are_found_by_name_where_tags_are_grouped_beside_others():
     def key(label):
         return label if label == "O" else label[2:]
 
-    grouping = make_behaviour_grouping(2).with_pairs(pairs, keys)
+    grouping = BehaviourGrouping(2).with_pairs(pairs, keys)
     groups = group_beside(grouping, columns, {"O": 9, "B-PER": 2}, ("O",), key)
     assert groups.names == ("O", "1", "2")
     assert groups.of_tag.tolist() == [0, 1, 1, 2, 2, 1]
     # The pairs of "O" bear on nothing: with all of them misses the groups of the others are the same.
     hits = pairs.hits & (pairs.tags != 0)
-    without = make_behaviour_grouping(2).with_pairs(Pairs(pairs.rows, pairs.tags, pairs.scores, hits, pairs.n_units), keys)
+    without = BehaviourGrouping(2).with_pairs(Pairs(pairs.rows, pairs.tags, pairs.scores, hits, pairs.n_units), keys)
     assert group_beside(without, columns, {}, ("O",), key).of_tag.tolist() == groups.of_tag.tolist()
 
 
@@ -260,20 +259,20 @@ def test_pairs_of_other_labels_are_refused():
 
 def test_without_pairs_it_says_what_is_missing():
     with pytest.raises(CalibError, match=r"\[C070\] The grouping spacy-calib.Behaviour.v1 .* call its with_pairs\(pairs\)"):
-        make_behaviour_grouping()(LABELS, {})
+        BehaviourGrouping()(LABELS, {})
 
 
 @pytest.mark.parametrize("setting", ["n_groups", "min_pairs", "n_bins"])
 @pytest.mark.parametrize("value", [0, -1, 2.5, "5", None, True])
 def test_settings_out_of_range_are_refused(setting, value):
     with pytest.raises(CalibError, match=rf"\[C001\] {setting} must be a whole number of at least 1"):
-        make_behaviour_grouping(**{setting: value})
+        BehaviourGrouping(**{setting: value})
     with pytest.raises(CalibError, match=rf"\[C001\] {setting}"):
         behaviour_groups(LABELS, {}, PAIRS, **{setting: value})
 
 
 def test_it_pickles_with_and_without_pairs():
-    grouping = make_behaviour_grouping(3, 25, 4)
+    grouping = BehaviourGrouping(3, 25, 4)
     assert pickle.loads(pickle.dumps(grouping)) == grouping == BehaviourGrouping(n_groups=3, min_pairs=25, n_bins=4)
     fitted = grouping.with_pairs(PAIRS)
     assert pickle.loads(pickle.dumps(fitted))(LABELS, {}).of_tag.tolist() == fitted(LABELS, {}).of_tag.tolist()
