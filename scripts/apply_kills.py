@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from frame import make_parser
+
 
 @dataclass
 class Seen:
@@ -39,14 +41,8 @@ class Seen:
 def start(arguments: argparse.Namespace, folder: Path) -> subprocess.Popen[bytes]:
     """The command in a process group of its own."""
     command = [sys.executable, "-m", "spacy", "calib", "apply", arguments.model, arguments.texts, str(folder), "--silent"]
-    command += [
-        "--shard-size",
-        str(arguments.shard_size),
-        "--format",
-        arguments.format,
-        "--n-process",
-        str(arguments.n_process),
-    ]
+    for name in ("shard-size", "format", "n-process"):
+        command += [f"--{name}", str(getattr(arguments, name.replace("-", "_")))]
     return subprocess.Popen(command, start_new_session=True)
 
 
@@ -103,7 +99,7 @@ def one_folder(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("model")
     parser.add_argument("texts")
     parser.add_argument("--kills", type=int, default=50)
@@ -131,10 +127,8 @@ def main() -> int:
             seen.faults += [f"{name} was left behind" for name in left]
     phases = ", ".join(f"{n} {phase}" for phase, n in seen.phases.most_common())
     print(f"{seen.kills} kills of runs of {longest:.1f} s, in {seen.folders} folders of {len(truth)} shards ({phases})")
-    print(
-        "; ".join(seen.faults)
-        or f"the {wanted.total():,} rows are those of the undisturbed run, none is lost and none there twice"
-    )
+    fine = f"the {wanted.total():,} rows are those of the undisturbed run, none is lost and none there twice"
+    print("; ".join(seen.faults) or fine)
     return 1 if seen.faults else 0
 
 

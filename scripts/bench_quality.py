@@ -10,7 +10,6 @@ a cache outside the repository and used again; the package's own methods are run
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import ROOT, default_cache, say
+from frame import ROOT, make_parser, say
 from quality.data import DATA_SETS, DataSet, load, prepare
 from quality.judge import COVERAGE, LOSSES, MARGIN, against, figures, floors, never_worse
 from quality.ours import AUTO, PAPER, Outcome, Task, methods, promises, write_pairs
@@ -30,7 +29,6 @@ from quality.peers import PEERS, PeerResult, run_peers
 from spacy_calib.types import Floats
 
 N_SAMPLES = 50_000  # Holm's procedure over some hundred rivals looks far into the tail
-RESULTS = ROOT / "docs"
 
 
 def run_set(name: str, cache: Path, peers: Sequence[str], limit: float, n_samples: int) -> dict[str, Any]:
@@ -122,7 +120,7 @@ def acceptance(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def line(*cells: object) -> str:
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def head(*names: str) -> list[str]:
@@ -146,17 +144,7 @@ def markdown(result: dict[str, Any]) -> str:
     ]  # fmt: skip
     for loss, name in (("log_loss", "Log loss"), ("brier", "Brier")):
         text += head(
-            f"{name}",
-            "raw",
-            "TFG-5 isotonic",
-            "auto",
-            "best fixed",
-            "of",
-            "auto - best",
-            "hardest rival",
-            "bound",
-            "margin",
-            "held",
+            *f"{name}, raw, TFG-5 isotonic, auto, best fixed, of, auto - best, hardest rival, bound, margin, held".split(", ")
         )
         for row in rows:
             never = row["never_worse"][loss]
@@ -234,17 +222,14 @@ def of_set(row: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="+", choices=tuple(DATA_SETS), default=list(DATA_SETS), metavar="SET", help="Data sets")
+    parser = make_parser(__doc__, cache=True)
+    parser.add_argument("--sets", nargs="+", choices=tuple(DATA_SETS), default=list(DATA_SETS), metavar="SET", help="data sets")
     parser.add_argument(
-        "--peers", nargs="*", choices=tuple(PEERS), default=list(PEERS), metavar="PEER", help="Peers; none for none"
+        "--peers", nargs="*", choices=tuple(PEERS), default=list(PEERS), metavar="PEER", help="peers; none for none"
     )
-    parser.add_argument("--limit", type=float, default=600, help="Seconds that a run of a peer may take")
-    parser.add_argument("--samples", type=int, default=N_SAMPLES, help="Resamples of the documents for Holm's bounds")
-    parser.add_argument(
-        "--cache", type=Path, default=default_cache(), help="Folder for models, data, environments and peers' scores"
-    )
-    parser.add_argument("--output", type=Path, default=RESULTS, help="Folder for quality.md and quality.jsonl")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that a run of a peer may take")
+    parser.add_argument("--samples", type=int, default=N_SAMPLES, help="resamples of the documents for Holm's bounds")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for quality.md and quality.jsonl")
     options = parser.parse_args()
     shown = ["scripts/bench_quality.py"]
     for name in ("sets", "peers", "limit", "samples"):

@@ -43,7 +43,7 @@ from spacy_calib.calibration.recalibrators import (
 )
 from spacy_calib.calibration.recalibrators.venn_abers import VennAbers
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.metrics.proper import log_loss, squared_losses
+from spacy_calib.metrics import log_loss, squared_losses
 from spacy_calib.pairs.bins import assign
 from spacy_calib.statistics.cells import MOST_BYTES, PairCells, edges_of_cells
 from spacy_calib.types import Groups, Pairs

@@ -33,8 +33,7 @@ from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.registered import recalibrators
 from spacy_calib.cli.fit import fit
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
-from spacy_calib.metrics import smce
-from spacy_calib.metrics.proper import accuracy
+from spacy_calib.metrics import accuracy, smce
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pages.plots import compare_reliability
 from spacy_calib.pairs.judged import JudgedPairs

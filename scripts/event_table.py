@@ -10,8 +10,6 @@ once. --chunks puts the noun chunks into doc.spans for the event Spans. Differen
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import spacy
+from frame import estimated, head, make_parser, row, save_json
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
@@ -28,8 +27,7 @@ import spacy_calib
 from spacy_calib.doc.attributes import span_raw, span_score
 from spacy_calib.doc.unit_events import UNKNOWN
 from spacy_calib.expect.forecasts import split_loss
-from spacy_calib.metrics.proper import squared_losses
-from spacy_calib.metrics.resampling import resample_mean
+from spacy_calib.metrics import resample_mean, squared_losses
 from spacy_calib.pipe.event import EventPipe
 from spacy_calib.pipe.held_out import HeldOutScores
 
@@ -80,35 +78,29 @@ def judge(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
         scores |= own
     forecasts = pipe.learned.forecast(found.units)
     losses = squared_losses(forecasts, found.hits)
-    print(
-        f"\n{pipe.event.what}: {len(found.hits):,} {pipe.event.called[1]}, {found.hits.mean():.1%} yes; {pipe.learned.info and pipe.learned.info.chosen}\n"
-    )
-    print("| P(yes) | squared loss | calibration | sharpness | forecast less it |\n| --- | ---: | ---: | ---: | --- |")
+    said = f"{len(found.hits):,} {pipe.event.called[1]}, {found.hits.mean():.1%} yes"
+    print(f"\n{pipe.event.what}: {said}; {pipe.learned.info and pipe.learned.info.chosen}\n")
+    head("| P(yes) | squared loss | calibration | sharpness | forecast less it |")
     result: dict[str, Any] = {}
     for name, values in {**scores, "forecast": forecasts}.items():
         parts = split_loss(np.clip(values, 0.0, 1.0), found.hits)
-        assert parts is not None
-        result[name] = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
-        shown = ""
-        if name != "forecast":
-            drawn = resample_mean(losses - squared_losses(values, found.hits), found.documents)
-            assert drawn is not None
-            less = drawn.interval()
-            result[name] |= less.to_dict()
-            shown = f"{less.estimate:+.4f} ({less.low:+.4f} to {less.high:+.4f})"
-        print(f"| {name} | {parts.loss:.4f} | {parts.calibration:.4f} | {parts.sharpness:.4f} | {shown} |")
+        drawn = resample_mean(losses - squared_losses(values, found.hits), found.documents)
+        assert parts is not None and drawn is not None  # noqa: PT018
+        own = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
+        less = None if name == "forecast" else drawn.interval()
+        row(name, *(f"{one:.4f}" for one in own.values()), "" if less is None else estimated(less))
+        result[name] = own | ({} if less is None else less.to_dict())
     return result
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, output=True)
     parser.add_argument("model")
     parser.add_argument("fit", type=Path)
     parser.add_argument("test", type=Path)
     parser.add_argument("--component", required=True)
     parser.add_argument("--event", choices=tuple(EVENTS), required=True)
     parser.add_argument("--chunks", action="store_true")
-    parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         calib = spacy_calib.fit(given.model, given.fit, Path(folder) / "model", component=given.component)
@@ -118,8 +110,7 @@ def main() -> None:
     pipe.fit(examples, HeldOutScores(calib))
     with nlp.select_pipes(disable=["calib_event"]):
         result = judge(pipe, read(nlp, given.test, given.chunks))
-    if given.output is not None:
-        given.output.write_text(json.dumps(result, indent=2))
+    save_json(given.output, result)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ collector that stays off.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import copy
 import gc
@@ -30,6 +29,7 @@ from typing import Any
 import numpy as np
 import spacy
 import srsly
+from frame import make_parser
 from spacy.language import Language
 
 from spacy_calib import CalibError
@@ -259,7 +259,7 @@ def report(fuzzer: Fuzzer, title: str, seeds: range) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("pipelines", nargs="*", type=Path, help="folders of fitted pipelines; those of tests/saved by default")
     parser.add_argument("--cases", type=int, default=10_000, help="of each pipeline")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")

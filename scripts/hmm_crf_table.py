@@ -29,10 +29,17 @@ from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, W
 
 from spacy_calib import TagCalibrator
 from spacy_calib.cli.shared.atomic import write_folder
-from spacy_calib.metrics import calibration_error_interval, log_loss, noise_floor
+from spacy_calib.metrics import (
+    Interval,
+    ResampledError,
+    calibration_error_interval,
+    log_loss,
+    mean_interval,
+    noise_floor,
+    resample_error,
+)
 from spacy_calib.metrics.calibration_error import table_of
-from spacy_calib.metrics.error_interval import ResampledError, resample_error
-from spacy_calib.metrics.resampling import Interval, mean_interval, percentiles
+from spacy_calib.metrics.resampling import percentiles
 from spacy_calib.pages.plot_data import without_remnants
 from spacy_calib.pages.plots import CALIBRATED_COLOR, RAW_COLOR, quiet_frame
 from spacy_calib.pairs.bins import make_binner

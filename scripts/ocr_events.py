@@ -30,7 +30,7 @@ from spacy_calib.expect.forecasters.base import Forecaster
 from spacy_calib.expect.forecasters.neighbours import Neighbours
 from spacy_calib.expect.forecasters.trees import Tree
 from spacy_calib.expect.forecasts import Parts, Tried, choose, split_loss, tune
-from spacy_calib.metrics.resampling import Interval, resample_mean
+from spacy_calib.metrics import Interval, resample_mean
 from spacy_calib.pages.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame
 from spacy_calib.pairs.bins import bin_table, fixed_edges
 from spacy_calib.sequence.inference.sums import sum_chains

@@ -10,14 +10,14 @@ parser.
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import json
-import os
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from frame import data_lines, make_parser
 
 from spacy_calib.cli.count import count
 
@@ -40,52 +40,32 @@ ATTACKERS = {
 VERBS = ["attack", "invade", "bomb", "strike", "threaten", "fight", "destroy"]
 
 
-def speeches() -> bytes:
-    """Lines of JSON with "text" and "year"."""
-    return gzip.decompress((Path(os.environ["SPACY_CALIB_DATA"]) / "state_union" / "speeches.jsonl.gz").read_bytes())
-
-
 def nations(place: str) -> dict[str, str]:
     """Name -> query. place (str): What the calibrated pipeline calls places."""
     return {"All places": f"label={place}"} | {name: json.dumps([{"LOWER": {"IN": words}}]) for name, words in NATIONS.items()}
 
 
 def attacks() -> dict[str, str]:
-    return {
-        f"Speeches in which {name} attacks": json.dumps({"verb": VERBS, "names": words}) for name, words in ATTACKERS.items()
-    }
+    named = {name: json.dumps({"verb": VERBS, "names": words}) for name, words in ATTACKERS.items()}
+    return {f"Speeches in which {name} attacks": query for name, query in named.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, output=True, plot=True)
     parser.add_argument("calibrated")
     parser.add_argument("--place", default="LOC", help="the label of places")
     parser.add_argument("--attacks", action="store_true", help="of attackers by decade, in place of nations by year")
     parser.add_argument("--speeches", type=int, help="the first so many")
     parser.add_argument("--n-process", type=int, default=1)
-    parser.add_argument("--plot", type=Path)
-    parser.add_argument("--output", type=Path)
-    arguments = parser.parse_args()
-    queries = attacks() if arguments.attacks else nations(arguments.place)
-    options: dict[str, Any] = {"by": "year"}
-    if arguments.attacks:
-        options |= {"every": "decade"}
-    else:
-        options |= {"per": 1000}
+    given = parser.parse_args()
+    queries = attacks() if given.attacks else nations(given.place)
+    options: dict[str, Any] = {"every": "decade"} if given.attacks else {"per": 1000}
+    options |= {"by": "year", "query": list(queries.values()), "name": list(queries), "n_process": given.n_process}
     with tempfile.TemporaryDirectory() as folder:
         texts = Path(folder) / "speeches.jsonl"
-        texts.write_bytes(b"\n".join(speeches().splitlines()[: arguments.speeches]))
+        texts.write_text("\n".join(islice(data_lines("state_union", "speeches.jsonl"), given.speeches)), encoding="utf8")
         begun = time.perf_counter()
-        result = count(
-            arguments.calibrated,
-            texts,
-            query=list(queries.values()),
-            name=list(queries),
-            plot=arguments.plot,
-            output=arguments.output,
-            n_process=arguments.n_process,
-            **options,
-        )
+        result = count(given.calibrated, texts, plot=given.plot, output=given.output, **options)
     print(f"{result['documents']} speeches, {result['tokens']:,} tokens: {time.perf_counter() - begun:.0f} s")
 
 

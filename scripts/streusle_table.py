@@ -43,10 +43,17 @@ from spacy.tokens import Doc
 import spacy_calib
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.metrics import brier, document_bootstrap, log_loss, noise_floor, paired_difference, smce
+from spacy_calib.metrics import (
+    Interval,
+    brier,
+    document_bootstrap,
+    error_interval,
+    log_loss,
+    noise_floor,
+    paired_difference,
+    smce,
+)
 from spacy_calib.metrics.calibration_error import group_slices
-from spacy_calib.metrics.error_interval import error_interval
-from spacy_calib.metrics.resampling import Interval
 from spacy_calib.pages.plots import QUIET, quiet_frame
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.judged import JudgedPairs

@@ -33,8 +33,7 @@ from tqdm import tqdm
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.calibration.adaptation.lines import Prior
 from spacy_calib.calibration.token_fit import fit_tokens
-from spacy_calib.metrics.calibration_error import calibration_error
-from spacy_calib.metrics.proper import log_losses
+from spacy_calib.metrics import calibration_error, log_losses
 from spacy_calib.pairs.build import leading
 from spacy_calib.types import Floats, Groups
 

@@ -22,8 +22,7 @@ from analysis.synthetic import MAPS, Synthetic
 from frame import head, make_parser, one_sentence, row
 from tqdm import tqdm
 
-from spacy_calib.metrics import calibration_error, calibration_error_interval, debiased_calibration_error
-from spacy_calib.metrics.error_interval import error_interval
+from spacy_calib.metrics import calibration_error, calibration_error_interval, debiased_calibration_error, error_interval
 from spacy_calib.pairs.bins import check_count
 
 TITLES = (

@@ -23,10 +23,8 @@ from analysis.tag_pairs import ChainPairs, chain_pairs, corpus_pairs, frequent_e
 from frame import between, estimated, head, make_parser, one_sentence, open_scored, row, run_over, save_json
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_error, gmce, log_loss, noise_floor, paired_difference
+from spacy_calib.metrics import calibration_error, gmce, log_loss, log_losses, noise_floor, paired_difference, resample_error
 from spacy_calib.metrics.calibration_error import mean_of
-from spacy_calib.metrics.error_interval import resample_error
-from spacy_calib.metrics.proper import log_losses
 from spacy_calib.sequence.labeller import ChainLabeller
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spacy_calib.metrics import gmce, smce
+from spacy_calib.metrics import gmce, log_losses, mean_gmce_floor, noise_floor, smce, squared_losses
 from spacy_calib.metrics.calibration_error import mean_of
-from spacy_calib.metrics.noise_floor import mean_gmce_floor, noise_floor
-from spacy_calib.metrics.proper import log_losses, squared_losses
 from spacy_calib.metrics.resampling import resample_means
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 

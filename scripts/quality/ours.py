@@ -31,7 +31,7 @@ from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import Chosen, LearnContext, TokenData, fit_tokens
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.context.fit import FitWords, fit_token_context
-from spacy_calib.metrics.resampling import mean_interval
+from spacy_calib.metrics import mean_interval
 from spacy_calib.pairs.build import LogitScores, pair_up
 from spacy_calib.pipe.registered import make_context, make_selector
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs

@@ -141,62 +141,74 @@ def coded(column: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(values[place] == column, place, np.nan)
 
 
-# The peers, one function each and kind: method -> fit. Binary: fit(scores, hits) -> predict, predict(scores) -> scores, all of shape
-# (n_pairs,). Segments: fit(scores, hits, segments) -> predict(scores, segments). Multiclass: fit(logits, probabilities, gold) ->
-# predict(logits, probabilities) -> calibrated matrix of the shape of logits; gold is a column of it for each row. Features and entities:
-# fit(numbers, categories, hits, documents) -> predict(numbers, categories) -> scores; the first number is the log-odds of the score.
+# The peers, one function each and kind: method -> fit. Binary and multiclass: fit(X, y) -> predict, predict(X) -> what X becomes; X is the scores of
+# pairs, shape (n_pairs,), and y their hits, or X is the logits or probabilities of tokens, and y the column of the gold label of each row. Segments:
+# fit(scores, hits, segments) -> predict(scores, segments). Features and entities: fit(numbers, categories, hits, documents) ->
+# predict(numbers, categories) -> scores; the first number is the log-odds of the score.
 
 
-def scikit_learn_prefit(outputs: str, method: str) -> Any:
-    """A CalibratedClassifierCV of this method over a prefit classifier whose `outputs` (the method that scikit-learn asks) are its input."""
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.calibration import CalibratedClassifierCV
-    from sklearn.frozen import FrozenEstimator
+def estimator(
+    make: Callable[[int], Any],
+    prepare: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    take: Callable[[Any], np.ndarray] = np.asarray,
+    calls: tuple[str, str] = ("fit", "predict_proba"),
+    **keywords: Any,
+) -> Fit:
+    """fit and predict of an object of a peer. make: Number of rows -> an unfitted one. prepare, take: What it is given of X, and what of its answer
+    counts. calls (tuple): Its methods. keywords: Of its fit."""
 
-    class Handed(ClassifierMixin, BaseEstimator):
-        def fit(self, X, y):
-            raise NotImplementedError("It is given, not fitted.")
-
-        def predict(self, X):
-            return X.argmax(axis=1)
-
-    def given(self, X):
-        return X[:, 1] if outputs == "decision_function" and X.shape[1] == 2 else X
-
-    given.__name__ = outputs  # scikit-learn goes by it
-    setattr(Handed, outputs, given)
-
-    def fit(X: np.ndarray, gold: np.ndarray) -> Any:
-        handed = Handed()
-        handed.classes_, handed.n_features_in_ = np.arange(X.shape[1]), X.shape[1]
-        return CalibratedClassifierCV(FrozenEstimator(handed), method=method).fit(X, gold)
+    def fit(X: np.ndarray, y: np.ndarray) -> Predict:
+        made = make(len(X))
+        getattr(made, calls[0])(prepare(X), y.astype(int), **keywords)
+        return lambda X: take(getattr(made, calls[1])(prepare(X))).reshape(X.shape)
 
     return fit
+
+
+def of_hits(chances: Any) -> np.ndarray:
+    """P(hit) of the columns P(miss), P(hit)."""
+    return np.asarray(chances)[:, 1]
+
+
+class ScikitLearn:
+    """A CalibratedClassifierCV of this method over a prefit classifier whose `outputs` (the method that scikit-learn asks) are its input."""
+
+    def __init__(self, outputs: str, method: str):
+        self.outputs, self.method = outputs, method
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> None:
+        from sklearn.base import BaseEstimator, ClassifierMixin
+        from sklearn.calibration import CalibratedClassifierCV
+        from sklearn.frozen import FrozenEstimator
+
+        class Handed(ClassifierMixin, BaseEstimator):
+            def fit(self, X, y):
+                raise NotImplementedError("It is given, not fitted.")
+
+            def predict(self, X):
+                return X.argmax(axis=1)
+
+        outputs = self.outputs
+
+        def given(self, X):
+            return X[:, 1] if outputs == "decision_function" and X.shape[1] == 2 else X
+
+        given.__name__ = outputs  # scikit-learn goes by it
+        setattr(Handed, outputs, given)
+        handed = Handed()
+        handed.classes_, handed.n_features_in_ = np.arange(X.shape[1]), X.shape[1]
+        self.predict_proba = CalibratedClassifierCV(FrozenEstimator(handed), method=self.method).fit(X, y).predict_proba
 
 
 def scikit_learn_binary(method: str) -> Fit:
-    outputs = "predict_proba" if method == "isotonic" else "decision_function"
-    make = scikit_learn_prefit(outputs, method)
-
-    def prepare(scores: np.ndarray) -> np.ndarray:
-        return two_columns(scores) if method == "isotonic" else np.column_stack([-log_odds(scores), log_odds(scores)])
-
-    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
-        fitted = make(prepare(scores), hits.astype(int))
-        return lambda scores: fitted.predict_proba(prepare(scores))[:, 1]
-
-    return fit
+    if method == "isotonic":
+        return estimator(lambda n: ScikitLearn("predict_proba", method), two_columns, of_hits)
+    return estimator(lambda n: ScikitLearn("decision_function", method), lambda p: np.outer(log_odds(p), [-1, 1]), of_hits)
 
 
 def scikit_learn_multiclass(method: str) -> Fit:
     name, _, given = method.partition(" on ")
-    make = scikit_learn_prefit("predict_proba" if given == "probabilities" else "decision_function", name)
-
-    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
-        fitted = make(probabilities if given == "probabilities" else logits, gold)
-        return lambda logits, probabilities: fitted.predict_proba(probabilities if given == "probabilities" else logits)
-
-    return fit
+    return estimator(lambda n: ScikitLearn("predict_proba" if given == "probabilities" else "decision_function", name))
 
 
 def scikit_learn_features(method: str) -> Fit:
@@ -263,79 +275,36 @@ def mcgrad_features(method: str) -> Fit:
     return fit
 
 
-def netcal_make(method: str) -> Any:
-    """What makes an unfitted netcal object, and the keywords of its fit (by itself the scaling writes TensorBoard logs)."""
+def netcal(method: str) -> Fit:
     from netcal import binning, scaling
 
+    calls = ("fit", "transform")
+    if method == "HistogramBinning":
+        return estimator(lambda n: binning.HistogramBinning(bins=N_BINS), calls=calls)
     if hasattr(binning, method):
-        make = getattr(binning, method)
-        return (lambda: make(bins=N_BINS) if method == "HistogramBinning" else make()), {}
-    return getattr(scaling, method), {"tensorboard": False, "random_state": 0}
+        return estimator(lambda n: getattr(binning, method)(), calls=calls)
+    # By itself the scaling writes TensorBoard logs.
+    return estimator(lambda n: getattr(scaling, method)(), calls=calls, tensorboard=False, random_state=0)
 
 
-def netcal_binary(method: str) -> Fit:
-    make, keywords = netcal_make(method)
-
-    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
-        fitted = make()
-        fitted.fit(scores, hits.astype(int), **keywords)
-        return lambda scores: np.asarray(fitted.transform(scores)).reshape(len(scores))
-
-    return fit
-
-
-def netcal_multiclass(method: str) -> Fit:
-    make, keywords = netcal_make(method)
-
-    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
-        fitted = make()
-        fitted.fit(probabilities, gold, **keywords)
-        return lambda logits, probabilities: np.asarray(fitted.transform(probabilities)).reshape(probabilities.shape)
-
-    return fit
-
-
-def uncertainty_calibration_binary(method: str) -> Fit:
-    import calibration
-
-    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
-        fitted = getattr(calibration, method)(len(scores), N_BINS)
-        fitted.train_calibration(scores, hits.astype(int))
-        return fitted.calibrate
-
-    return fit
-
-
-def uncertainty_calibration_multiclass(method: str) -> Fit:
+def uncertainty_calibration(method: str) -> Fit:
     import calibration
 
     name, _, bins = method.partition(", ")
-
-    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
-        fitted = getattr(calibration, name)(len(gold), int(bins.split()[0]))
-        fitted.train_calibration(probabilities, gold)
-        return lambda logits, probabilities: fitted.calibrate(probabilities)
-
-    return fit
+    n_bins = int(bins.split()[0]) if bins else N_BINS
+    return estimator(lambda n: getattr(calibration, name)(n, n_bins), calls=("train_calibration", "calibrate"))
 
 
 def probcal_binary(method: str) -> Fit:
     import probcal
 
-    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
-        return getattr(probcal, method)().fit(scores, hits.astype(int)).predict_proba
-
-    return fit
+    return estimator(lambda n: getattr(probcal, method)())
 
 
 def probcal_segments(method: str) -> Fit:
     import probcal
 
-    base = {
-        "Segmented beta": "BetaCalibrator",
-        "Segmented isotonic": "IsotonicCalibrator",
-        "Segmented spline": "SplineCalibrator",
-    }[method]
+    base = f"{method.removeprefix('Segmented ').capitalize()}Calibrator"
 
     def fit(scores: np.ndarray, hits: np.ndarray, segments: np.ndarray) -> Predict:
         fitted = probcal.SegmentedCalibrator(getattr(probcal, base)())
@@ -345,74 +314,46 @@ def probcal_segments(method: str) -> Fit:
     return fit
 
 
-def probmetrics_make(method: str) -> Any:
+def probmetrics_make(method: str) -> Callable[[int], Any]:
     """What makes an unfitted calibrator: its factory's name, with its mixture (Laplace smoothing) or not, or a class."""
     from probmetrics import calibrators
 
     if method.startswith(("ETS", "VectorScaling", "CDFSpline")):
-        return getattr(calibrators, method)
+        return lambda n: getattr(calibrators, method)()
     name, _, mixed = method.partition(" + ")
-    return lambda: calibrators.get_calibrator(name, calibrate_with_mixture=bool(mixed))
+    return lambda n: calibrators.get_calibrator(name, calibrate_with_mixture=bool(mixed))
 
 
 def probmetrics_binary(method: str) -> Fit:
-    make = probmetrics_make(method)
-
-    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
-        fitted = make().fit(two_columns(scores), hits.astype(int))
-        return lambda scores: fitted.predict_proba(two_columns(scores))[:, 1]
-
-    return fit
+    return estimator(probmetrics_make(method), two_columns, of_hits)
 
 
 def probmetrics_multiclass(method: str) -> Fit:
-    make = probmetrics_make(method)
-
-    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
-        fitted = make().fit(probabilities, gold)
-        return lambda logits, probabilities: fitted.predict_proba(probabilities)
-
-    return fit
+    return estimator(probmetrics_make(method))
 
 
 def betacal_binary(method: str) -> Fit:
     from betacal import BetaCalibration
 
-    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
-        return BetaCalibration(parameters=method).fit(scores, hits.astype(int)).predict
-
-    return fit
+    return estimator(lambda n: BetaCalibration(parameters=method), calls=("fit", "predict"))
 
 
 def venn_abers_binary(method: str) -> Fit:
     from venn_abers import VennAbers
 
-    def fit(scores: np.ndarray, hits: np.ndarray) -> Predict:
-        fitted = VennAbers()
-        fitted.fit(two_columns(scores), hits.astype(int))
-        return lambda scores: fitted.predict_proba(two_columns(scores))[0][:, 1]
-
-    return fit
+    return estimator(lambda n: VennAbers(), two_columns, lambda both: of_hits(both[0]))
 
 
 def venn_abers_multiclass(method: str) -> Fit:
     from venn_abers.venn_abers import predict_proba_prefitted_va
 
-    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
-        return lambda logits, test: predict_proba_prefitted_va(probabilities, gold, test, va_tpe=method)[0]
-
-    return fit
+    return lambda X, gold: lambda test: predict_proba_prefitted_va(X, gold, test, va_tpe=method)[0]
 
 
 def dirichletcal_multiclass(method: str) -> Fit:
     from dirichletcal.calib.fulldirichlet import FullDirichletCalibrator
 
-    def fit(logits: np.ndarray, probabilities: np.ndarray, gold: np.ndarray) -> Predict:
-        fitted = FullDirichletCalibrator(reg_lambda=1e-3, reg_mu=1e-3, optimizer="fmin_l_bfgs_b")
-        fitted.fit(probabilities, gold)
-        return lambda logits, probabilities: fitted.predict_proba(probabilities)
-
-    return fit
+    return estimator(lambda n: FullDirichletCalibrator(reg_lambda=1e-3, reg_mu=1e-3, optimizer="fmin_l_bfgs_b"))
 
 
 PEERS: dict[tuple[str, str], Callable[[str], Fit]] = {
@@ -421,10 +362,10 @@ PEERS: dict[tuple[str, str], Callable[[str], Fit]] = {
     ("scikit-learn", "features"): scikit_learn_features,
     ("scikit-learn", "entities"): scikit_learn_features,
     ("mcgrad", "features"): mcgrad_features,
-    ("netcal", "binary"): netcal_binary,
-    ("netcal", "multiclass"): netcal_multiclass,
-    ("uncertainty-calibration", "binary"): uncertainty_calibration_binary,
-    ("uncertainty-calibration", "multiclass"): uncertainty_calibration_multiclass,
+    ("netcal", "binary"): netcal,
+    ("netcal", "multiclass"): netcal,
+    ("uncertainty-calibration", "binary"): uncertainty_calibration,
+    ("uncertainty-calibration", "multiclass"): uncertainty_calibration,
     ("probcal", "binary"): probcal_binary,
     ("probcal", "segments"): probcal_segments,
     ("probmetrics", "binary"): probmetrics_binary,
@@ -479,22 +420,29 @@ def run_segments(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarr
 def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> tuple[np.ndarray, dict[str, int]]:
     """Calibrated scores of the test pairs, out of the calibrated matrix.
 
-    how (str): "all" gives the method all columns, "seen" those of the labels with a gold token in the fit data.
+    how (str): "all" gives the method all columns, "seen" those of the labels with a gold token in the fit data; behind " of " stands what it is given,
+        logits or probabilities.
     """
+    which, _, given = how.partition(" of ")
     gold = data["fit_gold"]
     fitted_on = gold >= 0
-    logits = data["fit_logits"][fitted_on].astype(np.float64)
-    n_labels = logits.shape[1]
-    columns = np.unique(gold[fitted_on]) if how == "seen" else np.arange(n_labels)
+    n_labels = data["fit_logits"].shape[1]
+    seen = np.unique(gold[fitted_on])
+    columns = seen if which == "seen" else np.arange(n_labels)
     place = np.full(n_labels, -1)
     place[columns] = np.arange(len(columns))
-    predict = clock.timed("fit", fit, logits[:, columns], softmax(logits)[:, columns], place[gold[fitted_on]])
-    logits = data["test_logits"].astype(np.float64)
-    calibrated = np.asarray(clock.timed("predict", predict, logits[:, columns], softmax(logits)[:, columns]))
-    if calibrated.shape != (len(logits), len(columns)):
-        raise ValueError(f"The calibrated matrix has shape {calibrated.shape}, not {(len(logits), len(columns))}.")
+
+    def matrix(logits: np.ndarray) -> np.ndarray:
+        own = logits.astype(np.float64)
+        return (own if given == "logits" else softmax(own))[:, columns]
+
+    predict = clock.timed("fit", fit, matrix(data["fit_logits"][fitted_on]), place[gold[fitted_on]])
+    asked = matrix(data["test_logits"])
+    calibrated = np.asarray(clock.timed("predict", predict, asked))
+    if calibrated.shape != asked.shape:
+        raise ValueError(f"The calibrated matrix has shape {calibrated.shape}, not {asked.shape}.")
     rows, at = data["test_rows"], place[data["test_tags"]]
-    counted = {"tokens_left_out": int((gold == -1).sum()), "classes_unseen": n_labels - len(np.unique(gold[fitted_on]))}
+    counted = {"tokens_left_out": int((gold == -1).sum()), "classes_unseen": n_labels - len(seen)}
     return np.where(at >= 0, calibrated[rows, at], data["test_scores"]), {**counted, "pairs_kept_raw": int((at < 0).sum())}
 
 
@@ -529,7 +477,9 @@ def run(data: Data, peer: str, method: str, kind: str, how: str) -> tuple[np.nda
         "binary": run_binary, "segments": run_segments, "multiclass": run_multiclass,
         "features": run_features, "entities": run_features,
     }[family]  # fmt: skip
-    scores, counted = runner(data, fit, (columns or "all") if family == "multiclass" else how, clock)
+    if family == "multiclass":
+        how = f"{columns or 'all'} of {method.partition(' on ')[2] or 'probabilities'}"
+    scores, counted = runner(data, fit, how, clock)
     return as_probabilities(scores, len(data["test_scores"])), {
         "fit_seconds": round(clock.fit, 3), "predict_seconds": round(clock.predict, 3), **counted
     }  # fmt: skip

@@ -2,12 +2,15 @@
 
 from .bootstrap import calibration_error_interval, document_bootstrap
 from .calibration_error import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
+from .error_interval import ResampledError, error_interval, resample_error
 from .noise_floor import mean_gmce_floor, noise_floor
-from .proper import accuracy, brier, log_loss
-from .resampling import paired_difference
+from .proper import accuracy, brier, log_loss, log_losses, squared_losses
+from .resampling import Interval, mean_interval, paired_difference, resample_mean
 from .smooth_error import smooth_calibration_error
 
 __all__ = [
+    "Interval",
+    "ResampledError",
     "accuracy",
     "brier",
     "calibration_error",
@@ -15,12 +18,18 @@ __all__ = [
     "debiased_calibration_error",
     "document_bootstrap",
     "ece",
+    "error_interval",
     "gmce",
     "log_loss",
+    "log_losses",
     "mce",
     "mean_gmce_floor",
+    "mean_interval",
     "noise_floor",
     "paired_difference",
+    "resample_error",
+    "resample_mean",
     "smce",
     "smooth_calibration_error",
+    "squared_losses",
 ]
