@@ -23,16 +23,16 @@ from typing import Any, NamedTuple
 import spacy
 import typer
 from conllu import Sentence, document_of, gold_docs, read_sentences
+from frame import run_over
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from tqdm import tqdm
 from wasabi import msg
 
+from spacy_calib import fit
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.registered import recalibrators
-from spacy_calib.cli.fit import fit
-from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics import accuracy, smce
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pages.plots import compare_reliability
@@ -126,9 +126,7 @@ def train_pipeline(corpus: Path, output: Path, max_steps: int | None) -> Path:
 def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
     """Run the calibrated pipeline over gold; pairs of (token, label), with the raw and the calibrated score."""
     pipe: Any = nlp.get_pipe("calib")
-    examples = read_examples(nlp, path, gold_preproc=False)
-    done = list(run_pipes(nlp, examples, nlp.pipe_names, silent=False, what=path.stem))
-    return corpus_of(done, pipe.attr, pipe.labels).pairs()
+    return corpus_of(run_over(nlp, nlp.pipe_names, path), pipe.attr, pipe.labels).pairs()
 
 
 def fit_maps(pairs: Pairs, by_frequency: Groups, labels: tuple[str, ...]) -> list[Map]:
@@ -158,8 +156,8 @@ def show_comparison(judged: dict[str, JudgedPairs], maps: list[Map], by_frequenc
     with tqdm(total=len(TESTS) * len(maps), desc="Judging", unit="map") as progress:
         for name, (title, _) in TESTS.items():
             pairs = judged[name].pairs
-            rows.append(("",))
-            rows.append((f"{title} ({pairs.n_units:,} words, accuracy {100 * (accuracy(pairs) or 0):.1f} %)",))
+            about = f"{pairs.n_units:,} words, accuracy {100 * (accuracy(pairs) or 0):.1f} %"
+            rows += [("",), (f"{title} ({about})",)]
             for one in maps:
                 rows.append(figures(one, judged[name], by_frequency))
                 progress.update()
@@ -185,14 +183,10 @@ def as_table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
 
 def draw(judged: dict[str, JudgedPairs], path: Path) -> None:
     """Write the reliability diagrams of the three test sets; their errors stand in the file as well, for a test."""
+    titles = {title: judged[name] for name, (_, title) in TESTS.items()}
     panels = [
-        {
-            "title": title,
-            "hits": judged[name].pairs.hits,
-            "raw": judged[name].pairs.scores,
-            "calibrated": judged[name].calibrated,
-        }
-        for name, (_, title) in TESTS.items()
+        {"title": title, "hits": one.pairs.hits, "raw": one.pairs.scores, "calibrated": one.calibrated}
+        for title, one in titles.items()
     ]
     figure = compare_reliability(panels, title="Portuguese parts of speech and features: calib fit, on news")
     errors = " ".join(f"{smce(judged[name].pairs, judged[name].calibrated):.4f}" for name in TESTS)
@@ -224,15 +218,8 @@ def main(
     trained = train_pipeline(corpus, output / "training", max_steps)
     step("3. Calibration: python -m spacy calib fit --component morphologizer")
     calibrated = output / "pipeline"
-    fit(
-        str(trained),
-        corpus / "fit.spacy",
-        calibrated,
-        component="morphologizer",
-        train_data=corpus / "train.spacy",
-        force=True,
-        silent=False,
-    )
+    given = {"component": "morphologizer", "train_data": corpus / "train.spacy", "force": True, "silent": False}
+    fit(trained, corpus / "fit.spacy", calibrated, **given)
     step("4. Reading the scores on the fit part and the three test sets")
     nlp = spacy.load(calibrated)
     pipe: Any = nlp.get_pipe("calib")

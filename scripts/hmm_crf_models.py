@@ -133,13 +133,10 @@ class Workshop:
     def models(self) -> dict[str, Model]:
         """The models that dev chose."""
         hmm = self.hmm(rare=0)
-        penalty = max(PENALTIES["words"], key=lambda c2: self.on_dev(*self.crf_settings(WORDS, c2, self.corpus.shares[0])))
+        penalty, spelling = (self.penalty(kind, features) for kind, features in (("words", WORDS), ("spelling", "spelling")))
         shares = (*self.corpus.shares, 1.0)
         enough = (one for one in shares if self.on_dev(*self.crf_settings(WORDS, penalty, one)) >= hmm[1] - NEAR)
         share = next(enough, shares[-1])
-        spelling = max(
-            PENALTIES["spelling"], key=lambda c2: self.on_dev(*self.crf_settings("spelling", c2, self.corpus.shares[0]))
-        )
         return {
             HMM: self.model(*hmm[0]),
             CRF: self.model(*self.crf_settings(WORDS, penalty, share)),
@@ -154,6 +151,10 @@ class Workshop:
         reached = [self.on_dev(*one) for one in tried]
         best = int(np.argmax(reached))
         return tried[best], reached[best]
+
+    def penalty(self, kind: str, features: str | list[str]) -> float:
+        """The one that is best on dev, of the smallest share of train."""
+        return max(PENALTIES[kind], key=lambda c2: self.on_dev(*self.crf_settings(features, c2, self.corpus.shares[0])))
 
     @staticmethod
     def crf_settings(features: str | list[str], c2: float, share: float) -> tuple[str, dict[str, Any], float]:
@@ -170,19 +171,13 @@ class Workshop:
 
     def part(self, share: float) -> list[Doc]:
         """A share of the sentences of train, at equal distances."""
-        return [
-            self.train[i] for i in np.unique(np.linspace(0, len(self.train) - 1, round(share * len(self.train))).astype(int))
-        ]
+        n = len(self.train)
+        return [self.train[i] for i in np.unique(np.linspace(0, n - 1, round(share * n)).astype(int))]
 
     def trained(self, factory: str, settings: dict[str, Any], share: float) -> Language:
         """A pipeline of one labeller, with its accuracy on dev in the meta; trained once."""
-        name = "-".join(
-            [
-                factory,
-                *(str(value) if isinstance(value, (str, int, float)) else "words" for value in settings.values()),
-                f"{share:g}",
-            ]
-        )
+        values = (str(value) if isinstance(value, (str, int, float)) else "words" for value in settings.values())
+        name = "-".join([factory, *values, f"{share:g}"])
         folder = self.folder / name
         if not folder.exists():
             nlp = spacy.blank("en")

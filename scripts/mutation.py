@@ -204,10 +204,8 @@ def tests_near(path: str) -> list[str]:
         for file in sorted((ROOT / "tests").rglob("test_*.py"))
         if file.stem == f"test_{room}" or dotted in file.read_text(encoding="utf-8").replace(" import ", ".")
     ]
-    return [
-        *folders,
-        *(file for file in found if not file.startswith(tuple(f"{folder}/" for folder in (*folders, *ELSEWHERE)))),
-    ]
+    named = tuple(f"{folder}/" for folder in (*folders, *ELSEWHERE))
+    return [*folders, *(file for file in found if not file.startswith(named))]
 
 
 class Ran(NamedTuple):
@@ -330,11 +328,8 @@ def main() -> None:
         "--lines", type=Path, help="File of which test runs which lines: kept for another run of the same tests"
     )
     options = parser.parse_args()
-    files = [
-        file
-        for path in options.paths
-        for file in ([ROOT / path] if path.endswith(".py") else sorted((ROOT / path).rglob("*.py")))
-    ]
+    places = [ROOT / path for path in options.paths]
+    files = [file for place in places for file in ([place] if place.suffix == ".py" else sorted(place.rglob("*.py")))]
     made = [mutant for file in files for mutant in mutants(file.relative_to(ROOT).as_posix())]
     chosen = random.Random(options.seed).sample(made, min(options.sample, len(made)))
     began = time.monotonic()

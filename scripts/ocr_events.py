@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_json, say, verdict
 from numpy.typing import NDArray
-from sequences.answers import answer_features, best_answers, columns, position_features
-from sequences.curve import Point, Rows, size_curve
+from sequences.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
 from sequences.letters import Model, Script, alone_of, read_script, train_both
 
 from spacy_calib.expect.forecasters.base import Forecaster

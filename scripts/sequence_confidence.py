@@ -20,8 +20,7 @@ from sequences.active import Setting
 from sequences.data import CORPORA, read_sentences
 from sequences.learning import SCALES, Tuning
 from sequences.pictures import draw_all
-from sequences.readings import compare_readings
-from sequences.runs import PARTS, Plan, jobs_of, run_job
+from sequences.runs import PARTS, Plan, compare_readings, jobs_of, run_job
 from sequences.tables import active_curves, numbers_of, read_found, show, show_active
 
 

@@ -17,10 +17,10 @@ import contextlib
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from demo import prepare, train_pipeline
@@ -95,14 +95,8 @@ def porttinari(cache: Path, folder: Path) -> Iterator[Experiment]:
         prepare(corpus)
         train_pipeline(corpus, training, None)
     abroad = {"PetroGold": corpus / "petrogold.spacy", "DANTEStocks": corpus / "dantestocks.spacy"}
-    yield Experiment(
-        str(training / "model-best"),
-        "morphologizer",
-        corpus / "fit.spacy",
-        {"Porttinari test": corpus / "test.spacy"},
-        abroad,
-        {"train_data": corpus / "train.spacy"},
-    )
+    home, options = {"Porttinari test": corpus / "test.spacy"}, {"train_data": corpus / "train.spacy"}
+    yield Experiment(str(training / "model-best"), "morphologizer", corpus / "fit.spacy", home, abroad, options)
 
 
 def ewt(cache: Path, folder: Path) -> Iterator[Experiment]:
@@ -126,38 +120,31 @@ def genre_of(document: list[Sentence]) -> str:
 
 def wikineural(cache: Path, folder: Path) -> Iterator[Experiment]:
     """A small recognizer: Wikipedia at home, WNUT-17 abroad. A Doc is a sentence."""
-    yield entities_of(str(trained("wikineural", cache) / "model-best"), folder, {})
+    yield entities_of("small", str(trained("wikineural", cache) / "model-best"), folder)
 
 
 def en_core_web_sm(cache: Path, folder: Path) -> Iterator[Experiment]:
     """The recognizer of en_core_web_sm on the same."""
     label_map = ",".join(f"{own}={other}" for own, other in OF_SPACY.items())
-    yield entities_of(MODEL, folder, {"label_map": label_map})
+    yield entities_of("en_core_web_sm", MODEL, folder, label_map=label_map)
 
 
-def entities_of(model: str, folder: Path, options: dict[str, Any]) -> Experiment:
-    name = "en_core_web_sm" if options else "small"
-    home = {
-        split: write(readers.entities("wikineural_en", split, every), folder / f"wikineural-{split}.spacy")
+def entities_of(name: str, model: str, folder: Path, **options: Any) -> Experiment:
+    dev, test = (
+        write(readers.entities("wikineural_en", split, every), folder / f"wikineural-{split}.spacy")
         for split, every in (("dev", 1), ("test", EVERY))
-    }
+    )
     tweets = write(readers.entities("wnut17", "test", rename=TO_WIKINEURAL), folder / "wnut17.spacy")
-    return Experiment(model, "ner", home["dev"], {f"WikiNEuRal, {name}": home["test"]}, {f"WNUT-17, {name}": tweets}, options)
+    return Experiment(model, "ner", dev, {f"WikiNEuRal, {name}": test}, {f"WNUT-17, {name}": tweets}, options)
 
 
-EXPERIMENTS: dict[str, Callable[[Path, Path], Iterator[Experiment]]] = {
-    "porttinari": porttinari,
-    "ewt": ewt,
-    "wikineural": wikineural,
-    "en_core_web_sm": en_core_web_sm,
-}
+EXPERIMENTS = {made.__name__: made for made in (porttinari, ewt, wikineural, en_core_web_sm)}
 
 
 # Figures
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(NamedTuple):
     """How true the scores of one test set are.
 
     top_loss (float): Log loss of "the likeliest label is right" (of an entity: it is right). loss, brier, smce (float): Over all pairs.
@@ -181,8 +168,7 @@ def figures_of(entries: GoldEntries, scores: Floats) -> Figures:
     return Figures(*(float("nan") if value is None else value for value in (*found, *of_top)))
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One way to score one test set.
 
     mean, spread (Figures): Mean and standard deviation over the draws of labelled documents; spread is None where none are labelled.
@@ -194,8 +180,7 @@ class Row:
     worse: float = 0.0
 
 
-@dataclass(frozen=True)
-class Tested:
+class Tested(NamedTuple):
     """One test set. home (bool): It is of the same kind as the fit data. accuracy (float): Share of the likeliest labels that is right."""
 
     name: str
@@ -229,7 +214,7 @@ def adapted_row(scored: Scored, draws: Sequence[Ints]) -> Row:
         new = entries.take(np.flatnonzero(~known))
         found.append(figures_of(new, adaptation.move(new.scores, new.leads, new.tags)))
         worse.append(found[-1].top_loss - figures_of(new, new.scores).top_loss)
-    table = np.array([astuple(one) for one in found])
+    table = np.array(found)
     return Row(Figures(*table.mean(axis=0)), Figures(*table.std(axis=0, ddof=1)), float(np.mean(worse)))
 
 

@@ -92,13 +92,9 @@ def n_words(doc: Doc) -> int:
 
 def first_words(docs: Sequence[Doc], words: int, rng: random.Random) -> list[Doc]:
     """Random Docs of that many words in all, or all of them."""
-    kept, found = [], 0
-    for doc in rng.sample(docs, len(docs)):
-        if found >= words:
-            break
-        kept.append(doc)
-        found += n_words(doc)
-    return kept
+    drawn = rng.sample(docs, len(docs))
+    before = np.cumsum([0, *map(n_words, drawn)])[:-1]
+    return drawn[: int(np.searchsorted(before, words))]
 
 
 # Training
@@ -143,27 +139,18 @@ def predict(nlp: Language, docs: Sequence[Doc], last: str) -> list[Doc]:
 
 def quality(predicted: Sequence[Doc], gold: Sequence[Doc]) -> float:
     """Accuracy of the tags."""
-    right = sum(
-        int((ours.to_array("TAG") == theirs.to_array("TAG")).sum()) for ours, theirs in zip(predicted, gold, strict=True)
-    )
-    return right / max(1, sum(map(len, gold)))
+    said, wanted = ([token.tag for doc in docs for token in doc] for docs in (predicted, gold))
+    return sum(ours == theirs for ours, theirs in zip(said, wanted, strict=True)) / max(1, len(wanted))
 
 
 # Selection
 
 
 def next_batch(
-    nlp: Language,
-    strategy: Strategy,
-    rest: Sequence[Doc],
-    dev: Sequence[Doc],
-    words: int,
-    options: argparse.Namespace,
-    seed: int,
+    nlp: Language, strategy: Strategy, rest: Sequence[Doc], dev: Sequence[Doc], words: int, n_candidates: int, seed: int
 ) -> list[int]:
     """Places in `rest` of the sentences to label now."""
-    rng = random.Random(seed)
-    places = rng.sample(range(len(rest)), min(options.candidates, len(rest)))
+    places = random.Random(seed).sample(range(len(rest)), min(n_candidates, len(rest)))
     candidates = [rest[i] for i in places]
     keys = np.array([digest(doc.text) for doc in candidates], dtype=np.uint64)
     if strategy.by == "random":
@@ -216,7 +203,8 @@ def run(strategy: Strategy, seed: int, data: dict[str, list[Doc]], options: argp
         bar.update()
         bar.set_postfix_str(f"{strategy.name}, {curve.words[-1]:,} words: {curve.quality[-1]:.4f}")
         wanted = min(options.round_words, options.max_words - curve.words[-1])
-        chosen = next_batch(nlp, strategy, rest, dev, wanted, options, seed + 1000 * len(curve.words)) if wanted > 0 else []
+        now = seed + 1000 * len(curve.words)
+        chosen = next_batch(nlp, strategy, rest, dev, wanted, options.candidates, now) if wanted > 0 else []
         if not chosen:
             return curve
         taken = set(chosen)

@@ -66,13 +66,10 @@ NONE, AUTO = "none", "auto"
 # What is fitted on arrays: name -> parameters of TagCalibrator.
 TECHNIQUES = {"histogram": "histogram", "isotonic": "isotonic", "scaling binning": "scaling-binning"}
 FITS: dict[str, dict[str, Any]] = {
-    **{
-        f"{kind} {name}": {"method": method, "n_groups": n}
-        for name, method in TECHNIQUES.items()
-        for kind, n in (("SCW", 1), ("TFG", N_GROUPS))
-    },
-    **{f"{scaling} scaling, TFG isotonic": {"method": "isotonic", "scaling": scaling} for scaling in ("vector", "matrix")},
-}
+    f"{kind} {name}": {"method": method, "n_groups": n}
+    for name, method in TECHNIQUES.items()
+    for kind, n in (("SCW", 1), ("TFG", N_GROUPS))
+} | {f"{scaling} scaling, TFG isotonic": {"method": "isotonic", "scaling": scaling} for scaling in ("vector", "matrix")}
 # Table 1 of the paper, LSR: SMCE, GMCE of groups 1 and 5.
 PAPER = {
     NONE: (0.0330, 0.0356, 0.0553),
@@ -373,7 +370,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         models = [load(name, options.training / name / "model-best", options.corpus) for name in names]
         rows = [row_of(model, method) for model in models for method in (NONE, *FITS, AUTO)]
         claims = [*claims_of_accuracy(models), *claims_of_groups(models, rows)]
-        plain = {"rows": [asdict(one) for one in rows], "claims": [claim._asdict() for claim in claims]}
+        plain = {
+            "rows": [asdict(one) for one in rows],
+            "claims": [claim._asdict() for claim in claims],
+        }
         save_json(options.output, plain)
         for path, by_group in ((options.plot, False), (options.plot_groups, True)):
             if path is not None:

@@ -37,11 +37,7 @@ from spacy_calib.pipe.registered import make_context, make_selector
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
 # Which part of its tags a data set can be grouped by (see `make_subtag_grouping`).
-SCHEMES = {
-    "ewt-morph": "feats",
-    "porttinari": "feats",
-    "tweets": "feats",
-    "tweets-shift": "feats",
+SCHEMES = dict.fromkeys(("ewt-morph", "porttinari", "tweets", "tweets-shift"), "feats") | {
     "streusle": "lextag",
     "brown": "brown",
 }
@@ -110,6 +106,17 @@ class Outcome:
 Method = Callable[[Task], Outcome]
 
 
+def timed(run: Callable[[Task], Floats]) -> Method:
+    """A method whose scores are those of a function, with the seconds that it takes."""
+
+    def method(task: Task) -> Outcome:
+        started = time.perf_counter()
+        scores = run(task)
+        return Outcome(scores, time.perf_counter() - started)
+
+    return method
+
+
 def fixed(
     grouping: Callable[[Task], Groups],
     prototype: Recalibrator,
@@ -119,30 +126,24 @@ def fixed(
 ) -> Method:
     """A method without a choice."""
 
-    def run(task: Task) -> Outcome:
-        started = time.perf_counter()
-        own = None if scaling is None else scaling.clone()
-        data = task.data
+    def run(task: Task) -> Floats:
+        data, own = task.data, None if scaling is None else scaling.clone()
         scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
-        chosen = Chosen(one_group_per_tag, prototype, pooling, own, scaled)
-        made = fit_tokens(data, chosen, grouping(task), normalize=normalize).calibration
-        scores = applied(made, task)
-        return Outcome(scores, time.perf_counter() - started)
+        way = Chosen(one_group_per_tag, prototype, pooling, own, scaled)
+        return applied(fit_tokens(data, way, grouping(task), normalize=normalize).calibration, task)
 
-    return run
+    return timed(run)
 
 
 def scaled_only(scaling: Scaling) -> Method:
     """A scaling with no map after it."""
 
-    def run(task: Task) -> Outcome:
-        started = time.perf_counter()
+    def run(task: Task) -> Floats:
         own = scaling.clone()
         own.cross_fit(task.data.pairs, task.data.documents, task.data.n_tags)
-        scores = applied(TokenCalibration(scaling=own), task)
-        return Outcome(scores, time.perf_counter() - started)
+        return applied(TokenCalibration(scaling=own), task)
 
-    return run
+    return timed(run)
 
 
 def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
@@ -150,10 +151,13 @@ def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
 
     def run(task: Task) -> Outcome:
         found, seconds = task.chosen_alone if alone else task.chosen
-        started = time.perf_counter()
-        made = fit_tokens(task.data, found, task.group(found.grouping), normalize=normalize).calibration
-        scores = applied(made, task)
-        return Outcome(scores, seconds + time.perf_counter() - started, found.table["chosen"])
+        fit = timed(
+            lambda task: applied(
+                fit_tokens(task.data, found, task.group(found.grouping), normalize=normalize).calibration, task
+            )
+        )
+        made = fit(task)
+        return Outcome(made.scores, seconds + made.seconds, found.table["chosen"])
 
     return run
 

@@ -14,18 +14,73 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_calib.expect.forecasters.base import Forecaster
+from spacy_calib.expect.forecasts import SIZES, Parts, split_loss, tune
 from spacy_calib.sequence.inference.best import k_best
 from spacy_calib.sequence.inference.chains import Chains
 from spacy_calib.sequence.inference.sums import Sums
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """n rows: features (Floats), shape (n, k); hits, (n,); units (Ints), the unit of each row (word, document), (n,)."""
+
+    features: Floats
+    hits: NDArray[np.bool_]
+    units: Ints
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def of_units(self, wanted: Ints) -> Rows:
+        """The rows of some units."""
+        keep = np.isin(self.units, wanted)
+        return Rows(self.features[keep], self.hits[keep], self.units[keep])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One draw. units (int): Of the recalibration set. size (int | None): Chosen by cross-validation on it. parts (Parts): On the test rows."""
+
+    units: int
+    size: int | None
+    parts: Parts
+
+
+def size_curve(
+    prototype: Forecaster,
+    fit: Rows,
+    test: Rows,
+    n_units: Sequence[int],
+    draws: int,
+    rng: np.random.Generator,
+    sizes: Sequence[int] = SIZES,
+) -> list[Point]:
+    """Draw recalibration sets of so many units from `fit`, tune a forecaster on each, and judge it on `test`.
+
+    n_units: How many units, for each point of the curve. draws (int): Sets for each. RAISES ValueError: more units are asked for than there are.
+    """  # fmt: skip
+    known = np.unique(fit.units)
+    if max(n_units) > len(known):
+        raise ValueError(f"{max(n_units)} units are asked for, but there are {len(known)}")
+    found = []
+    for n in n_units:
+        for _ in range(draws):
+            own = fit.of_units(rng.choice(known, n, replace=False))
+            made = tune(prototype, own.features, own.hits, own.units, sizes).forecaster
+            parts = split_loss(np.clip(made.predict(test.features), 0.0, 1.0), test.hits)
+            assert parts is not None
+            found.append(Point(n, made.settings().get(made.size_name), parts))
+    return found
+
+
 # The logarithm of how much likelier the best answer is than the second is cut here: beyond it a float tells nothing apart, and where there is
 # one answer only it is infinite.
 FARTHEST_GAP = 40.0
 
 Answer = tuple[int, ...]
-_OF_ANSWERS, _OF_POSITIONS = ("log_chances", "gaps"), ("marginals", "conditionals", "alone")
 
 
 def margins(scores: Floats) -> Floats:
@@ -48,7 +103,6 @@ class Answers:
     conditionals (Floats | None): P(label at position | the rest of the answer), shape (N, K).
     alone (Floats | None): Scores of a classifier that sees each position by itself, shape (N, K).
 
-    RAISES ValueError: lengths that do not add up to the positions, something else of another length, or a length below 1.
     """
 
     labels: Ints
@@ -59,19 +113,6 @@ class Answers:
     marginals: Floats | None = None
     conditionals: Floats | None = None
     alone: Floats | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.lengths) and int(self.lengths.min()) < 1:
-            raise ValueError(f"answer {int(np.argmin(self.lengths)) + 1} has no positions")
-        sizes = {"sum of lengths": int(self.lengths.sum())}
-        sizes |= {name: len(held) for name in _OF_POSITIONS if (held := getattr(self, name)) is not None}
-        for name, size in sizes.items():
-            if size != len(self.labels):
-                raise ValueError(f"{len(self.labels)} positions, but {name} of {size}")
-        for name in _OF_ANSWERS:
-            held = getattr(self, name)
-            if held is not None and len(held) != len(self.lengths):
-                raise ValueError(f"{len(self.lengths)} answers, but {name} of {len(held)}")
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -89,15 +130,6 @@ class Answers:
     def each(self) -> list[Answer]:
         """The answers one by one."""
         return [tuple(part.tolist()) for part in np.split(self.labels, self.firsts[1:])] if len(self) else []
-
-    def take(self, index: Ints) -> Answers:
-        """Some of the answers, in this order."""
-        lengths = self.lengths[index]
-        starts = np.cumsum(lengths) - lengths
-        places = np.repeat(self.firsts[index] - starts, lengths) + np.arange(lengths.sum())
-        own = {name: None if (held := getattr(self, name)) is None else held[places] for name in _OF_POSITIONS}
-        own |= {name: None if (held := getattr(self, name)) is None else held[index] for name in _OF_ANSWERS}
-        return Answers(self.labels[places], lengths, self.n_labels, **own)
 
 
 def answer_features(answers: Answers, known: set[Answer] | None = None) -> dict[str, Floats]:
@@ -153,19 +185,9 @@ def same_beside(answers: Answers) -> Floats:
 
 
 def columns(features: Mapping[str, Floats], names: Sequence[str]) -> Floats:
-    """Some of the features side by side, shape (n, k). names: A name that ends in "_" stands for all that begin so.
-
-    RAISES ValueError: there is no feature of this name.
-    """
-    wanted = [found for name in names for found in _named(features, name)]
+    """Some of the features side by side, shape (n, k). names: A name that ends in "_" stands for all that begin so."""
+    wanted = [one for name in names for one in features if one == name or (name.endswith("_") and one.startswith(name))]
     return np.stack([features[name] for name in wanted], axis=1)
-
-
-def _named(features: Mapping[str, Floats], name: str) -> list[str]:
-    found = [one for one in features if one == name or (name.endswith("_") and one.startswith(name))]
-    if not found:
-        raise ValueError(f"no feature {name}; there are: {', '.join(features)}")
-    return found
 
 
 def _least(values: Floats, answers: Answers) -> NDArray[np.float64]:

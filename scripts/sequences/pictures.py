@@ -12,9 +12,8 @@ from frame import COLORS, MARKERS, new_figure, save_figure
 from spacy_calib.pages.plots import quiet_frame
 from spacy_calib.types import Floats
 
-from .claims import NAMES
 from .judge import BINS, FIRST, WAYS, Way, bins_of
-from .tables import Found
+from .tables import NAMES, Found
 
 TITLES = {"np": "noun phrases", "spanish": "Spanish entities"}
 LOOKS: dict[str, dict[str, Any]] = {

@@ -211,7 +211,7 @@ def test_the_script_that_made_the_table_of_the_readme(calibrated_ner, entity_tes
         spec.loader.exec_module(script)
     nlp = spacy.load(calibrated_ner)
     pipe = nlp.get_pipe("calib")
-    scored = script.read_set(nlp, pipe, entity_test, "made up")
+    scored = script.read_set(nlp, pipe, entity_test)
     script.whole_rows("made up", scored, pipe.learned.record)
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()]
     found = expect(str(calibrated_ner), entity_test, check=True)
@@ -221,7 +221,8 @@ def test_the_script_that_made_the_table_of_the_readme(calibrated_ner, entity_tes
         for key in (("accuracy",), ("entities", "f"))
     ]
     assert [float(row[4]) for row in rows] == pytest.approx([100 * one["value"] for one in found["true"].values()], abs=0.005)
-    assert script.subset_row("made up", scored, pipe.learned.record, 20, 3)
+    script.gold_row("made up", scored, pipe.learned.record, 20, 3)
+    assert capsys.readouterr().out.startswith("| made up | 20 | ")
 
 
 def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):

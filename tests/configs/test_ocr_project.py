@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import srsly
-from ocr_events import make_parser
+from ocr_events import make_options
 from weasel.schemas import ProjectConfigSchema, validate
 from weasel.util import load_project_config
 
@@ -23,6 +23,6 @@ def test_project_is_valid_and_its_commands_are_of_the_script():
         (line,) = command["script"]
         program, script, *words = shlex.split(line)
         assert (program, script) == ("python", command["deps"][0])
-        given = make_parser().parse_args(words)
+        given = make_options().parse_args(words)
         assert given.loss == name
         assert [str(given.output)] == command["outputs"]

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from analysis.synthetic import Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from study_bins import Synthetic
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import accuracy, brier, calibration_error, log_loss
@@ -162,7 +162,9 @@ def test_the_estimates_approach_the_truth():
     source = Synthetic(2.0, 1.0, "power", 2.0)
     found = decompose(*source.draw(200_000, np.random.default_rng(0)), make_binner(50))
     # The standard error of a mean of 200,000 numbers in [0, 1] is at most 0.0011.
-    assert found.refinement == pytest.approx(source.refinement(), abs=0.005)
+    assert found.refinement == pytest.approx(
+        source.mean(lambda score: source.chance(score) * (1 - source.chance(score))), abs=0.005
+    )
     assert math.sqrt(found.reliability) == pytest.approx(source.error(), abs=0.01)
     assert found.sharpness == pytest.approx(1 / 18, abs=0.003)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import spacy
-from analysis.synthetic import Synthetic
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 
@@ -48,7 +47,7 @@ def table_rows(printed: str) -> list[list[str]]:
 
 
 def test_the_study_of_bins_prints_what_it_found(capsys):
-    from study_bins import best, bin_study, by_count, by_size, main
+    from study_bins import Synthetic, best, bin_study, by_count, by_size, main
 
     arguments = ["--n", "200", "--counts", "2", "10", "--sizes", "50", "--truth", "identity", "power:2", "--repeats", "3",
                  "--draws", "10", "--beta", "2", "1", "--seed", "4"]  # fmt: skip

@@ -6,8 +6,17 @@ import itertools
 
 import numpy as np
 import pytest
-from sequences.answers import FARTHEST_GAP, Answers, answer_features, best_answers, columns, margins, position_features
-from sequences.curve import Rows, size_curve
+from sequences.answers import (
+    FARTHEST_GAP,
+    Answers,
+    Rows,
+    answer_features,
+    best_answers,
+    columns,
+    margins,
+    position_features,
+    size_curve,
+)
 
 from spacy_calib.expect.forecasters.trees import Tree
 from spacy_calib.sequence.inference.chains import Chains, Potentials
@@ -58,16 +67,6 @@ def test_what_the_model_did_not_say_is_left_out():
 def test_columns_by_name_and_by_beginning():
     found = position_features(answers())
     assert columns(found, ["share", "label_"]).shape == (5, 4)
-    with pytest.raises(ValueError, match="no feature margin; there are: share"):
-        columns(found, ["margin"])
-
-
-def test_some_of_the_answers():
-    some = answers(gaps=np.array([1.0, 2.0]), marginals=MARGINALS).take(np.array([1]))
-    assert some.each() == [(2, 2)]
-    assert some.marginals.tolist() == MARGINALS[3:].tolist()
-    assert some.gaps.tolist() == [2.0]
-    assert answers().take(np.array([1, 0])).each() == [(2, 2), (0, 0, 1)]
 
 
 def test_one_label_alone_and_no_answers():
@@ -75,17 +74,6 @@ def test_one_label_alone_and_no_answers():
     none = Answers(np.zeros(0, int), np.zeros(0, int), 3, marginals=np.zeros((0, 3)))
     assert [len(column) for column in (*answer_features(none).values(), *position_features(none).values())] == [0] * 9
     assert none.each() == []
-
-
-def test_arrays_that_do_not_fit():
-    with pytest.raises(ValueError, match="answer 2 has no positions"):
-        Answers(LABELS, np.array([5, 0]), 3)
-    with pytest.raises(ValueError, match="5 positions, but marginals of 4"):
-        answers(marginals=MARGINALS[1:])
-    with pytest.raises(ValueError, match="2 answers, but gaps of 3"):
-        answers(gaps=np.zeros(3))
-    with pytest.raises(ValueError, match="5 positions, but sum of lengths of 6"):
-        Answers(LABELS, np.array([5, 1]), 3)
 
 
 def chains_of(lengths, width, seed=0):

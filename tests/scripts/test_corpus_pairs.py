@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from analysis.tag_pairs import corpus_pairs, places_of
 from spacy.tokens import Doc
 from spacy.training import Example
+from study_tag_pairs import corpus_pairs, places_of
 
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus

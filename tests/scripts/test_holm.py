@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from quality.judge import holm, holm_upper_bounds
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.resampling import (
     resample_difference,
 )
 from tests.metrics.simulated import shares_covered
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "quality" / "holm.py"
-spec = importlib.util.spec_from_file_location("quality_holm", SCRIPT)
-module = importlib.util.module_from_spec(spec)
-sys.modules["quality_holm"] = module
-spec.loader.exec_module(module)
-holm, holm_upper_bounds = module.holm, module.holm_upper_bounds
 
 
 def test_holm_worked_by_hand():

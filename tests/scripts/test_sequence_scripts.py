@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sequences.claims import Claim, learner_claims, over_folds
 from sequences.data import Sentences, spans_of
 from sequences.judge import Sampled, Way, f_measure, rmse_of, weights_of
 from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
-from sequences.readings import gaps_alone
-from sequences.runs import Job, Plan, jobs_of, parts_of, read_job, run_job
+from sequences.runs import Job, Plan, gaps_alone, jobs_of, parts_of, read_job, run_job
+from sequences.tables import Claim, learner_claims, over_folds
 from sklearn.metrics import average_precision_score
 from spacy.training import iob_to_biluo
 from spacy.training.iob_utils import biluo_tags_to_spans

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from analysis.synthetic import Synthetic
-from study_bins import best, bin_study, by_count, by_root, by_size
+from study_bins import Synthetic, best, bin_study, by_count, by_root, by_size
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error, calibration_error_interval, debiased_calibration_error

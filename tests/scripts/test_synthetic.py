@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from analysis.synthetic import MAPS, Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from study_bins import MAPS, Synthetic
 
 from spacy_calib.errors import CalibError
 

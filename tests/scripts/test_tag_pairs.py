@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from analysis import tag_pairs
-from analysis.tag_pairs import frequent_errors, product_pairs
+import study_tag_pairs
 from hypothesis import given
 from hypothesis import strategies as st
+from study_tag_pairs import frequent_errors, product_pairs
 
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.types import Pairs
@@ -54,7 +54,7 @@ def test_a_few_products_at_a_time_are_the_same(monkeypatch):
     singles = pair_up(from_dense(rng.dirichlet(np.full(N_TAGS, 0.5), 300)), rng.integers(0, N_TAGS, 300))
     joined = rng.random(299) < 0.8
     whole = product_pairs(singles, joined, N_TAGS)
-    monkeypatch.setattr(tag_pairs, "_PRODUCTS", 10)
+    monkeypatch.setattr(study_tag_pairs, "_PRODUCTS", 10)
     parts = product_pairs(singles, joined, N_TAGS)
     for name in ("rows", "tags", "scores", "hits"):
         assert np.array_equal(getattr(parts.pairs, name), getattr(whole.pairs, name))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import spacy
-from analysis.tag_pairs import joint_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
@@ -11,6 +10,7 @@ from spacy.training import Example
 
 from spacy_calib import TagCalibrator
 from spacy_calib.errors import CalibError
+from spacy_calib.pairs.build import pair_up
 from spacy_calib.sequence.inference.sums import sum_chains
 from spacy_calib.sequence.joints import gold_pairs, joint_marginals, pair_names, pair_scores, places_inside
 from tests.sequence.inference.chains import probabilities, small_chains
@@ -33,7 +33,7 @@ def test_joints_are_those_of_all_labellings(made, seed):
     assert dense == pytest.approx(wanted[: len(dense)], abs=1e-8)
     assert (np.diff(found.rows) >= 0).all()
     gold = np.random.default_rng(seed).integers(0, width, lengths.sum())
-    pairs = joint_pairs(found, gold, width, places_inside(lengths))
+    pairs = pair_up(found, np.where(places_inside(lengths), gold[:-1] * width + gold[1:], -2))
     assert pairs.n_units == sum(lengths - 1)
     assert pairs.hits.sum() <= pairs.n_units
 
