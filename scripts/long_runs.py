@@ -2,7 +2,7 @@
 
     python scripts/long_runs.py --documents 1000000
     python scripts/long_runs.py --documents 100000 --commands watch rank
-    python scripts/long_runs.py --documents 100000 --commands variants "select --by margin --max-words 500"
+    python scripts/long_runs.py --documents 100000 --commands variants "select --order margin --max-words 500"
 
 Makes up short documents in which new words keep coming, trains a small tagger on some and calibrates it, and runs `calib watch`, `count`, `expect`,
 `rank --top 100`, `select --top 100` and `apply` over all of them, each in a process of its own. --commands takes any of these, a command with options of
@@ -61,8 +61,8 @@ COMMANDS: dict[str, list[str]] = {
 }
 # Those that write a queue of all units grow with it; some others keep numbers of every document or unit, see docs/limits.md.
 VARIANTS = (
-    "expect --gold {gold}", "rank --by random --top 100", "rank --top 100 --format label-studio --output {folder}/queue.json",
-    "rank --output {folder}/queue.jsonl", "select --by random", "select --max-words 1000", "select --per-doc 1",
+    "expect --gold {gold}", "rank --order random --top 100", "rank --top 100 --format label-studio --output {folder}/queue.json",
+    "rank --output {folder}/queue.jsonl", "select --order random", "select --max-words 1000", "select --per-doc 1",
     "select --exclude {gold}", "select --for adapt", "count --query NN --query JJ",
 )  # fmt: skip
 _SAMPLES, _OF_A_ZONE = 200, 1000

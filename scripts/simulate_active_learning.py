@@ -17,7 +17,7 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +31,10 @@ from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-from spacy_calib.corpus.active.batch import choose
-from spacy_calib.corpus.active.pieces import Pieces, pieces_of
-from spacy_calib.corpus.active.priority import ADDITIVE, BY, SIGNALS, priorities, token_values
 from spacy_calib.corpus.distinct import digest
+from spacy_calib.corpus.queue.choosing import Plan, Pool, choose, queue_of
+from spacy_calib.corpus.queue.orders import LABEL
+from spacy_calib.corpus.scored import ScoredCorpus
 from spacy_calib.doc.annotations import get_annotation
 from spacy_calib.doc.collect import scored_corpus
 
@@ -42,7 +42,7 @@ STRATEGIES = ("least-confident", "least-confident:raw", "expected-errors", "expe
 
 
 class Strategy(NamedTuple):
-    """An order of selection, by its words: BY, and ":raw" and ":per-word" behind it."""
+    """An order of selection, by its words: one of LABEL, and ":raw" and ":per-word" behind it."""
 
     name: str
     by: str
@@ -54,8 +54,8 @@ class Strategy(NamedTuple):
         """RAISES ValueError: there is no such order."""
         by, *rest = words.split(":")
         per_word = "per-word" in rest
-        unknown = set(rest) - {*SIGNALS, "per-word"}
-        if by not in BY or by == "rare-tag" or unknown or (per_word and by not in ADDITIVE):
+        unknown = set(rest) - {"calibrated", "raw", "per-word"}
+        if by not in LABEL or by == "rare-tag" or unknown or (per_word and not LABEL[by].adds_up):
             raise ValueError(f"--strategies has {words!r}, which is no order of selection")
         return cls(words, by, "raw" if "raw" in rest else "calibrated", per_word)
 
@@ -152,32 +152,31 @@ def next_batch(
     """Places in `rest` of the sentences to label now."""
     places = random.Random(seed).sample(range(len(rest)), min(n_candidates, len(rest)))
     candidates = [rest[i] for i in places]
-    keys = np.array([digest(doc.text) for doc in candidates], dtype=np.uint64)
+    plan = Plan("document", LABEL[strategy.by], per_word=strategy.per_word, max_words=words)
     if strategy.by == "random":
-        units = plain_units(candidates)
-        scores = np.random.default_rng(seed).permutation(len(units)).astype(float)
+        chosen = choose(at_random(candidates, seed), plan).order
     else:
-        units, scores = scored_units(nlp, strategy, candidates, dev)
-    return [places[i] for i in choose(units, scores, keys, max_words=words).tolist()]
+        queue = queue_of([scored(nlp, strategy, candidates, dev)], plan, lambda _: None)
+        chosen = queue.corpus.docs[queue.units.firsts[queue.order]]
+    return [places[i] for i in chosen.tolist()]
 
 
-def plain_units(docs: Sequence[Doc]) -> Pieces:
-    """Each Doc as a unit."""
-    last = np.cumsum([len(doc) for doc in docs])
-    words = np.array([n_words(doc) for doc in docs])
-    return Pieces(np.arange(len(docs)), last - [len(doc) for doc in docs], last, words, words)
+def at_random(docs: Sequence[Doc], seed: int) -> Pool:
+    """Each Doc as a unit, in a random order."""
+    keys = np.array([digest(doc.text) for doc in docs], dtype=np.uint64)
+    words = np.array([n_words(doc) for doc in docs], dtype=np.int32)
+    scores = np.random.default_rng(seed).permutation(len(docs)).astype(float)
+    return Pool(np.arange(len(docs)), words, scores, words, keys, np.zeros(len(docs), dtype=np.int8))
 
 
-def scored_units(nlp: Language, strategy: Strategy, candidates: Sequence[Doc], dev: Sequence[Doc]) -> tuple[Pieces, np.ndarray]:
-    """Each candidate as a unit, and its priority."""
+def scored(nlp: Language, strategy: Strategy, candidates: Sequence[Doc], dev: Sequence[Doc]) -> ScoredCorpus:
+    """What is said of the candidates; raw scores in the place of calibrated ones where the order is by those."""
     calib: Any = nlp.get_pipe("calib")
     if strategy.needs_calibration:
         calib.fit(Example(ours, gold) for ours, gold in zip(predict(nlp, dev, "tagger"), dev, strict=True))
-    scored = (Example(doc, bare(doc)) for doc in predict(nlp, candidates, "calib"))
-    corpus = scored_corpus(scored, "calib", get_annotation("tag"), calib.lookup.labels())
-    units = pieces_of(corpus, "doc")
-    scores = priorities(corpus, units, token_values(corpus, strategy.by, strategy.signal), strategy.by)
-    return units, scores / units.words.clip(1) if strategy.per_word else scores
+    examples = (Example(doc, bare(doc)) for doc in predict(nlp, candidates, "calib"))
+    corpus = scored_corpus(examples, "calib", get_annotation("tag"), calib.lookup.labels())
+    return replace(corpus, calibrated=corpus.raw, tag_calibrated=corpus.tag_raw) if strategy.signal == "raw" else corpus
 
 
 # One run
@@ -316,7 +315,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = make_parser(__doc__, cache=True, output=True, plot=True)
     for part in ("train", "dev", "test"):
         parser.add_argument(f"--{part}", type=Path, help="a .spacy file; else this part of the English Web Treebank")
-    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), help="orders: BY[:raw][:per-word]")
+    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), help="orders: ORDER[:raw][:per-word]")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each order")
     parser.add_argument("--start", type=int, default=50, help="sentences labelled at first")
     parser.add_argument("--max-words", type=int, default=20_000, help="words labelled at the end")

@@ -21,7 +21,7 @@ import numpy as np
 from frame import head, make_parser, one_sentence, open_scored, row
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
-from spacy_calib.corpus.active.spread import spread, stand_for_all
+from spacy_calib.corpus.queue.choosing import spread, stand_for_all
 from spacy_calib.corpus.scored import UNKNOWN, ScoredCorpus
 from spacy_calib.expect.estimates import sum_by, token_sums
 from spacy_calib.expect.prediction_powered import Known, Survey, accuracy

@@ -79,8 +79,7 @@ _MESSAGES = {
     "C263": "None of the gold categories in the data ({unknown}) is one of component '{component}', which knows {known}; check that the data and the model use the same categories, or tell what "
     "its labels are called in the data (--map LABEL=GOLD).",
     "C264": "The setting {setting} looks at tokens, but component '{component}' gives probabilities of whole documents; leave {setting} out.",
-    "C265": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}s, so that there is no {given} to rank; leave --unit out.",
-    "C266": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}, so that there are no {given} to draw; leave --unit out.",
+    "C265": "The pipe '{name}' calibrates '{component}', whose labels are those of {own}s, so that there are no {given}s to show; leave --unit out.",
     "C032": "No document in the data could be scored by component '{component}': {why}.",
     "C033": "The model of component '{component}' describes a state by {given} tokens, but calib decodes models with {wanted} (spaCy's TransitionBasedParser for ner).",
     "C034": "Component '{component}' cannot be calibrated where it stands: {why}.",
@@ -151,7 +150,7 @@ _MESSAGES = {
     "C090": "The pipe '{name}' knows no tag '{tag}'; it knows: {available}.",
     "C091": "None of the {n} {unit}s in the pool can be chosen: {excluded} are labelled already, and none of the others has a {what}; give more texts.",
     "C092": "Cannot read the texts in {path}: {why}; give a .csv file with a column text, as `spacy calib select` writes it.",
-    "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; give a higher --rare-share, or name tags with --tag.",
+    "C093": "No tags of the pipe '{name}' held together {share} of the gold tokens at the fit or less; name tags with --tag.",
     "C094": "Every {unit} that could be chosen has more words than the {max_words} of --max-words; give a larger budget.",
     # Watching
     "C236": "The pipe '{name}' keeps no record of the documents that it was fitted on (an older spacy-calib fitted it, or on a single document), and there is nothing to compare texts with; run `python -m spacy calib fit` again, on two documents or more.",

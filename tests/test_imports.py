@@ -205,10 +205,9 @@ from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
 from spacy_calib.calibration.candidates import Candidate, select_method
-from spacy_calib.corpus import doubt, scored
+from spacy_calib.corpus import scored
 from spacy_calib.expect import drift, estimates, record, summary
-from spacy_calib.corpus.active import batch, priority
-from spacy_calib.corpus.review import formats, ranking, tasks
+from spacy_calib.corpus.queue import choosing, findings, formats, orders, tasks
 made = nouns.Pairs(np.arange(20), np.zeros(20, int), np.linspace(0, 1, 20), np.arange(20) > 9, 20)
 fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {"A": 1})).fit(made)
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None

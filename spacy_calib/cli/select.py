@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from ..corpus.active.pieces import PIECE_KINDS
-from ..corpus.active.priority import ADDITIVE, BY, SIGNALS
-from .selecting.choosing import choose_from_all, choose_from_blocks, hunted_tags, labelled_texts
-from .selecting.showing import show_batch
-from .selecting.writing import batch_docs, deliver_tasks, write_batch
-from .shared.checks import check_option, check_raw_cells
+from ..corpus.queue.orders import LABEL
+from ..errors import calib_error
+from ..pairs.documents import DOCUMENT
+from .shared.checks import check_option
 from .shared.command import choice, command
-from .shared.options import FORMATS, Columns, FirstAttr, RawCells, Texts
-from .shared.outputs import Output
-from .shared.queues import TOOLS, queue_outputs
-from .shared.results import deliver
-from .shared.run import Run
+from .shared.queues import MIN_WORDS, SUFFIXES, QueueOptions, deliver_queue, labelled_texts, labels_of, write_docs
+from .shared.scored import of_pipe
+from .shared.screen import Column, msg, number, shorten, show_rows, whole
+
+if TYPE_CHECKING:
+    from ..corpus.distinct import Digests
+    from ..corpus.queue.choosing import Plan, Queue
+    from ..corpus.queue.units import Units
+    from ..corpus.scored import ScoredCorpus
+    from ..pipe.component import Calibrator
+    from .shared.scored import ScoredModel
 
 DEFAULT_N = 100
 # Documents to adapt to.
 N_TO_ADAPT = 10
 PURPOSES = ("train", "adapt")
-# Shorter ones are most often lines of dashes, addresses and names: doubtful, and nothing to learn from.
-MIN_WORDS = 3
-SUFFIXES = (".jsonl", ".spacy", ".csv", ".json")
-TOOL_SUFFIXES = (".jsonl", ".json")
+KINDS = ("sentence", DOCUMENT)
+# The rarest tags, which together held at most this share of the tokens at the fit, are hunted where none is named.
+RARE_SHARE = 0.01
 
 
 @dataclass(frozen=True)
-class SelectOptions(Run):
+class SelectOptions(QueueOptions):
     """What `select` chooses, and how much of it."""
 
     gold_preproc: ClassVar[bool] = False  # type: ignore[misc]  # there is no gold yet
 
-    data: Texts
     _: KW_ONLY
     purpose: Annotated[
         str,
@@ -45,124 +49,110 @@ class SelectOptions(Run):
             PURPOSES,
             "--for",
             help="What the labels are for: to train on what is doubtful, or to adapt to (and measure accuracy on) texts of a new kind, "
-            "by whole documents that stand for all: one drawn at random from each of --n equal parts of the documents, sorted by doubt; the shortest "
+            "by whole documents that stand for all: one drawn at random from each of --top equal parts of the documents, sorted by doubt; the shortest "
             "ones, a tenth of the words, are left out",
         ),
     ] = "train"
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "--top", "--n", "-n", help=f"How many; {DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
-        ),
-    ] = None
-    max_words: Annotated[int | None, typer.Option("--max-words", help="Choose at most that many words")] = None
-    min_words: Annotated[int, typer.Option("--min-words", help="Leave out what has fewer words (with a letter or a digit)")] = (
-        MIN_WORDS
-    )
-    by: Annotated[str | None, choice(BY, "--by", help=f"What makes one worth labelling, {BY[0]} by default")] = None
-    signal: Annotated[str, choice(SIGNALS, "--signal", help="Scores to order by")] = "calibrated"
-    per_word: Annotated[
-        bool | None,
-        typer.Option(
-            "--per-word/--per-sentence",
-            help="Expected errors, or P(rare tag), of a word or of a sentence; per word with --max-words",
-        ),
-    ] = None
-    rare_share: Annotated[
-        float,
-        typer.Option("--rare-share", help="Hunt the rarest tags, which together held at most this share of tokens at the fit"),
-    ] = 0.01
-    tags: Annotated[list[str], typer.Option("--tag", "-T", help="Hunt this tag; may be repeated")] = field(default_factory=list)
-    per_doc: Annotated[
-        int | None, typer.Option("--per-doc", help="At most that many sentences of one document, round robin")
-    ] = None
     unit: Annotated[
         str | None,
         choice(
-            PIECE_KINDS,
+            KINDS,
             "--unit",
             "-u",
-            help=f"What is labelled as one piece, {PIECE_KINDS[0]} by default (doc with --for adapt)",
+            help="What is labelled as one piece",
+            show_default="sentence; document with --for adapt, and for text categories",
         ),
+    ] = None
+    order: Annotated[
+        str | None, choice(tuple(LABEL), "--order", help="What makes one worth labelling", show_default="least-confident")
+    ] = None
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top",
+            "--n",
+            "-n",
+            help="How many",
+            show_default=f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt",
+        ),
+    ] = None
+    max_words: Annotated[
+        int | None,
+        typer.Option(
+            "--max-words", help="Choose at most that many words; expected errors, or P(rare tag), are then those of a word"
+        ),
+    ] = None
+    min_words: Annotated[int, typer.Option("--min-words", help="Leave out what has fewer words (with a letter or a digit)")] = (
+        MIN_WORDS
+    )
+    tags: Annotated[
+        list[str],
+        typer.Option(
+            "--tag", "-T", help="Hunt this tag; may be repeated", show_default="the rarest, together 1 % of the fit's tokens"
+        ),
+    ] = field(default_factory=list)
+    per_doc: Annotated[
+        int | None, typer.Option("--per-doc", help="At most that many sentences of one document, round robin")
     ] = None
     exclude: Annotated[
         list[Path],
         typer.Option("--exclude", "-x", help="Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"),
     ] = field(default_factory=list)
-    seed: Annotated[int, typer.Option("--seed", help="Of --by random and --for adapt")] = 0
-    attr: FirstAttr = None
-    columns: Columns = None
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="File for the batch: .jsonl, .spacy (with the predicted annotation), .csv or .json",
+            help="File for the batch; without --format by its suffix: .json (all that is told), .jsonl, .csv, or .spacy (with the predicted annotation)",
         ),
     ] = None
-    raw_cells: RawCells = False
-    format: Annotated[
-        str,
-        choice(
-            (*FORMATS, *TOOLS),
-            "--format",
-            help="What is printed: table or json; or the batch for an annotation tool, which goes to --output where one is given",
-        ),
-    ] = "table"
 
     def check_options(self) -> None:
         """RAISES C056: a value out of range, or two that exclude one another."""
+        super().check_options()
         if self.adapts:
-            given = {"--by": self.by, "--max-words": self.max_words, "--per-doc": self.per_doc, "--per-word": self.per_word}
+            given = {"--order": self.order, "--max-words": self.max_words, "--per-doc": self.per_doc}
             for flag, value in given.items():
                 check_option(flag, value is None, "left out with --for adapt, which draws documents at random", value)
-            check_option("--unit", self.unit != "sentence", "doc with --for adapt", self.unit)
-        check_option("--rare-share", 0 < self.rare_share < 1, "between 0 and 1", self.rare_share)
-        check_option("--tag", not self.tags or self.by == "rare-tag", "left out unless --by is rare-tag", ", ".join(self.tags))
-        additive = not self.per_word or self.order in ADDITIVE
-        check_option("--per-word", additive, f"left out unless --by is one of {', '.join(ADDITIVE)}", f"--by {self.order}")
-        check_option("--per-doc", self.per_doc is None or self.unit != "doc", "left out with --unit doc", self.per_doc)
-        suffixes, where = (SUFFIXES, "") if self.format in FORMATS else (TOOL_SUFFIXES, f" where --format is {self.format}")
-        named = self.output is None or self.output.suffix in suffixes
-        check_option("--output", named, f"a file that ends in {', '.join(suffixes)}{where}", self.output)
-        check_raw_cells(self.raw_cells, self.output is not None and self.output.suffix == ".csv")
+            check_option("--unit", self.unit != "sentence", "document with --for adapt", self.unit)
+        hunts = self.order == "rare-tag"
+        check_option("--tag", not self.tags or hunts, "left out unless --order is rare-tag", ", ".join(self.tags))
+        check_option("--per-doc", self.per_doc is None or self.unit != DOCUMENT, "left out with --unit document", self.per_doc)
+
+    @classmethod
+    def suffixes(cls) -> dict[str, str]:
+        """Suffix of a file -> its form."""
+        return {**SUFFIXES, ".spacy": "spacy"}
 
     @property
     def adapts(self) -> bool:
         """Whether documents are chosen to adapt to."""
         return self.purpose == "adapt"
 
-    @property
-    def order(self) -> str:
-        """One of BY. Documents to adapt to are spread over their expected errors per word."""
-        return self.by or ("expected-errors" if self.adapts else BY[0])
+    def plan(self, model: ScoredModel, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
+        """The batch that is wanted. Documents to adapt to are spread over their expected errors per word.
 
-    @property
-    def piece(self) -> str:
-        """One of PIECE_KINDS."""
-        return self.unit or ("doc" if self.adapts else PIECE_KINDS[0])
+        tags (Sequence[str]): Those that are hunted. labelled (Digests | None): Keys of texts that are labelled already.
+        RAISES C265: sentences are asked for where documents have labels.
+        """
+        from ..corpus.queue.choosing import Plan
 
-    @property
-    def limit(self) -> int | None:
-        """Units to choose at most."""
-        if self.adapts:
-            return self.n or N_TO_ADAPT
-        return DEFAULT_N if self.n is None and self.max_words is None else self.n
-
-    @property
-    def needs_all(self) -> bool:
-        """Whether something is to be known of every unit of the pool; else the best units so far do."""
-        limited = self.max_words is None and self.per_doc is None
-        return self.adapts or bool(self.exclude) or not limited
-
-    @property
-    def divides(self) -> bool:
-        """Whether priorities are divided by the words."""
-        wanted = self.adapts or (self.max_words is not None if self.per_word is None else self.per_word)
-        return wanted and self.order in ADDITIVE
-
-    def outputs(self) -> list[Output]:
-        return queue_outputs(self.output, self.format)
+        order = LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
+        own = DOCUMENT if self.adapts or model.row_unit == DOCUMENT else "sentence"
+        n = self.top or (N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None)
+        return Plan(
+            model.unit_of(self.unit or own, whole=True),
+            order,
+            tags,
+            self.seed,
+            per_word=order.adds_up and (self.adapts or self.max_words is not None),
+            min_words=self.min_words,
+            n=n,
+            max_words=self.max_words,
+            per_doc=self.per_doc,
+            spread=self.adapts,
+            labelled=labelled,
+        )
 
     def read_files(self) -> list[Path]:
         return self.exclude
@@ -171,7 +161,7 @@ class SelectOptions(Run):
 @command(
     SelectOptions,
     does="Pick unlabelled texts to annotate, to train on or adapt to",
-    example="./calibrated texts.txt --by margin --max-words 2000 -o batch.jsonl",
+    example="./calibrated texts.txt --order margin --max-words 2000 -o batch.jsonl",
 )
 def select(run: SelectOptions) -> dict[str, Any]:
     """
@@ -179,22 +169,149 @@ def select(run: SelectOptions) -> dict[str, Any]:
     labels are most likely wrong, or that hold rare tags, each with the reason. Or
     (--for adapt) the few documents that stand for all.
 
-    RETURNS (dict): "pipe", "attr", "for", "by" ("spread" for documents to adapt to), "signal", "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.active.records.batch_rows`.
+    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
+        "expected_errors", "docs"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `corpus.queue.formats.record_of`.
     RAISES CalibError: every fault of the input.
     """
+    from ..corpus.queue.choosing import queue_of
+    from ..corpus.queue.formats import record_of
+    from ..corpus.queue.tasks import tasks_of
+
     nlp, pipe = run.open()
-    tags = hunted_tags(pipe, run)
-    labelled = labelled_texts(nlp, run.exclude) if run.exclude else None
-    blocks = run.score_blocks(nlp, pipe)
-    found = choose_from_all(blocks, run, tags, labelled) if run.needs_all else choose_from_blocks(blocks, run, tags)
-    result = {"pipe": pipe.name, "attr": pipe.attr, **found.result}
-    if run.format in TOOLS:
-        deliver_tasks(run, pipe, found, result)
-        return result
-    if run.output is not None:
-        write_batch(
-            run.output, result, lambda: batch_docs(nlp, pipe, run.data, found, run.fields, silent=run.silent), run.raw_cells
-        )
-    deliver(result, lambda: show_batch(result, run.output), output=None, format=run.format, silent=run.silent)
+    model = of_pipe(pipe)
+    plan = run.plan(model, hunted_tags(pipe, run), labelled_texts(nlp, run.exclude) if run.exclude else None)
+    pool: Counter[str] = Counter()
+    queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums_of(corpus, plan.kind)))
+    if queue.n_blocks == 1:
+        pool.update(sums_of(queue.corpus, plan.kind))
+    check_found(queue, plan, pool["units"])
+    tasks = tasks_of(queue, plan.tags)
+    rows = [record_of(task) for task in tasks]
+    result = {
+        "pipe": pipe.name,
+        "attr": pipe.attr,
+        "for": run.purpose,
+        "order": "spread" if run.adapts else run.order or "least-confident",
+        "unit": plan.kind,
+        "per_word": plan.per_word,
+        "tags": list(plan.tags),
+        "pool": dict(pool),
+        "batch": {
+            "units": len(rows),
+            "words": sum(row["words"] for row in rows),
+            "expected_errors": sum(row["expected_errors"] for row in rows),
+            "docs": len({row["doc"] for row in rows}),
+        },
+        "excluded": None if plan.labelled is None else queue.left_out["labelled"],
+        "rows": rows,
+    }
+    if run.form == "spacy":
+        write_docs(run, nlp, pipe, rows)
+    labels = labels_of(model, plan.kind, queue.corpus.tags_met())
+    deliver_queue(run, result, tasks, labels, lambda: show_batch(result, run.output))
     return result
+
+
+def hunted_tags(pipe: Calibrator, run: SelectOptions) -> tuple[str, ...]:
+    """The tags to look for; () for other orders.
+
+    RAISES C090: the pipe has no tag of this name. C093: none of its tags is rare.
+    """
+    from ..corpus.queue.orders import rare_tags
+
+    if run.order != "rare-tag":
+        return ()
+    labels = pipe.lookup.labels()
+    unknown = [tag for tag in run.tags if tag not in labels]
+    if unknown:
+        raise calib_error("C090", name=pipe.name, tag=unknown[0], available=", ".join(labels))
+    assert pipe.groups is not None
+    tags = tuple(run.tags) or tuple(rare_tags(labels, pipe.groups, RARE_SHARE))
+    if not tags:
+        raise calib_error("C093", name=pipe.name, share=RARE_SHARE)
+    return tags
+
+
+def sums_of(corpus: ScoredCorpus, kind: str) -> dict[str, Any]:
+    """What there is in all. kind (str): What a unit is."""
+    from ..corpus.queue.units import units_of
+
+    units: Units = units_of(corpus, kind)
+    return {
+        "units": len(units),
+        "words": int(units.counts(corpus.lengths).sum()),
+        "expected_errors": float((1 - corpus.calibrated[corpus.counted]).sum()),
+        "docs": corpus.n_docs,
+    }
+
+
+def check_found(queue: Queue, plan: Plan, n: int) -> None:
+    """n (int): Units of the pool. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
+    if len(queue.order):
+        return
+    if queue.possible:
+        raise calib_error("C094", unit=plan.kind, max_words=plan.max_words)
+    what = f"score for {', '.join(plan.tags)}" if plan.tags else f"scored {queue.corpus.row_unit}"
+    wanted = f"{what} and {plan.min_words} words (--min-words)"
+    raise calib_error("C091", n=n, unit=plan.kind, excluded=queue.left_out["labelled"], what=wanted)
+
+
+# What is printed
+
+N_SHOWN, TEXT_WIDTH = 20, 60
+MEANS = {
+    "least-confident": "how likely its most doubtful label is wrong",
+    "expected-errors": "wrong labels to be expected",
+    "margin": "how much likelier the best other label is than the one it has (mostly below 0: less likely), as a mean of its words",
+    "entropy": "entropy of the labels, as a mean of its words",
+    "rare-tag": "how likely it holds such a tag",
+    "random": "place in a random order",
+    "spread": "wrong labels to be expected",
+}
+
+
+def show_batch(result: dict[str, Any], output: Path | None) -> None:
+    """Print the first rows, and what the batch is in all."""
+    batch, pool, order, unit = result["batch"], result["pool"], result["order"], result["unit"]
+    adapts = result["for"] == "adapt"
+    msg.divider(f"{unit.capitalize()}s {'to adapt to, spread over their doubt' if adapts else f'to label, by {order}'}")
+    if result["tags"]:
+        msg.text(f"Tags hunted: {', '.join(result['tags'])}")
+    show_rows(result["rows"][:N_SHOWN], _COLUMNS)
+    msg.text(f"Priority: {MEANS[order]}{', divided by the words' if result['per_word'] else ''}.")
+    if adapts:
+        msg.text(
+            f"Sorted by their priority, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each (the shortest ones, "
+            "a tenth of the words, were left out): they stand for all, as `adapt` and `expect --gold` need it. They are in random order: the first few "
+            "stand for all, too. Label them whole."
+        )
+    if batch["units"] > N_SHOWN:
+        msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
+    of_documents = any(row["reason"]["word"] is None for row in result["rows"])
+    for name, part in (("Batch", batch), ("Pool", pool)):
+        share = 100 * part["expected_errors"] / max(1, part["units" if of_documents else "words"])
+        msg.text(
+            f"{name}: {part['units']:,} {unit}s of {part['docs']:,} documents, {part['words']:,} words, "
+            f"{part['expected_errors']:,.1f} wrong labels expected ({share:.1f}\u00a0%)."
+        )
+    if result["excluded"] is not None:
+        msg.text(f"{result['excluded']:,} {unit}s of the pool are labelled already.")
+    if output is not None:
+        msg.good(f"The batch: {output}")
+
+
+def _because(reason: dict[str, Any]) -> str:
+    tags = [(reason["tag"], reason["probability"]), *list(reason["alternatives"].items())[:2]]
+    word = "" if reason["word"] is None else f"{shorten(reason['word'], 20)}: "
+    return word + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
+
+
+_COLUMNS = (
+    Column("Rank", "rank"),
+    Column("Doc", "doc"),
+    Column("Sent", "sentence"),
+    Column("Priority", "priority", number),
+    Column("Words", "words", whole),
+    Column("Because of", "reason", _because, "l"),
+    Column("Text", "text", lambda text: shorten(text, TEXT_WIDTH), "l"),
+)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pairs.keyed import STEP, splitmix64
-from ..types import Floats, Ints
+from ..types import Ints
 from .scored import ScoredCorpus, ScoredSpans
 
 # What has a row for each token, for each score, and for each span.
@@ -84,21 +83,6 @@ def numbered(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
         yield replace(ahead[0], numbers=n_docs + np.arange(ahead[0].n_docs))
         n_docs += ahead.pop(0).n_docs
         ahead += islice(rest, 1 - len(ahead))
-
-
-def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
-    """A number in [0, 1) for each unit. Where only some Docs of the data are here, it follows from the seed, the Doc and the place in it, whatever stands
-    beside it.
-
-    firsts (Ints): The first token of each unit.
-    """
-    if corpus.numbers is None:
-        return np.random.default_rng(seed).permutation(len(firsts)) / max(1, len(firsts))
-    docs = corpus.docs[firsts]
-    found = splitmix64(np.full(len(firsts), seed % 2**64, dtype=np.uint64) + STEP)
-    for key in (corpus.numbers_of_docs[docs], firsts - corpus.doc_starts[docs]):
-        found = splitmix64(found + key.astype(np.uint64) + STEP)
-    return (found >> np.uint64(11)) / 2.0**53
 
 
 @dataclass(eq=False)

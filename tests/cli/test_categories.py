@@ -77,15 +77,13 @@ def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
 def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, test_file, tmp_path):
     refuses(
         calib("rank", fitted, folder / "test.spacy", "--unit", "token"),
-        "labels are those of documents, so that there is no token to",
+        "labels are those of documents, so that there are no tokens to show",
     )
-    refuses(
-        calib("rank", calibrated, test_file, "--unit", "document"), "labels are those of tokens, so that there is no document"
-    )
+    refuses(calib("select", fitted, folder / "test.spacy", "--unit", "sentence"), "so that there are no sentences to show")
     picture = tmp_path / "one.png"
     refuses(
         calib("evaluate", fitted, folder / "test.spacy", "-o", picture, "-k", "top", "--unit", "token"),
-        "no tokens to draw; leave --unit",
+        "no tokens to show; leave --unit",
     )
     for command in ("evaluate", "rank"):
         refuses(calib(command, fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
@@ -125,7 +123,7 @@ def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
     [
         (("evaluate",), "120 documents, 360 pairs"),
         (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
-        (("select", "-n", "2"), "Docs to label, by least-confident"),
+        (("select", "-n", "2"), "Documents to label, by least-confident"),
         (("expect", "--per-doc"), "120 documents Expected"),
         (("watch", "--window", "50"), "120 documents, 3 windows of 50 documents"),
     ],

@@ -124,13 +124,13 @@ def test_choices_are_shown_as_choices_and_completed():
         if "|" in (option.metavar or "")
     }
     assert {option for _, option in shown} == {
-        "--source", "--format", "--unit", "--by", "--for", "--signal", "--kind", "--per", "--normalize", "--coverage", "--event", "--granularity",
+        "--source", "--format", "--unit", "--order", "--for", "--kind", "--per", "--normalize", "--coverage", "--event", "--granularity",
         "--every", "--way", "--map-for",
     }  # fmt: skip
     assert set(shown["fit", "--granularity"].metavar.strip("[]").split("|")) == set(GRANULARITIES)
     assert "[calibrated|raw|margin|raw_margin|entropy|raw_entropy|random]" in calib("rank", "--help").text
     command = OURS["rank"]
-    words = shown["rank", "--by"].shell_complete(command.make_context("rank", ["model", "data"]), "raw")
+    words = shown["rank", "--order"].shell_complete(command.make_context("rank", ["model", "data"]), "raw")
     assert [getattr(word, "value", word) for word in words] == ["raw", "raw_margin", "raw_entropy"]
 
 

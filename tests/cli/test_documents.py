@@ -64,7 +64,7 @@ def test_the_other_commands_count_them_too(calibrated, articles, model, tmp_path
 
 def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):
     rows = {
-        name: select(str(calibrated), articles, n=N_ARTICLES, per_doc=1, **options)["rows"]
+        name: select(str(calibrated), articles, top=N_ARTICLES, per_doc=1, **options)["rows"]
         for name, options in (("sentences", {}), ("articles", {"doc_key": "article"}))
     }
     of_article = {name: {row["doc"] % N_ARTICLES for row in chosen} for name, chosen in rows.items()}

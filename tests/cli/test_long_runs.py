@@ -90,10 +90,10 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
         ("expect", ()),
         ("expect", ("--per-doc",)),
         ("rank", ("--top", 12)),
-        ("rank", ("--top", 5, "--unit", "sentence", "--by", "entropy")),
+        ("rank", ("--top", 5, "--unit", "sentence", "--order", "entropy")),
         ("rank", ("--top", 30, "--repeats")),
         ("select", ("--top", 9)),
-        ("select", ("--top", 4, "--unit", "doc", "--by", "expected-errors", "--per-word")),
+        ("select", ("--top", 4, "--unit", "document", "--order", "expected-errors")),
         ("expect", ("--gold", "labelled", "--per-doc")),
         ("select", ("--max-words", 60)),
         ("select", ("--per-doc", 1, "--top", 9, "--exclude", "labelled")),
@@ -115,7 +115,7 @@ def test_a_random_order_does_not_depend_on_blocks(calibrated, texts, command, sh
     found = []
     for size in (100, 150):
         monkeypatch.setattr(scoring, "BLOCK", size)
-        found.append(told(command, calibrated, texts, "--by", "random", "--seed", 3))
+        found.append(told(command, calibrated, texts, "--order", "random", "--seed", 3))
     assert found[0] == found[1]
     rows = found[0]["ranked" if command == "rank" else "rows"]
     assert [row["doc"] for row in rows] != sorted(row["doc"] for row in rows)

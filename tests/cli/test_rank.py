@@ -48,7 +48,7 @@ def test_the_most_doubtful_come_first_with_what_the_attributes_say(calibrated, t
 def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
     wrong = sum(record["right"] is False for record in ranked["ranked"])
     assert ranked["wrong"] == wrong > 0
-    rows = {row["by"]: row for row in ranked["signals"]}
+    rows = {row["order"]: row for row in ranked["signals"]}
     assert set(rows) == {"calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy", "random"}
     hits = [record["right"] is False for record in ranked["ranked"]]
     half = round(0.5 * len(hits))
@@ -59,7 +59,7 @@ def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
 def test_table_on_the_screen(calibrated, test_file):
     text = run(calibrated, test_file, "--top", 5).text
     assert "tokens, most doubtful first (by calibrated)" in text
-    assert "tokens, in random order" in run(calibrated, test_file, "--top", 5, "--by", "random").text
+    assert "tokens, in random order" in run(calibrated, test_file, "--top", 5, "--order", "random").text
     assert "Avg. precision" in text
     assert "By their scores about" in text
 
@@ -117,13 +117,13 @@ def test_queue_and_curve_are_two_files(calibrated, test_file, tmp_path):
 
 
 def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
-    run(calibrated, test_file, "--output", tmp_path / "q.csv", "--by", "entropy", "--top", 4, "--silent")
+    run(calibrated, test_file, "--output", tmp_path / "q.csv", "--order", "entropy", "--top", 4, "--silent")
     with (tmp_path / "q.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    doubts = [float(row["doubt"]) for row in rows]
+    doubts = [float(row["priority"]) for row in rows]
     assert len(rows) == 4
     assert doubts == sorted(doubts, reverse=True)
-    refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "q.txt"), "a .json, .jsonl or .csv file")
+    refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "q.txt"), "a file that ends in .json, .jsonl, .csv")
     assert not (tmp_path / "q.txt").exists()
 
 
@@ -155,13 +155,12 @@ def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--unit", "page"], "Option --unit must be one of token, sentence, entity, document, but 'page' was given"),
-        (["--by", "luck"], "Option --by must be one of calibrated, raw, margin"),
+        (["--unit", "page"], "Option --unit must be one of token, entity, sentence, document, but 'page' was given"),
+        (["--order", "luck"], "Option --order must be one of calibrated, raw, margin"),
         (["--top", 0], "Option --top must be at least 1"),
         (["--format", "xml"], "Option --format must be one of table, json, jsonl"),
         (["--n-process", 0], "Option --n-process must be at least 1"),
         (["--plot", "found.pdf"], "Option --plot must be a file that ends in .png or .svg, but found.pdf was given"),
-        (["--format", "json", "--output", "q.csv"], "Option --output must be a file that ends in .json"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
     ],
 )

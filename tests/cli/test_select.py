@@ -15,7 +15,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.cli.select import select as select_command
-from spacy_calib.corpus.active.priority import BY
+from spacy_calib.corpus.queue.orders import LABEL
 from spacy_calib.doc.cutting import cut
 from tests.cli.conftest import bare_docs, calib, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
@@ -68,12 +68,12 @@ def test_the_least_confident_token_of_each_sentence(calibrated, pool):
             text = sentence.text.strip()  # in another Doc the same sentence may have another score
             by_text[text] = max(by_text.get(text, (0, 0)), (score, len(sentence)))
     order = sorted(by_text.values(), key=lambda one: (-one[0], one[1]))
-    assert [row["score"] for row in result["rows"]] == pytest.approx([score for score, _ in order[:10]])
+    assert [row["priority"] for row in result["rows"]] == pytest.approx([score for score, _ in order[:10]])
     assert [row["words"] for row in result["rows"]] == [words for _, words in order[:10]]
     for row in result["rows"]:
         token = predicted[row["doc"]][row["start"] + row["reason"]["token"]]
         assert (token.text, token.tag_) == (row["reason"]["word"], row["reason"]["label"])
-        assert token._.calib_score == pytest.approx(row["reason"]["probability"]) == pytest.approx(1 - row["score"])
+        assert token._.calib_score == pytest.approx(row["reason"]["probability"]) == pytest.approx(1 - row["priority"])
         assert (
             token._.calib_scores.items() >= {tag: pytest.approx(p) for tag, p in row["reason"]["alternatives"].items()}.items()
         )
@@ -82,44 +82,40 @@ def test_the_least_confident_token_of_each_sentence(calibrated, pool):
     assert result["pool"]["expected_errors"] == pytest.approx(sum(1 - t._.calib_score for doc in predicted for t in doc))
 
 
-@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("by", LABEL)
 def test_every_order_gives_a_batch(calibrated, pool, by):
-    result = select(calibrated, pool, "--by", by, "--n", 5, *(("--tag", "ADJ") if by == "rare-tag" else ()))
+    result = select(calibrated, pool, "--order", by, "--n", 5, *(("--tag", "ADJ") if by == "rare-tag" else ()))
     assert [row["rank"] for row in result["rows"]] == [1, 2, 3, 4, 5]
-    scores = [row["score"] for row in result["rows"]]
+    scores = [row["priority"] for row in result["rows"]]
     assert scores == sorted(scores, reverse=True)
     assert len({row["text"] for row in result["rows"]}) == 5
 
 
-def test_raw_scores_order_too_and_twice_the_same(calibrated, pool):
-    result = select(calibrated, pool, "--signal", "raw", "--n", 5)
-    assert [row["score"] for row in result["rows"]] == pytest.approx([1 - row["reason"]["raw"] for row in result["rows"]])
-    assert select(calibrated, pool, "--signal", "raw", "--n", 5) == result
+def test_twice_the_same(calibrated, pool):
+    assert select(calibrated, pool, "--n", 5) == select(calibrated, pool, "--n", 5)
 
 
 def test_a_budget_in_words_is_spent_where_a_word_brings_most(calibrated, pool):
-    by_word = select(calibrated, pool, "--by", "expected-errors", "--max-words", 20)
-    by_sentence = select(calibrated, pool, "--by", "expected-errors", "--max-words", 20, "--per-sentence")
+    by_word = select(calibrated, pool, "--order", "expected-errors", "--max-words", 20)
+    by_sentence = select(calibrated, pool, "--order", "expected-errors")
     assert by_word["per_word"]
     assert not by_sentence["per_word"]
-    assert max(by_word["batch"]["words"], by_sentence["batch"]["words"]) <= 20
+    assert by_word["batch"]["words"] <= 20
     for result, words in ((by_word, True), (by_sentence, False)):
         for row in result["rows"]:
-            assert row["score"] == pytest.approx(row["expected_errors"] / (row["words"] if words else 1))
-    assert by_word["batch"]["expected_errors"] > by_sentence["batch"]["expected_errors"] - 1e-9
+            assert row["priority"] == pytest.approx(row["expected_errors"] / (row["words"] if words else 1))
 
 
 def test_the_rarest_tags_are_hunted(calibrated, pool):
     pipe = spacy.load(calibrated).get_pipe("calib")
     rarest = pipe.labels[int(np.argmin(pipe.tokens.maps.groups.counts))]
-    share = pipe.tokens.maps.groups.counts.min() / pipe.tokens.maps.groups.counts.sum()
-    result = select(calibrated, pool, "--by", "rare-tag", "--rare-share", share + 1e-6, "--n", 4)
+    result = select(calibrated, pool, "--order", "rare-tag", "--tag", rarest, "--n", 4)
     assert result["tags"] == [rarest]
     assert {row["reason"]["tag"] for row in result["rows"]} == {rarest}
     predicted, _ = annotated(calibrated, pool)
     for row in result["rows"]:
         misses = [1 - t._.calib_scores.get(rarest, 0.0) for t in predicted[row["doc"]][row["start"] : row["end"]]]
-        assert row["score"] == pytest.approx(1 - np.prod(misses))
+        assert row["priority"] == pytest.approx(1 - np.prod(misses))
 
 
 def test_no_more_than_one_sentence_of_a_document(calibrated, pool):
@@ -128,26 +124,26 @@ def test_no_more_than_one_sentence_of_a_document(calibrated, pool):
 
 
 def test_whole_documents(calibrated, pool):
-    result = select(calibrated, pool, "--unit", "doc", "--n", 3)
+    result = select(calibrated, pool, "--unit", "document", "--n", 3)
     assert result["pool"]["units"] == 40
     assert [(row["sentence"], row["start"]) for row in result["rows"]] == [(None, 0)] * 3
 
 
 def test_documents_to_adapt_to_are_one_of_each_part(calibrated, pool, tmp_path):
     every = select(calibrated, pool, "--for", "adapt", "--n", 100)
-    assert (every["for"], every["by"], every["unit"], every["batch"]["units"]) == ("adapt", "spread", "doc", 40)
+    assert (every["for"], every["order"], every["unit"], every["batch"]["units"]) == ("adapt", "spread", "document", 40)
     for row in every["rows"]:
-        assert row["score"] == pytest.approx(row["expected_errors"] / row["words"])
+        assert row["priority"] == pytest.approx(row["expected_errors"] / row["words"])
         assert row["sentence"] is None
     # The shortest ones, of a tenth of the words, are left out of a smaller batch.
     by_words = sorted(row["words"] for row in every["rows"])
     least = by_words[int(np.searchsorted(np.cumsum(by_words), sum(by_words) / 10))]
-    order = sorted(row["score"] for row in every["rows"] if row["words"] >= least)
+    order = sorted(row["priority"] for row in every["rows"] if row["words"] >= least)
     size, over = divmod(len(order), 4)
     batches = [select(calibrated, pool, "--for", "adapt", "--n", 4, "--seed", seed)["rows"] for seed in (1, 1, 2)]
     for rows in batches:
         assert all(row["words"] >= least for row in rows)
-        for place, score in enumerate(sorted(row["score"] for row in rows)):
+        for place, score in enumerate(sorted(row["priority"] for row in rows)):
             # Those over, which no part holds, may stand anywhere between them.
             assert place * size <= order.index(score) < (place + 1) * size + over
     assert batches[0] == batches[1] != batches[2]
@@ -198,27 +194,25 @@ def test_docs_to_correct(calibrated, pool, tmp_path):
 
 def test_entities(calibrated_ner, entity_test, tmp_path):
     path = tmp_path / "batch.spacy"
-    result = select(calibrated_ner, entity_test, "--by", "rare-tag", "--tag", "ORG", "--n", 5, "--output", path)
+    result = select(calibrated_ner, entity_test, "--order", "rare-tag", "--tag", "ORG", "--n", 5, "--output", path)
     docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
     for doc, row in zip(docs, result["rows"], strict=True):
         assert row["reason"]["tag"] == "ORG"
-        found = [(ent.start, ent.end, ent.text, ent.label_) for ent in doc.ents]
-        assert found == [(one["start"], one["end"], one["text"], one["label"]) for one in row["entities"]]
-        assert [ent._.calib_score for ent in doc.ents] == pytest.approx(
-            [one["probability"] for one in row["entities"]], abs=1e-6
-        )
+        found = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+        assert found == [(one["start"], one["end"], one["label"]) for one in row["marks"]]
+        assert [ent._.calib_score for ent in doc.ents] == pytest.approx([one["score"] for one in row["marks"]], abs=1e-6)
 
 
 def test_categorized_spans_come_with_their_sentence(calibrated_spancat, span_gold, tmp_path):
     path = tmp_path / "batch.spacy"
-    rows = select(calibrated_spancat, span_gold / "test.spacy", "--n", 5, "--unit", "doc", "--output", path)["rows"]
+    rows = select(calibrated_spancat, span_gold / "test.spacy", "--n", 5, "--unit", "document", "--output", path)["rows"]
     docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
     for doc, row in zip(docs, rows, strict=True):
-        found = {(span.start, span.end, span.text, span.label_) for span in doc.spans["sc"]}
-        assert found >= {(one["start"], one["end"], one["text"], one["label"]) for one in row["entities"]}
+        found = {(span.start_char, span.end_char, span.label_) for span in doc.spans["sc"]}
+        assert found >= {(one["start"], one["end"], one["label"]) for one in row["marks"]}
         attrs = doc.spans["sc"].attrs
         assert [len(attrs[name]) for name in ("scores", "calib_scores")] == [len(doc.spans["sc"])] * 2
-    assert any(row["entities"] for row in rows)
+    assert any(row["marks"] for row in rows)
 
 
 def test_texts_on_lines_in_worker_processes(calibrated, tmp_path):
@@ -230,7 +224,7 @@ def test_texts_on_lines_in_worker_processes(calibrated, tmp_path):
     shuffled = [{"text": line} for line in rng.sample(lines, len(lines))]
     (tmp_path / "pool.jsonl").write_text("\n".join(map(json.dumps, shuffled)), encoding="utf8")
     two = select(calibrated, tmp_path / "pool.jsonl", "--n", 5, "--n-process", 2)
-    assert [row["score"] for row in two["rows"]] == pytest.approx([row["score"] for row in one["rows"]], abs=1e-5)
+    assert [row["priority"] for row in two["rows"]] == pytest.approx([row["priority"] for row in one["rows"]], abs=1e-5)
 
 
 def test_what_is_printed(calibrated, pool, tmp_path):
@@ -242,39 +236,35 @@ def test_what_is_printed(calibrated, pool, tmp_path):
 
 
 def test_json_alone_on_the_standard_output(calibrated, pool, capsys):
-    result = select_command(str(calibrated), pool, n=2, format="json", silent=False)
+    result = select_command(str(calibrated), pool, top=2, format="json", silent=False)
     assert json.loads(capsys.readouterr().out) == result
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--by", "length"), "Option --by must be one of least-confident"),
-        (("--signal", "logits"), "Option --signal must be one of calibrated, raw"),
-        (("--unit", "word"), "Option --unit must be one of sentence, doc"),
+        (("--order", "length"), "Option --order must be one of least-confident"),
+        (("--unit", "word"), "Option --unit must be one of sentence, document"),
         (("--format", "yaml"), "Option --format must be one of table, json"),
         (("--n", 0), "Option --top must be at least 1, but 0 was given"),
         (("--max-words", 0), "Option --max-words must be at least 1"),
         (("--per-doc", 0), "Option --per-doc must be at least 1"),
         (("--n-process", 0), "Option --n-process must be at least 1"),
         (("--seed", -1), "Option --seed must be at least 0"),
-        (("--rare-share", 1), "Option --rare-share must be between 0 and 1"),
-        (("--tag", "ADJ"), "Option --tag must be left out unless --by is rare-tag, but ADJ was given"),
-        (("--per-word",), "Option --per-word must be left out unless --by is one of expected-errors, rare-tag"),
-        (("--unit", "doc", "--per-doc", 1), "Option --per-doc must be left out with --unit doc"),
+        (("--tag", "ADJ"), "Option --tag must be left out unless --order is rare-tag, but ADJ was given"),
+        (("--unit", "document", "--per-doc", 1), "Option --per-doc must be left out with --unit document"),
         (("--for", "fun"), "Option --for must be one of train, adapt"),
         (
-            ("--for", "adapt", "--by", "margin"),
-            "Option --by must be left out with --for adapt, which draws documents at random",
+            ("--for", "adapt", "--order", "margin"),
+            "Option --order must be left out with --for adapt, which draws documents at random",
         ),
         (("--for", "adapt", "--max-words", 9), "Option --max-words must be left out with --for adapt"),
         (("--for", "adapt", "--per-doc", 1), "Option --per-doc must be left out with --for adapt"),
-        (("--for", "adapt", "--per-sentence"), "Option --per-word must be left out with --for adapt"),
-        (("--for", "adapt", "--tag", "ADJ"), "Option --tag must be left out unless --by is rare-tag"),
-        (("--for", "adapt", "--unit", "sentence"), "Option --unit must be doc with --for adapt"),
-        (("--output", "batch.xlsx"), "Option --output must be a file that ends in .jsonl, .spacy, .csv, .json"),
-        (("--by", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"), "The pipe 'calib' knows no tag 'XYZ'; it knows: ADJ"),
-        (("--by", "rare-tag", "--rare-share", 0.0001), "No tags of the pipe 'calib' held together 0.0001 of the gold tokens"),
+        (("--for", "adapt", "--tag", "ADJ"), "Option --tag must be left out unless --order is rare-tag"),
+        (("--for", "adapt", "--unit", "sentence"), "Option --unit must be document with --for adapt"),
+        (("--output", "batch.xlsx"), "Option --output must be a file that ends in .json, .jsonl, .csv, .spacy"),
+        (("--order", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"), "The pipe 'calib' knows no tag 'XYZ'; it knows: ADJ"),
+        (("--order", "rare-tag"), "No tags of the pipe 'calib' held together 0.01 of the gold tokens"),
         (("--max-words", 1), "Every sentence that could be chosen has more words than the 1 of --max-words"),
         (("--exclude", "nowhere.csv"), "Cannot read the texts in nowhere.csv"),
         (("--exclude", "nowhere.jsonl"), "Data not found: nowhere.jsonl"),
@@ -358,9 +348,9 @@ def test_entities_of_a_part_keep_their_scores(calibrated_ner, entity_test):
 def test_sentences_of_a_word_or_two_are_left_out_unless_asked_for(calibrated, tmp_path):
     path = tmp_path / "pool.txt"
     path.write_text("------\nwww.example.org/x\n- - - -\nthe dog saw the cat .\nthe dog\n")
-    few = select(calibrated, path, "--by", "margin")
+    few = select(calibrated, path, "--order", "margin")
     assert [row["text"] for row in few["rows"]] == ["the dog saw the cat ."]
-    every = select(calibrated, path, "--by", "margin", "--min-words", 0)
+    every = select(calibrated, path, "--order", "margin", "--min-words", 0)
     assert len(every["rows"]) == 5
     refuses(
         calib("select", calibrated, path, "--min-words", 9), "none of the others has a scored token and 9 words (--min-words)"

@@ -10,21 +10,13 @@ import pytest
 from spacy_calib.corpus import distinct
 from spacy_calib.corpus import stored as stored_module
 from spacy_calib.corpus.distinct import Distinct
-from spacy_calib.corpus.parts import OF_TOKENS, Kept, joined, numbered, random_order, some_docs
-from spacy_calib.corpus.review.queue import without_repeats
-from spacy_calib.corpus.review.ranking import expected_shares, review_order
-from spacy_calib.corpus.review.sums import UnitSums
-from spacy_calib.corpus.review.units import token_units, unit_doubts
+from spacy_calib.corpus.parts import OF_TOKENS, Kept, joined, numbered, some_docs
+from spacy_calib.corpus.queue.orders import random_order
+from spacy_calib.corpus.queue.units import units_of
 from spacy_calib.corpus.stored import Stored
 from spacy_calib.errors import CalibError
 from tests.corpora import corpus_of
-from tests.corpus.review.corpora import DOCS, SPANS
-
-# Other labels come first here than in DOCS.
-MORE = [
-    [[("Ann", "N", {"N": 0.95}), ("can", "V", {"V": 0.3, "N": 0.7}), ("fish", "V", {"V": 0.7, "N": 0.3})]],
-    [[("So", "X", {"X": 0.4, "D": 0.2})]],
-]
+from tests.corpus.queue.corpora import DOCS, MORE, SPANS
 
 
 def told(corpus):
@@ -71,15 +63,18 @@ def test_one_corpus_alone_needs_no_numbers():
 def test_a_random_order_of_some_docs_is_that_of_all():
     corpora = list(numbered([corpus_of(DOCS, SPANS), corpus_of(MORE)]))
     both = joined(*corpora)
-    whole, units = random_order(both, token_units(both).firsts, 3), [token_units(corpus).firsts for corpus in corpora]
+    whole, units = (
+        random_order(both, units_of(both, "token").firsts, 3),
+        [units_of(corpus, "token").firsts for corpus in corpora],
+    )
     apart = [random_order(corpus, firsts, 3) for corpus, firsts in zip(corpora, units, strict=True)]
     assert np.concatenate(apart).tolist() == whole.tolist()
     assert len(set(whole.tolist())) == len(whole)
     assert ((whole >= 0) & (whole < 1)).all()
-    assert random_order(both, token_units(both).firsts, 4).tolist() != whole.tolist()
+    assert random_order(both, units_of(both, "token").firsts, 4).tolist() != whole.tolist()
     alone = corpus_of(DOCS, SPANS)  # all Docs are here: as ever
-    shuffled = np.random.default_rng(3).permutation(len(token_units(alone))) / len(token_units(alone))
-    assert random_order(alone, token_units(alone).firsts, 3).tolist() == shuffled.tolist()
+    shuffled = np.random.default_rng(3).permutation(len(units_of(alone, "token"))) / len(units_of(alone, "token"))
+    assert random_order(alone, units_of(alone, "token").firsts, 3).tolist() == shuffled.tolist()
 
 
 def test_distinct_digests_are_counted_part_by_part(monkeypatch):
@@ -127,19 +122,3 @@ def test_scores_without_room_are_named(monkeypatch):
     monkeypatch.setattr(stored_module.tempfile, "TemporaryFile", full)
     with pytest.raises(CalibError, match="C468.*No space left on device; set TMPDIR"):
         Stored()
-
-
-def test_sums_of_units_tell_what_units_do():
-    whole = corpus_of([*DOCS, *MORE], SPANS)
-    units = token_units(whole)
-    sums = UnitSums(0, True)
-    for part in (corpus_of(DOCS, SPANS), corpus_of(MORE)):
-        sums.add(part, token_units(part))
-    order = review_order(unit_doubts(whole, units))
-    assert (sums.n, sums.too_short) == (len(units), 0)
-    assert sums.repeats == len(units) - len(without_repeats(whole, units, order)) == 3
-    assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
-    assert sums.expected_shares((0.1, 0.4, 1.0)) == pytest.approx(expected_shares(units, (0.1, 0.4, 1.0)), rel=1e-4)
-    assert list(sums.tags) == whole.tags_met() == ["D", "N", "V", "S", "I", "X"]
-    assert UnitSums(0, True).expected_shares((0.5,)) == [None]
-    assert UnitSums(0, False).repeats == 0

@@ -14,7 +14,6 @@ from .judging import Judgement, judged_units, nothing_to_show, table_of_unit
 if TYPE_CHECKING:
     from ...pages.judged import JudgedView
     from ..evaluate import EvaluateOptions
-    from ..shared.scored import ScoredModel
 
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
 # Of windows in the place of gold.
@@ -29,28 +28,18 @@ def picture_numbers(found: Judgement, tables: Mapping[str, Any], names: Iterable
 
     tables (Mapping): Pipe -> its table, see `evaluate`. names (Iterable[str]): Of the pictures, "tags" among them.
     RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name -> panels as in `pages.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C030: nothing can be shown. C065, C266: the pipe has no such units. C098: it does not know a tag. C005: there are fewer pairs than bins.
+    RAISES C030: nothing can be shown. C065, C265: the pipe has no such units. C098: it does not know a tag. C005: there are fewer pairs than bins.
     """
     if not found.models:
         raise nothing_to_show(found)
     model = found.models[0]
-    unit = unit_of(model, run.unit)
+    unit = model.unit_of(run.unit)
     judged = judged_units(model, run)[UNITS[unit]]
     _check_tags(run.tags, judged.labels, model.name)
     check_bins(len(judged), judged.n_bins, model.threshold)
     errors = table_of_unit(tables[model.name], judged.kind)["errors"]
     numbers = {name: _numbers(name, judged, errors, run.tags) for name in names}
     return {"pipe": model.name, "unit": unit, "pairs": len(judged.pairs), "numbers": numbers}
-
-
-def unit_of(model: ScoredModel, unit: str | None) -> str:
-    """RAISES C065: entities are asked for, and the pipe scores none. C266: tokens or documents, and the others have the labels."""
-    if unit == "entity" and model.span_groups is None:
-        raise calib_error("C065", name=model.name, component=model.component or "the source")
-    own = model.corpus.row_unit
-    if unit not in (None, "entity", own):
-        raise calib_error("C266", name=model.name, component=model.component or "the source", own=f"{own}s", given=f"{unit}s")
-    return unit or ("entity" if model.span_groups is not None and model.spans_first else own)
 
 
 def _check_tags(tags: Sequence[str], labels: Sequence[str], name: str) -> None:

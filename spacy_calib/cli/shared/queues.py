@@ -1,59 +1,214 @@
-"""Queues for annotation tools: what `rank` and `select` write in their formats."""
+"""What `rank` and `select` share: their options, the units of a pipe, and how a queue is written and printed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import typer
+
+from ...corpus.queue.units import KINDS
+from ...pairs.documents import DOCUMENT
+from .checks import check_option, check_raw_cells
+from .command import choice
+from .examples import run_pipes
+from .options import FORMATS, Columns, FirstAttr, RawCells, Texts
 from .outputs import Output
-from .results import write_pieces, write_text
+from .results import json_pieces, print_exact, print_json, write_pieces, write_text
+from .run import Run
+from .scoring import pipes_to_run
+from .screen import msg
+from .texts import stream_examples
 
 if TYPE_CHECKING:
-    from ...corpus.review.tasks import Task
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ...corpus.distinct import Digests
+    from ...corpus.queue.tasks import Task
+    from ...pipe.component import Calibrator
     from .scored import ScoredModel
 
 TOOLS = ("prodigy", "label-studio", "doccano")
+# Suffix -> what such a file is.
+SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
+# Shorter sentences are most often lines of dashes, addresses and names: doubtful, and nothing to learn from.
+MIN_WORDS = 3
 
 
-def labels_file(output: Path | None, form: str) -> Path | None:
-    """Where the labeling config of a Label Studio project goes, beside its queue; None for other formats."""
-    return output.with_suffix(".labels.xml") if output is not None and form == "label-studio" else None
+@dataclass(frozen=True)
+class QueueOptions(Run):
+    """Texts, the order of their units, and the file and form of the queue."""
+
+    data: Texts
+    _: KW_ONLY
+    unit: Annotated[
+        str | None,
+        choice(
+            KINDS,
+            "--unit",
+            "-u",
+            help="What is ranked",
+            show_default="token; entity for recognizers, document for text categories",
+        ),
+    ] = None
+    order: str | None = None
+    top: Annotated[
+        int | None, typer.Option("--top", "--n", "-n", help="How many", show_default="20 on screen, all in a file")
+    ] = None
+    min_words: Annotated[
+        int | None,
+        typer.Option(
+            "--min-words",
+            help="Leave out what has fewer words (with a letter or a digit)",
+            show_default=f"{MIN_WORDS} for sentences; else 0",
+        ),
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the queue; without --format by its suffix: .json (all that was found), .jsonl or .csv",
+        ),
+    ] = None
+    format: Annotated[
+        str,
+        choice(
+            (*FORMATS, "jsonl", "csv", *TOOLS),
+            "--format",
+            help="What is printed: table or json; or the queue in a form for programs and annotation tools, which goes to --output where one is given",
+        ),
+    ] = "table"
+    raw_cells: RawCells = False
+    attr: FirstAttr = None
+    columns: Columns = None
+    seed: Annotated[int, typer.Option("--seed", help="Seed of what is random")] = 0
+
+    def check_options(self) -> None:
+        """RAISES C056: the suffix of the output names no form, or another one."""
+        suffix = None if self.output is None else self.output.suffix
+        if self.format in FORMATS:
+            ends = ", ".join(self.suffixes())
+            check_option("--output", suffix is None or suffix in self.suffixes(), f"a file that ends in {ends}", self.output)
+        if self.format in TOOLS:
+            wanted = f"a file that ends in .jsonl, .json where --format is {self.format}"
+            check_option("--output", suffix not in (".spacy", ".csv"), wanted, self.output)
+        check_raw_cells(self.raw_cells, self.form == "csv")
+
+    @classmethod
+    def suffixes(cls) -> dict[str, str]:
+        """Suffix of a file -> its form."""
+        return SUFFIXES
+
+    @property
+    def form(self) -> str | None:
+        """The form of the queue, "json" where it is all that was found; None where there is neither a form nor a file."""
+        if self.format not in FORMATS:
+            return self.format
+        return None if self.output is None else self.suffixes()[self.output.suffix]
+
+    def outputs(self) -> list[Output]:
+        named = (("--output", self.output), ("the labeling config", self.labels_file))
+        return [Output(option, path) for option, path in named if path is not None]
+
+    @property
+    def labels_file(self) -> Path | None:
+        """Where the labeling config of a Label Studio project goes, beside its queue; None for other forms."""
+        return None if self.output is None or self.form != "label-studio" else self.output.with_suffix(".labels.xml")
 
 
-def queue_outputs(output: Path | None, form: str) -> list[Output]:
-    """The files of a queue."""
-    named = (("--output", output), ("the labeling config", labels_file(output, form)))
-    return [Output(option, path) for option, path in named if path is not None]
-
-
-def labels_of(model: ScoredModel, kind: str, met: Iterable[str]) -> Sequence[str]:
+def labels_of(model: ScoredModel, unit: str, met: Iterable[str]) -> Sequence[str]:
     """What an annotator chooses from; of a lemmatizer the lemmas that it gives here, not its edit trees.
 
-    kind (str): What is a task. met (Iterable[str]): Labels with a score.
+    unit (str): What is a task. met (Iterable[str]): Labels with a score.
     """
     if model.layer == "lemma":
         return list(met)
-    return model.span_labels if model.span_groups is not None and kind != "token" else model.labels
+    return model.span_labels if model.span_groups is not None and unit != "token" else model.labels
 
 
-def queue_text(form: str, tasks: Sequence[Task], raw_cells: bool = False) -> Iterable[str]:
-    """The queue piece by piece. form (str): One of WRITERS. raw_cells (bool): See `to_csv`."""
-    from ...corpus.review.formats import WRITERS, to_csv
-
-    return to_csv(tasks, raw_cells) if form == "csv" else WRITERS[form](tasks)
-
-
-def write_queue(
-    output: Path, form: str, tasks: Sequence[Task], labels: Sequence[str], kind: str, raw_cells: bool = False
+def deliver_queue(
+    run: QueueOptions, result: dict[str, Any], tasks: Sequence[Task], labels: Sequence[str], show: Callable[[], None]
 ) -> None:
-    """Write the tasks, and what their tool needs besides. form, raw_cells: See `queue_text`. labels, kind: See `labels_of`.
+    """Write the queue, and print it, or what is told of it: without a file nothing but a queue that is asked for.
 
-    RAISES C055: a file cannot be written.
+    labels (Sequence[str]): What an annotator chooses from. show (Callable): Prints the table. RAISES C055: a file cannot be written.
     """
-    from ...corpus.review.formats import label_studio_config
+    from ...corpus.queue.formats import WRITERS, label_studio_config, to_csv
 
-    write_pieces(output, queue_text(form, tasks, raw_cells))
-    config = labels_file(output, form)
-    if config is not None:
-        write_text(config, label_studio_config(labels, kind))
+    def text() -> Iterable[str]:
+        return to_csv(tasks, run.raw_cells) if run.form == "csv" else WRITERS[str(run.form)](tasks)
+
+    if run.output is not None and run.form == "json":
+        write_pieces(run.output, json_pieces(result))
+    elif run.output is not None and run.form in WRITERS:
+        write_pieces(run.output, text())
+    if run.labels_file is not None:
+        categories = bool(tasks) and tasks[0].labelled and tasks[0].unit == DOCUMENT
+        write_text(run.labels_file, label_studio_config(labels, categories))
+    if run.silent:
+        return
+    if run.format == "json":
+        print_json(result)
+    elif run.output is None and run.format != "table":
+        print_exact(text(), json=run.form != "csv")
+    else:
+        show()
+        if run.labels_file is not None:
+            msg.good(f"Labeling config: {run.labels_file}")
+
+
+def write_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]]) -> None:
+    """The batch as Docs. RAISES C055: the file cannot be written."""
+    from spacy.tokens import DocBin
+
+    from .atomic import write_file
+
+    assert run.output is not None
+    write_file(run.output, DocBin(docs=batch_docs(run, nlp, pipe, rows), store_user_data=True).to_bytes())
+
+
+def batch_docs(run: QueueOptions, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]]) -> list[Doc]:
+    """The chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring lets go
+    of every Doc, so that a pool of any length fits into memory.
+    """
+    from ...doc.cutting import cut
+
+    rows_of: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        rows_of.setdefault(row["doc"], []).append(row)
+    examples = stream_examples(nlp, run.data, wanted=rows_of, fields=run.fields)
+    done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, what="Reading the batch")
+    docs: dict[int, Doc] = {}
+    for place, example in zip(sorted(rows_of), done, strict=True):
+        for key, value in example.reference.user_data.items():
+            example.predicted.user_data.setdefault(key, value)
+        for row in rows_of[place]:
+            is_whole = row["sentence"] is None
+            docs[row["rank"]] = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
+    return [docs[row["rank"]] for row in rows]
+
+
+def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
+    """The keys of the documents in these files, and of their sentences: see `corpus.queue.units.unit_keys`.
+
+    RAISES C092: a .csv file cannot be read. C051 to C053, C073, C074: the same of another file.
+    """
+    from ...corpus.distinct import digest
+    from ...corpus.queue.formats import csv_texts
+
+    keys: set[int] = set()
+    for path in paths:
+        if path.suffix == ".csv":
+            keys.update(map(digest, csv_texts(path)))
+            continue
+        for example in stream_examples(nlp, path, required=False):
+            doc = example.reference
+            keys.add(digest(doc.text))
+            if doc.has_annotation("SENT_START"):
+                keys.update(digest(sentence.text) for sentence in doc.sents)
+    return np.array(sorted(keys), dtype=np.uint64)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..scores import ScoredFile, is_calibrator, registered_map, scored_file
+from ...errors import calib_error
+from ...pairs.documents import DOCUMENT
+from ..scores import ScoredFile, registered_map
 
 if TYPE_CHECKING:
     from ...corpus.scored import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...types import Groups
-    from .run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class ScoredModel:
     labels (Sequence[str]), groups (Groups): Of tokens. span_labels, span_groups: Of entities; None without any. event (str): When one is right.
     called (tuple[str, str]): What entities are called, one and several. spans_first (bool): See Annotation.
     threshold (float): Scores below it take no part. scorer (Any): Bins and groups to judge by.
-    corpus (ScoredCorpus): The data. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
+    row_unit (str): See ScoredCorpus. corpus (ScoredCorpus): The data, once they are read. seen (dict | None), weights_changed (bool | None): See `shared.seen`.
     without_sentences (bool): Whether nothing is known of the text around a unit, so that equal words are no repeats.
     """
 
@@ -38,7 +39,8 @@ class ScoredModel:
     labels: Sequence[str]
     groups: Groups
     threshold: float
-    corpus: ScoredCorpus
+    row_unit: str
+    corpus: Any = None
     span_labels: Sequence[str] = ()
     span_groups: Groups | None = None
     event: str = ""
@@ -49,8 +51,22 @@ class ScoredModel:
     weights_changed: bool | None = None
     without_sentences: bool = False
 
+    def unit_of(self, unit: str | None, whole: bool = False) -> str:
+        """The unit that is asked for; without one entities where the pipe scores them, else what has labels.
 
-def of_pipe(pipe: Calibrator, corpus: ScoredCorpus, seen: dict[str, Any] | None) -> ScoredModel:
+        whole (bool): Whether sentences and documents may hold several labels. RAISES C065: entities are asked of what finds none. C265: what has labels is
+        another unit.
+        """
+        told = {"name": self.name, "component": self.component or "the source"}
+        if unit == "entity" and self.span_groups is None:
+            raise calib_error("C065", **told)
+        own = (self.row_unit, *(("sentence", DOCUMENT) if whole and self.row_unit != DOCUMENT else ()))
+        if unit not in (None, "entity", *own):
+            raise calib_error("C265", **told, own=self.row_unit, given=unit)
+        return unit or ("entity" if self.span_groups is not None and self.spans_first else self.row_unit)
+
+
+def of_pipe(pipe: Calibrator, corpus: ScoredCorpus | None = None, seen: dict[str, Any] | None = None) -> ScoredModel:
     """What a fitted pipe says."""
     from ...doc.annotations import get_annotation, plain_name
 
@@ -66,6 +82,7 @@ def of_pipe(pipe: Calibrator, corpus: ScoredCorpus, seen: dict[str, Any] | None)
         labels=pipe.lookup.labels(),
         groups=pipe.groups,
         threshold=pipe.threshold,
+        row_unit=pipe.fit_info.row_unit,
         corpus=corpus,
         span_labels=pipe.lookup.span_labels(),
         span_groups=pipe.spans.groups,
@@ -96,15 +113,6 @@ def _about(pipe: Calibrator) -> str:
     return "; ".join(parts)
 
 
-def scored_models(run: Run, of_pipeline: Callable[[], Sequence[ScoredModel]]) -> Sequence[ScoredModel]:
-    """What MODEL says of DATA: each pipe of a pipeline, or a calibrator of a file of scores.
-
-    of_pipeline (Callable): Loads the pipeline and runs it. RAISES C056: an option that files of scores know nothing of. C298, C299: no calibrator.
-    C300 to C305: the file of scores.
-    """
-    return [of_scores(run.model, scored_file(run))] if is_calibrator(run.model) else of_pipeline()
-
-
 def of_scores(model: str, scored: ScoredFile) -> ScoredModel:
     """What a calibrator says of a file of scores. model (str): Its file."""
     calibrator = scored.calibrator
@@ -118,6 +126,7 @@ def of_scores(model: str, scored: ScoredFile) -> ScoredModel:
         labels=[str(label) for label in calibrator.classes_.tolist()],
         groups=calibrator.groups_,
         threshold=calibrator.threshold,
+        row_unit=scored.corpus.row_unit,
         corpus=scored.corpus,
         without_sentences=bool(scored.corpus.starts.all()),
     )

@@ -7,14 +7,13 @@ import io
 import json
 import xml.etree.ElementTree as ET
 
-import numpy as np
 import pytest
 
-from spacy_calib.corpus.review.formats import WRITERS, label_studio_config
-from spacy_calib.corpus.review.tasks import tasks_of
-from spacy_calib.corpus.review.units import unit_doubts, units_of
+from spacy_calib.corpus.queue.formats import WRITERS, csv_texts, label_studio_config
+from spacy_calib.errors import CalibError
 from tests.corpora import corpus_of
-from tests.corpus.review.corpora import small
+from tests.corpus.queue.corpora import small
+from tests.corpus.queue.test_tasks import tasks as tasks_in
 
 AWKWARD = '<img src=x onerror=alert(1)> "quoted", Ünï\u2028code 😀'
 KINDS = ["token", "sentence", "entity"]
@@ -22,8 +21,7 @@ KINDS = ["token", "sentence", "entity"]
 
 def written(name, kind="token", corpus=None):
     corpus = small() if corpus is None else corpus
-    units = units_of(corpus, kind)
-    tasks = list(tasks_of(corpus, units, unit_doubts(corpus, units), np.arange(len(units))))
+    tasks = tasks_in(corpus, kind)
     return tasks, "".join(WRITERS[name](tasks))
 
 
@@ -147,3 +145,22 @@ def test_tasks_are_written_as_they_come(name):
     assert tasks[0].text.split()[0] in first
     assert len(read) <= 2
     assert "".join(WRITERS[name]([])) == {"csv": first.splitlines()[0] + "\r\n", "label-studio": "[]\n"}.get(name, "")
+
+
+# CSV that is read again
+
+
+@pytest.mark.parametrize("text", ["-LRB- x", "=1+1", "'=1", 'He said: "Où,', "plain"])
+def test_guarded_texts_come_back(text, tmp_path):
+    tasks, found = written("csv", "sentence", corpus_of([[[(word, "A", {"A": 0.5}) for word in text.split()]]]))
+    path = tmp_path / "batch.csv"
+    path.write_bytes(found.encode("utf8"))
+    assert list(csv_texts(path)) == [task.text for task in tasks] == [text]
+
+
+@pytest.mark.parametrize("data", [b"", b"word,tag\na,b\n", b"\xff\xfe\x00"])
+def test_a_csv_without_texts_is_refused(tmp_path, data):
+    path = tmp_path / "other.csv"
+    path.write_bytes(data)
+    with pytest.raises(CalibError, match="Cannot read the texts in .*other.csv"):
+        list(csv_texts(path))

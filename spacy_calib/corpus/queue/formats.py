@@ -1,4 +1,4 @@
-"""Tasks -> files: JSON Lines and CSV of our own, and what Prodigy, Label Studio and doccano import.
+"""Tasks -> files: JSON Lines and CSV of our own, which are read again too, and what Prodigy, Label Studio and doccano import.
 
 Sources: Prodigy, "Annotation interfaces" and "API: input data"; Label Studio, "Import pre-annotated data" and "Label Studio task format";
 doccano, sequence labeling and text classification examples of its importer.
@@ -6,20 +6,24 @@ doccano, sequence labeling and text classification examples of its importer.
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from ...about import __version__
-from ...pairs.documents import DOCUMENT, TOKEN
-from ..spreadsheet import csv_lines
+from ...errors import calib_error
+from ...pairs.documents import DOCUMENT
+from ..spreadsheet import csv_lines, unguarded
 from ..visible import visible
 from .tasks import Task
 
 _DIGITS = 6
 _COLUMNS = (
-    "rank", "score", "raw", "doubt", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "origin", "text",
+    "rank", "score", "raw", "priority", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "start", "end", "words",
+    "expected_errors", "origin", "text",
 )  # fmt: skip
 
 # How the tags of Label Studio's labeling interface are called, in `label_studio_config` and in the predictions.
@@ -27,33 +31,17 @@ _CONTROL, _OBJECT = "label", "text"
 
 
 def record_of(task: Task) -> dict[str, Any]:
-    """Everything about a task, as plain data. Characters count from the beginning of "text"."""
-    return {
-        "rank": task.rank,
-        "score": round(task.score, _DIGITS),
-        "raw": round(task.raw, _DIGITS),
-        "doubt": round(task.doubt, _DIGITS),
-        "unit": task.unit,
-        "focus": task.focus,
-        "marks": [
-            {"start": span.start, "end": span.end, "label": span.label, "score": round(span.score, _DIGITS)}
-            for span in task.spans
-        ],
-        "alternatives": _rounded(task.alternatives),
-        "gold": task.gold,
-        "right": task.right,
-        "doc": task.doc,
-        "sentence": task.sentence,
-        "origin": task.origin,
-        "text": task.text,
-    }
+    """Everything about a task, as plain data. Characters of "marks" count from the beginning of "text"; a "reason" is there where the unit has one."""
+    record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
+    record["marks"] = [{"start": one.start, "end": one.end, "label": one.label, "score": one.score} for one in task.spans]
+    return {**record, **({} if task.reason is None else {"reason": task.reason})}
 
 
 def prodigy_of(task: Task) -> dict[str, Any]:
     """For Prodigy's ner_manual and spans_manual: tokens and spans by character and token (the last token is part of the span). A document
     is for its classification: the text and the label to accept or reject.
     """
-    if task.unit == DOCUMENT:
+    if _is_category(task):
         return {"text": task.text, "label": task.spans[0].label, "score": round(task.score, _DIGITS), "meta": _meta(task)}
     return {
         "text": task.text,
@@ -78,7 +66,7 @@ def prodigy_of(task: Task) -> dict[str, Any]:
 
 def label_studio_of(task: Task) -> dict[str, Any]:
     """For a project with the interface of `label_studio_config`: the text, and what the model said as a prediction."""
-    made = [_choice(task)] if task.unit == DOCUMENT else [_region(task, i) for i in range(len(task.spans))]
+    made = [_choice(task)] if _is_category(task) else [_region(task, i) for i in range(len(task.spans))]
     return {
         "data": {_OBJECT: task.text, "meta": _meta(task)},
         "predictions": [
@@ -119,17 +107,17 @@ def doccano_of(task: Task) -> dict[str, Any]:
     """For doccano's sequence labeling: [first character, the one after the last, label]; of a document for its text classification: the
     label.
     """
-    whole = task.unit == DOCUMENT
+    whole = _is_category(task)
     labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
     return {"text": task.text, "label": labels, "meta": _meta(task)}
 
 
-def label_studio_config(labels: Iterable[str], unit: str = TOKEN) -> str:
+def label_studio_config(labels: Iterable[str], categories: bool = False) -> str:
     """The labeling interface of a Label Studio project for these labels, as XML; what XML cannot hold is shown, in the predictions too.
 
-    unit (str): What has them: a "document" has one as a whole.
+    categories (bool): Whether a document has one as a whole.
     """
-    each, every = ("Choice", "Choices") if unit == DOCUMENT else ("Label", "Labels")
+    each, every = ("Choice", "Choices") if categories else ("Label", "Labels")
     choices = "\n".join(f"    <{each} value={quoteattr(visible(label))}/>" for label in labels)
     return (
         f'<View>\n  <{every} name="{_CONTROL}" toName="{_OBJECT}">\n{choices}\n  </{every}>\n'
@@ -137,12 +125,19 @@ def label_studio_config(labels: Iterable[str], unit: str = TOKEN) -> str:
     )
 
 
+def _is_category(task: Task) -> bool:
+    """Whether it is a document with a label as a whole."""
+    return task.unit == DOCUMENT and task.labelled
+
+
 def _meta(task: Task) -> dict[str, Any]:
     """What an annotator is shown beside the text, and what came with it; "meta" as a whole where it has one of our keys."""
     ours: dict[str, Any] = {
         "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence
     }  # fmt: skip
-    if task.unit == DOCUMENT:  # it is the text
+    if task.unit == DOCUMENT:
+        del ours["sentence"]
+    if _is_category(task):  # it is the text
         del ours["focus"]
     if task.alternatives:
         ours["alternatives"] = ", ".join(f"{tag} {score:.2f}" for tag, score in task.alternatives.items())
@@ -151,10 +146,6 @@ def _meta(task: Task) -> dict[str, Any]:
     if isinstance(given, dict) and not meta.keys() & given.keys():
         return {**given, **{key: value for key, value in meta.items() if key != "meta"}}
     return meta
-
-
-def _rounded(scores: dict[str, float]) -> dict[str, float]:
-    return {tag: round(score, _DIGITS) for tag, score in scores.items()}
 
 
 Writer = Callable[[Iterable[Task]], Iterator[str]]
@@ -184,15 +175,35 @@ def to_csv(tasks: Iterable[Task], raw: bool = False) -> Iterator[str]:
 
 
 def _row_of(task: Task) -> list[object]:
-    record = record_of(task)
+    label = task.reason["tag"] if task.reason else " ".join(span.label for span in task.spans)
     shown = {
-        "label": "" if task.unit == "sentence" else " ".join(span.label for span in task.spans),
-        "alternatives": " ".join(f"{tag}:{score}" for tag, score in record["alternatives"].items()),
-        "gold": "" if task.gold is None else task.gold,
-        "right": "" if task.right is None else int(task.right),
+        **record_of(task),
+        "label": label,
+        "alternatives": " ".join(f"{tag}:{round(score, _DIGITS)}" for tag, score in task.alternatives.items()),
+        "right": None if task.right is None else int(task.right),
         "origin": json.dumps(task.origin, ensure_ascii=False) if task.origin else "",
     }
-    return [{**record, **shown}[column] for column in _COLUMNS]
+    return [_cell(shown[column]) for column in _COLUMNS]
+
+
+def _cell(value: Any) -> object:
+    return round(value, _DIGITS) if isinstance(value, float) else "" if value is None else value
+
+
+def csv_texts(path: Path) -> Iterator[str]:
+    """The column "text" of a .csv file, without the guards of `to_csv`.
+
+    RAISES C092: it has no such column, or cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            table = csv.DictReader(lines)
+            if "text" not in (table.fieldnames or ()):
+                raise calib_error("C092", path=path, why='its first line names no column "text"')
+            for row in table:
+                yield unguarded(row["text"] or "")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise calib_error("C092", path=path, why=getattr(error, "strerror", None) or error) from None
 
 
 # Name -> tasks to the text of a file, piece by piece. Label Studio imports a JSON array, the others a line for each task.

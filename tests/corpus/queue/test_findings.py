@@ -1,23 +1,27 @@
 """The order of review and how soon it finds the errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.corpus.doubt import DOUBTS
-from spacy_calib.corpus.review.ranking import (
+from spacy_calib.corpus.queue.choosing import Plan, queue_of
+from spacy_calib.corpus.queue.findings import (
+    UnitSums,
     average_precision,
-    compare_signals,
+    compare_orders,
     dense_ranks,
     expected_shares,
     found_shares,
     review_order,
 )
-from spacy_calib.corpus.review.units import units_of
+from spacy_calib.corpus.queue.orders import REVIEW
+from spacy_calib.corpus.queue.units import units_of
 from spacy_calib.errors import CalibError
 from tests.corpora import corpus_of
-from tests.corpus.review.corpora import DOCS, small
+from tests.corpus.queue.corpora import DOCS, MORE, SPANS, small
 
 ERRORS = st.lists(st.booleans(), min_size=1, max_size=40)
 
@@ -74,8 +78,8 @@ def test_found_shares_rise_from_none_to_all(wrong, seed):
 
 def test_every_signal_is_compared_on_the_units_with_gold():
     corpus = small()
-    rows = compare_signals(corpus, units_of(corpus, "token"), shares=[0.5, 1.0])
-    assert [row.by for row in rows] == list(DOUBTS)
+    rows = compare_orders(corpus, units_of(corpus, "token"), shares=[0.5, 1.0])
+    assert [row.order for row in rows] == list(REVIEW)
     assert all(row.found[1] == 1 for row in rows)
     # calibrated: can (.7, wrong), fish (.4, wrong), fish (.3), swim (.2), My (.1), Ann (.05); raw is in the same order here
     assert rows[0].average_precision == 1
@@ -83,20 +87,40 @@ def test_every_signal_is_compared_on_the_units_with_gold():
 
 
 def test_equal_calibrated_scores_are_ordered_by_the_raw_ones():
-    from dataclasses import replace
-
     corpus = small()
     flat = replace(corpus, calibrated=np.full(len(corpus), 0.9))
-    rows = {row.by: row for row in compare_signals(flat, units_of(flat, "token"))}
-    assert rows["calibrated"] == replace(rows["raw"], by="calibrated")
+    rows = {row.order: row for row in compare_orders(flat, units_of(flat, "token"))}
+    assert rows["calibrated"] == replace(rows["raw"], order="calibrated")
 
 
 def test_without_gold_there_is_nothing_to_compare():
     corpus = corpus_of(DOCS)
     with pytest.raises(CalibError, match="No token in the data has gold"):
-        compare_signals(corpus, units_of(corpus, "token"))
+        compare_orders(corpus, units_of(corpus, "token"))
 
 
 def test_expected_shares_weigh_by_the_probability_of_an_error():
     corpus = corpus_of([[[("a", "X", {"X": 0.9}), ("b", "X", {"X": 0.5}), ("c", "X", {"X": 0.6}), ("d", "X", {"X": 1.0})]]])
     assert expected_shares(units_of(corpus, "token"), [0.25, 0.5, 0.75]) == pytest.approx([0.5, 0.9, 1.0])
+
+
+PLAN = Plan("token", REVIEW["calibrated"], raw_first=True)
+
+
+def test_sums_of_units_tell_what_units_do():
+    whole = corpus_of([*DOCS, *MORE], SPANS)
+    units = units_of(whole, "token")
+    sums = UnitSums(PLAN)
+    for part in (corpus_of(DOCS, SPANS), corpus_of(MORE)):
+        sums.add(part)
+    wanted = queue_of([whole], PLAN, sums.add).left_out
+    assert (sums.n, wanted["repeats"], sums.left_out_of_all()) == (
+        len(units),
+        3,
+        {key: wanted[key] for key in sums.left_out_of_all()},
+    )
+    assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
+    assert sums.expected_shares((0.1, 0.4, 1.0)) == pytest.approx(expected_shares(units, (0.1, 0.4, 1.0)), rel=1e-4)
+    assert list(sums.tags) == whole.tags_met() == ["D", "N", "V", "S", "I", "X"]
+    assert UnitSums(PLAN).expected_shares((0.5,)) == [None]
+    assert UnitSums(replace(PLAN, repeats=True)).left_out_of_all()["repeats"] == 0

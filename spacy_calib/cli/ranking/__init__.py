@@ -1,1 +1,0 @@
-"""What `calib rank` is made of."""

@@ -1,1 +1,0 @@
-"""Active learning: which unlabelled sentences are worth labelling next."""
