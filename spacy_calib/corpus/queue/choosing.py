@@ -60,7 +60,7 @@ class Plan:
 class Pool:
     """n units, as far as they are compared.
 
-    documents (Ints): Number of each one's document. words (NDArray[int32]): How many it has. scores (Floats): Its priority. ties (NDArray): Of equal
+    documents (Ints): Number of each one's document; of several corpora each Doc is one. words (NDArray[int32]): How many it has. scores (Floats): Its priority. ties (NDArray): Of equal
     ones the smaller comes first. keys (Digests): See `unit_keys`. left_out (NDArray[int8]): IN, or why it is not.
     """
 
@@ -84,7 +84,7 @@ class Pool:
         )
         accepted = corpus.spans.accept != 0 if plan.below_only else np.zeros(len(units), dtype=bool)
         return cls(
-            corpus.numbers_of_docs[docs] if corpus.doc_documents is None else corpus.documents_of(docs),
+            corpus.documents_of(docs) if corpus.numbers is None else corpus.numbers[docs],
             words,
             scores,
             units.raw if plan.raw_first else words,

@@ -181,7 +181,7 @@ def made_up(rng):
 def parts_of(corpus, size):
     """The same in parts, each as if it were alone."""
     parts = (some_docs(corpus, np.arange(first, min(first + size, corpus.n_docs))) for first in range(0, corpus.n_docs, size))
-    return [replace(part, numbers=None) for part in parts]
+    return [replace(part, numbers=None, doc_documents=np.arange(part.n_docs)) for part in parts]  # as files of texts have it
 
 
 def told(queue):
